@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the doctor makes of what it reads; tests/e2e has it on a real API server."""
 
-import datetime as dt
-import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,64 +10,21 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from aiohttp import web
 
-from enbloc.doctor import Finding, Installation, Verdict, examine
+from enbloc.doctor import Installation, Verdict
 from enbloc.doctor.finding import Process
 from enbloc.doctor.installed import installed
 from enbloc.doctor.kinds import lacking
 from enbloc.doctor.permissions import listed, wanted
 from enbloc.doctor.schedulers import configured
 from enbloc.doctor.shapes import CRD
-from enbloc.kube.client import Client
 from enbloc.kube.permissions import ROLES
 from enbloc.kube.server_version import NEWEST, minor
 from enbloc.model.names import PART_OF_KEY
 from hack.build_controlplane import module_version
-from tests.kube.fake import answer, refusal, talking_to
+from tests.doctor.cluster import PLANNED, found, lease, of
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-async def found(
-    lists: Mapping[str, Any],
-    ours: Installation,
-    version: str = "v1.36.1",
-    *,
-    forbid: str = "",
-    allowed: Callable[[Mapping[str, Any]], bool] = lambda _: True,
-    ask: Callable[[Client, Installation], Awaitable[Any]] = examine,
-) -> Any:
-    """All findings on a server with these items by plural, which answers reviews so."""
-
-    async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        parts = request.path.strip("/").split("/")
-        if parts == ["version"]:
-            major, second, *_ = re.findall(r"\d+", version)
-            return answer({"gitVersion": version, "major": major, "minor": second})
-        if forbid and forbid in parts:
-            return refusal(403, "Forbidden", f"{forbid} is forbidden")
-        if request.method == "POST":
-            review = (await request.json())["spec"]
-            return answer({"status": {"allowed": allowed(review)}}, 201)
-        if parts[-1] in lists:
-            return answer({"metadata": {}, "items": lists[parts[-1]]})
-        if parts[-2] in lists:
-            for item in lists[parts[-2]]:
-                if item["metadata"]["name"] == parts[-1]:
-                    return answer(item)
-            return refusal(404, "NotFound", name=parts[-1])
-        return answer({"metadata": {}, "items": []})
-
-    async with talking_to(handler) as client:
-        return await ask(client, ours)
-
-
-PLANNED = Installation(planned=True)
-
-
-def of(findings: list[Finding], check: str) -> list[tuple[Verdict, str]]:
-    return [(each.verdict, each.object) for each in findings if each.check == check]
 
 
 @pytest.mark.parametrize(
@@ -107,17 +62,6 @@ async def test_on_gke_a_quota_must_select_the_priority_class() -> None:
     selects = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}
     quota = {"metadata": {"name": "q"}, "spec": {"scopeSelector": selects}}
     assert of(await found({"resourcequotas": [quota]}, PLANNED, version), "quota") == []
-
-
-def lease(
-    namespace: str, name: str, holder: str, *, names: str = "", ago: float = 5.0
-) -> dict[str, Any]:
-    """A Lease that was renewed so many seconds ago."""
-    annotations = {"enbloc.dev/scheduler-names": names} if names else {}
-    metadata = {"namespace": namespace, "name": name, "annotations": annotations}
-    renewed = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=ago)
-    spec = {"holderIdentity": holder, "renewTime": renewed.isoformat(), "leaseDurationSeconds": 15}
-    return {"metadata": metadata, "spec": spec}
 
 
 async def test_a_lease_counts_as_a_rival_s_by_what_stands_on_it() -> None:

@@ -174,6 +174,46 @@ def test_it_finds_what_would_clash_and_what_is_missing(cp: ControlPlane) -> None
     assert rows[0].split()[:2] == ["version", "ok"]
 
 
+def test_it_warns_of_pods_of_another_scheduler_that_claim_devices(cp: ControlPlane) -> None:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    wants = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+    def create(name: str, scheduler: str) -> None:
+        spec = {
+            "schedulerName": scheduler,
+            "containers": [{"name": "main", "image": "none"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+        }
+        apply(
+            cp,
+            thing("ResourceClaim", "resource.k8s.io/v1", name, "default", spec=wants),
+            thing("Pod", "v1", name, "default", spec=spec),
+        )
+
+    def allocate(name: str, device: str) -> None:
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": device}
+        status = {"allocation": {"devices": {"results": [result]}}}
+        patch_status(cp, "resourceclaim", name, status)
+
+    create("train", "enbloc")
+    create("finished", "default-scheduler")
+    patch_status(cp, "pod", "finished", {"phase": "Succeeded"})
+    where = "schedulername default-scheduler"
+    assert where not in faults(doctor(cp)[1], "warning")
+
+    create("notebook", "default-scheduler")
+    allocate("train", "0")
+    allocate("notebook", "1")
+    message = faults(doctor(cp)[1], "warning")[where]
+    assert "its pods (default/notebook) and pods of enbloc (default/train)" in message
+    assert "pool gpu.example.com/node-1 has devices of both" in message
+
+
+def patch_status(cp: ControlPlane, kind: str, name: str, status: dict[str, Any]) -> None:
+    patch = json.dumps({"status": status})
+    cp.kubectl("patch", kind, name, "--subresource=status", "--type=merge", f"--patch={patch}")
+
+
 @pytest.mark.parametrize("shape", ["combined", "replace-default", "second-scheduler"])
 def test_each_shape_of_the_manifests_has_what_it_needs(shape: str) -> None:
     with ControlPlane(controller_manager=False) as cluster:

@@ -58,9 +58,9 @@ def doctor(
     """Say what in this cluster clashes with enbloc, or keeps it from working.
 
     Other schedulers of the same schedulerName, CRDs, permissions, the version of the API server,
-    pods that wait in vain, Jobs whose backoffLimit a gang exceeds. It changes nothing, and no
-    process of enbloc needs to run. What is installed it knows from the Deployments. What it may not
-    read is "unknown", and no fault.
+    pods that wait in vain, pods of other schedulers that claim devices, Jobs whose backoffLimit a
+    gang exceeds. It changes nothing, and no process of enbloc needs to run. What is installed it
+    knows from the Deployments. What it may not read is "unknown", and no fault.
 
     Exit code: 0 no fault was found, 3 at least one was.
     """

@@ -7,7 +7,7 @@ from typing import Final
 
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
-from enbloc.doctor import kinds, permissions, pods, schedulers
+from enbloc.doctor import devices, kinds, permissions, pods, schedulers
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.installed import installed
 from enbloc.doctor.shapes import QUOTAS, Quota
@@ -137,6 +137,10 @@ CHECKS: Final[Mapping[str, tuple[tuple[Check, ...], str]]] = {
     ),
     "leaders": ((_leaders,), "scheduler and controller lead, or are still to be installed"),
     "pods": ((pods.waiting,), "no pod waits for a scheduler or a PodGroup that does not exist"),
+    "devices": (
+        (devices.contested,),
+        "no pods of another scheduler have resource claims beside pods of enbloc",
+    ),
     "jobs": ((_jobs,), "no Job would fail because members of its gang are evicted"),
 }
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from enbloc.doctor.finding import Finding, Installation, Verdict
-from enbloc.doctor.schedulers import leader, marked, stated
+from enbloc.doctor.schedulers import served
 from enbloc.kube.client import Client
 from enbloc.kube.errors import NotFound
 from enbloc.kube.paths import POD_GROUPS, PODS
@@ -38,7 +38,7 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
         groups = {key async for each in listed for key in _keys(codec.group(each))}
     except NotFound:  # no such kind: another check says so
         return
-    served = await _served(client)
+    names = await served(client)
     unserved: _Pods = {}
     lacking: _Pods = {}
     async for each in client.list(PODS, query=_PENDING, shape=PodObject):
@@ -46,7 +46,7 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
         marks = {**(metadata.labels or {}), **(metadata.annotations or {})}
         if pod.scheduler not in ours.serves and POD_GROUP_KEY not in marks:
             continue
-        if pod.scheduler not in served:
+        if pod.scheduler not in names:
             _count(unserved, pod.scheduler, str(pod.key))
         elif pod.group is not None and pod.group not in groups:
             _count(lacking, str(pod.group), str(pod.key))
@@ -63,11 +63,6 @@ def _keys(group: Group) -> Iterator[GroupKey]:
     yield group.key
     for name in claimed(group.roles):
         yield GroupKey(group.key.namespace, name)
-
-
-async def _served(client: Client) -> set[str]:
-    """The schedulerNames that some scheduler of enbloc serves now."""
-    return {name async for each in marked(client) if leader(client, each) for name in stated(each)}
 
 
 def _nobody(ours: Installation, name: str) -> str:

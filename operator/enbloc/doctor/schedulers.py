@@ -67,6 +67,11 @@ async def marked(client: Client) -> AsyncIterator[LeaseObject]:
         yield lease
 
 
+async def served(client: Client) -> set[str]:
+    """The schedulerNames that some scheduler of enbloc serves now."""
+    return {name async for each in marked(client) if leader(client, each) for name in stated(each)}
+
+
 def stated(lease: LeaseObject) -> set[str]:
     """The schedulerNames that stand on a Lease."""
     text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")

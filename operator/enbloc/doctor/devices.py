@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether another scheduler allocates devices beside enbloc: both may allocate the same one."""
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.schedulers import served
+from enbloc.kube.client import Client
+from enbloc.kube.errors import NotFound
+from enbloc.kube.paths import PODS, RESOURCE_CLAIMS
+from enbloc.model import codec
+from enbloc.model.devices.codec import resource_claim
+from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.devices.objects import ClaimObject
+from enbloc.model.objects import PodObject
+from enbloc.model.pods import Pod
+from enbloc.model.text import clipped, printable
+
+CHECK: Final = "devices"
+#: So many claims are read, and of so many namespaces that have any so many pods.
+MOST_CLAIMS: Final = 10_000
+MOST_NAMESPACES: Final = 100
+MOST_PODS: Final = 10_000
+#: So many schedulers are named; of more, the number.
+_MOST: Final = 10
+#: What is shown of a schedulerName (characters).
+_SHOWN: Final = 253
+_UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+_NEXT: Final = (
+    "give each scheduler nodes or pools of devices of its own, or let enbloc schedule all pods "
+    'with resource claims: see "Pods with claims" in docs/reference/compatibility.md'
+)
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Users:
+    """The pods of a scheduler that claim devices.
+
+    Attributes:
+        number: of them.
+        first: one of them, `namespace/name`.
+        pools: of the devices that they have, `driver/pool`.
+    """
+
+    number: int = 0
+    first: str = ""
+    pools: set[str] = field(default_factory=set[str])
+
+    def add(self, pod: Pod, claims: Iterable[ResourceClaim]) -> None:
+        """Count a pod, which has these claims."""
+        self.number += 1
+        self.first = self.first or str(pod.key)
+        given = [each.allocation for each in claims if each.allocation is not None]
+        results = [result for each in given for result in each.results if not result.admin]
+        self.pools.update(f"{each.driver}/{each.pool}" for each in results)
+
+    def __str__(self) -> str:
+        """How many there are, and which."""
+        return self.first if self.number == 1 else f"{self.number}, such as {self.first}"
+
+
+class _Reader:
+    """Reads lists up to a number of items; `whole` = none had more."""
+
+    def __init__(self) -> None:
+        self.whole = True
+
+    async def first(self, most: int, *lists: AsyncIterator[T]) -> AsyncIterator[T]:
+        """So many items of these lists together."""
+        for each in lists:
+            async for item in each:
+                if most == 0:
+                    self.whole = False
+                    return
+                most -= 1
+                yield item
+
+
+async def contested(client: Client, ours: Installation) -> AsyncIterator[Finding]:
+    """Pods of other schedulers that claim devices, while pods of enbloc do too."""
+    if ours.planned:
+        return
+    reader = _Reader()
+    try:
+        claims = await _claims(client, reader)
+    except NotFound:  # a server without resource.k8s.io/v1
+        return
+    if not claims and reader.whole:
+        return
+    names = {*ours.serves, *await served(client)}
+    us, others = _Users(), dict[str, _Users]()
+    async for pod in _pods(client, reader, claims):
+        named = (*pod.resource_claims, pod.extended_claim)
+        keys = [f"{pod.key.namespace}/{name}" for name in named if name]
+        if has := [claims[key] for key in keys if key in claims]:
+            them = us if pod.scheduler in names else others.setdefault(pod.scheduler, _Users())
+            them.add(pod, has)
+    for finding in _findings(us, others) if us.number else ():
+        yield finding
+    if not (reader.whole or (us.number and others)):
+        message = (
+            f"found nothing in the first {MOST_CLAIMS} ResourceClaims and the first {MOST_PODS} "
+            f"pods of the first {MOST_NAMESPACES} namespaces with any; there are more"
+        )
+        yield Finding(CHECK, Verdict.UNKNOWN, RESOURCE_CLAIMS.label(), message)
+
+
+async def _claims(client: Client, reader: _Reader) -> dict[str, ResourceClaim]:
+    """The claims by which pods take devices from others; those for admin access take none."""
+    listed = client.list(RESOURCE_CLAIMS, shape=ClaimObject)
+    read = [resource_claim(each) async for each in reader.first(MOST_CLAIMS, listed)]
+    return {each.key: each for each in read if any(not ask.admin for ask in each.spec.asks)}
+
+
+async def _pods(
+    client: Client, reader: _Reader, claims: dict[str, ResourceClaim]
+) -> AsyncIterator[Pod]:
+    """Pods that have not ended, of namespaces with claims."""
+    namespaces = sorted({each.namespace for each in claims.values()})
+    reader.whole = reader.whole and len(namespaces) <= MOST_NAMESPACES
+    lists = (
+        client.list(PODS, namespace, query=_UNFINISHED, shape=PodObject)
+        for namespace in namespaces[:MOST_NAMESPACES]
+    )
+    async for each in reader.first(MOST_PODS, *lists):
+        yield codec.pod(each)
+
+
+def _findings(us: _Users, others: dict[str, _Users]) -> Iterable[Finding]:
+    for name, them in list(others.items())[:_MOST]:
+        where = f"schedulername {clipped(printable(name), _SHOWN)}"
+        message = (
+            f"its pods ({them}) and pods of enbloc ({us}) have resource claims, so both schedulers "
+            f"may allocate the same device; {_shared(us.pools & them.pools)}; {_NEXT}"
+        )
+        yield Finding(CHECK, Verdict.WARNING, where, message)
+    if len(others) > _MOST:
+        message = f"pods of {len(others) - _MOST} more of these have resource claims beside enbloc"
+        yield Finding(CHECK, Verdict.WARNING, "schedulernames", message)
+
+
+def _shared(pools: set[str]) -> str:
+    """Where they meet now."""
+    if not pools:
+        return "no pool has devices of both now"
+    if len(pools) == 1:
+        return f"pool {min(pools)} has devices of both"
+    return f"{len(pools)} pools, such as {min(pools)}, have devices of both"

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster that the doctor looks at: lists of objects, and answers to reviews."""
+
+import datetime as dt
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from enbloc.doctor import Finding, Installation, Verdict, examine
+from enbloc.kube.client import Client
+from tests.kube.fake import answer, refusal, talking_to
+
+
+async def found(
+    lists: Mapping[str, Any],
+    ours: Installation,
+    version: str = "v1.36.1",
+    *,
+    forbid: str = "",
+    allowed: Callable[[Mapping[str, Any]], bool] = lambda _: True,
+    ask: Callable[[Client, Installation], Awaitable[Any]] = examine,
+) -> Any:
+    """All findings on a server with these items by plural, which answers reviews so."""
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        parts = request.path.strip("/").split("/")
+        if parts == ["version"]:
+            major, second, *_ = re.findall(r"\d+", version)
+            return answer({"gitVersion": version, "major": major, "minor": second})
+        if forbid and forbid in parts:
+            return refusal(403, "Forbidden", f"{forbid} is forbidden")
+        if request.method == "POST":
+            review = (await request.json())["spec"]
+            return answer({"status": {"allowed": allowed(review)}}, 201)
+        if parts[-1] in lists:
+            return answer({"metadata": {}, "items": lists[parts[-1]]})
+        if parts[-2] in lists:
+            for item in lists[parts[-2]]:
+                if item["metadata"]["name"] == parts[-1]:
+                    return answer(item)
+            return refusal(404, "NotFound", name=parts[-1])
+        return answer({"metadata": {}, "items": []})
+
+    async with talking_to(handler) as client:
+        return await ask(client, ours)
+
+
+PLANNED = Installation(planned=True)
+
+
+def of(findings: list[Finding], check: str) -> list[tuple[Verdict, str]]:
+    return [(each.verdict, each.object) for each in findings if each.check == check]
+
+
+def lease(
+    namespace: str, name: str, holder: str, *, names: str = "", ago: float = 5.0
+) -> dict[str, Any]:
+    """A Lease that was renewed so many seconds ago."""
+    annotations = {"enbloc.dev/scheduler-names": names} if names else {}
+    metadata = {"namespace": namespace, "name": name, "annotations": annotations}
+    renewed = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=ago)
+    spec = {"holderIdentity": holder, "renewTime": renewed.isoformat(), "leaseDurationSeconds": 15}
+    return {"metadata": metadata, "spec": spec}
