@@ -16,19 +16,13 @@ from tests.engine.claiming import cluster_of, devices, gang_with_devices, prepar
 from tests.model.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 
-#: Calls of one decision that has the effort of the fixture; each of those that are bounded took
-#: several times as many, or would take more with more of what it is about.
+#: Calls of one decision; each of those that are bounded took several times as many, or would take
+#: more with more of what it is about.
 BOUND = 3_000_000
 NODES = " ".join(f"n{index}" for index in range(150))
 ATTRIBUTE = 'device.attributes["gpu.example.com"].uuid'
 NUMBERS = "[" + ",".join(map(str, range(30))) + "]"
 COSTLY = f"{NUMBERS}.all(a, {NUMBERS}.all(b, {NUMBERS}.all(c, a + b + c >= 0)))"
-
-
-@pytest.fixture
-def tired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decision may do a tenth of what it may do elsewhere."""
-    monkeypatch.setattr(effort, "MOST_EFFORT", effort.MOST_EFFORT // 10)
 
 
 def gpus(node: str, **of: Any) -> Any:
@@ -71,7 +65,6 @@ def costly() -> Any:
     return claim("g-0-gpus", exactly("q", 1, "gpu", f'{COSTLY} && {ATTRIBUTE} != "none"'))
 
 
-@pytest.mark.usefixtures("tired")
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -93,7 +86,6 @@ def test_no_claim_keeps_the_engine_for_long(wanted: Any) -> None:
         assert UNSEEN in message
 
 
-@pytest.mark.usefixtures("tired")
 def test_no_pod_with_many_claims_keeps_the_engine_for_long() -> None:
     cluster = cluster_of(device_class(), *map(gpus, NODES.split()), nodes=NODES)
     cluster.group("g", 1)
@@ -106,7 +98,6 @@ def test_no_pod_with_many_claims_keeps_the_engine_for_long() -> None:
     assert not preparing(cluster)
 
 
-@pytest.mark.usefixtures("tired")
 def test_no_length_of_selectors_keeps_the_engine_for_long() -> None:
     """They are compiled by several decisions, and then the gang is placed."""
     cluster = cluster_of(device_class(), *map(gpus, ("n1", "n2")), nodes="n1 n2")

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of a gang's members, decided together on a fork."""
 
+from dataclasses import replace
+
 import pytest
 
 from enbloc.model.devices.decisions import DeviceDecision, Listing
@@ -257,6 +259,52 @@ def test_a_device_that_is_gone_ends_what_was_decided() -> None:
     devices.put(slice_of("a", device("1"), generation=2))
 
     assert not devices.stands(member.uid)
+
+
+def test_counters_that_another_scheduler_overdraws_are_seen_at_the_last_look() -> None:
+    """Two devices of one chip: either can be had, and not both."""
+    where = nodes("a")
+    devices = table(
+        device_class(),
+        slice_of(
+            "a",
+            device("whole", consumesCounters=[consumes("chip", memory=8)]),
+            device("half", consumesCounters=[consumes("chip", memory=4)]),
+            count=2,
+        ),
+        slice_of("a", name="counters", count=2, sharedCounters=[counter_set("chip", memory=8)]),
+        *(claim(name, exactly(), owner=f"p-{name}") for name in "cd"),
+    )
+    member = pod("p-c", "c")
+    devices.place(member, "a", where)
+    devices.put(claim("c", exactly(), owner="p-c", status=allocated("whole", pool="a")))
+    assert devices.stands(member.uid, written=True)
+    devices.put(claim("d", exactly(), owner="p-d", status=allocated("half", pool="a")))
+    assert not devices.stands(member.uid, written=True)
+
+
+def test_capacity_that_another_scheduler_overdraws_is_seen_at_the_last_look() -> None:
+    where = nodes("a")
+    shared = device("0", allowMultipleAllocations=True, capacity={"memory": "10"})
+    wanted = exactly("gpus", capacity={"requests": {"memory": "10"}})
+    devices = table(
+        device_class(),
+        slice_of("a", shared),
+        *(claim(name, wanted, owner=f"p-{name}") for name in "cd"),
+    )
+
+    member = pod("p-c", "c")
+    devices.place(member, "a", where)
+    decision = devices.decision(member.uid)
+    assert decision is not None
+    [given] = decision.claims
+    devices.put(replace(claim("c", wanted, owner="p-c"), allocation=given.allocation))
+    assert devices.stands(member.uid, written=True)
+    status = allocated("0", pool="a")
+    [result] = status["allocation"]["devices"]["results"]
+    result |= {"shareID": "another", "consumedCapacity": {"memory": "10"}}
+    devices.put(claim("d", wanted, owner="p-d", status=status))
+    assert not devices.stands(member.uid, written=True)
 
 
 def test_a_claim_that_is_seen_with_other_devices_has_those_and_what_its_plan_holds() -> None:

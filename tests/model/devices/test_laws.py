@@ -230,7 +230,7 @@ def test_a_search_that_would_not_end_says_that_it_has_no_answer() -> None:
 
     assert verdict.open
     assert verdict.reason == (
-        "cannot allocate all claims within 20000 steps of the search for devices"
+        "cannot allocate all claims within 10000 steps of the search for devices"
     )
 
 

@@ -150,9 +150,9 @@ def twice(key: str, result: Result) -> str:
 def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | None]) -> str:
     """Why a claim waits for its classes; "" = it does not."""
     for request in spec.requests:
-        if request.exactly is None and not request.first:
+        if not request.asks:
             return f"resource claim {key}, request {request.name}: unknown request type"
-        for ask in (request.exactly,) if request.exactly else request.first:
+        for ask in request.asks:
             name = request.name if request.exactly else f"{request.name}/{ask.name}"
             if not ask.device_class:
                 return f"request {name}: unsupported request type"

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Demand: what one claim asks for, with its classes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from typing import Final
+from weakref import WeakValueDictionary
 
-from enbloc.model.devices.effort import DEVICE, LOOK, UNSEEN
+from enbloc.model.devices.effort import DEVICE, GLANCE, LOOK, UNSEEN
 from enbloc.model.devices.facts import MOST_RESULTS, Ask, ClaimSpec, DeviceClass
 from enbloc.model.devices.lens import Lens, View, lens_of, unseen
 from enbloc.model.devices.pools import Pool
@@ -63,6 +64,9 @@ class Demand:
     problem: str = ""
     selectors: Selectors = field(default_factory=Selectors, repr=False)
     _lenses: dict[Pool, Lens] = field(default_factory=dict[Pool, Lens], repr=False)
+    _alike: WeakValueDictionary[Hashable, Lens] = field(
+        default_factory=WeakValueDictionary[Hashable, Lens], repr=False
+    )
     _kinds: dict[object, int] = field(default_factory=dict[object, int], repr=False)
     _numbers: Iterator[int] = field(default_factory=count, repr=False)
 
@@ -76,6 +80,18 @@ class Demand:
         """What each want looks for, and the attributes that constraints compare."""
         views = tuple(View(want.device_class, want.ask, self.selectors) for want in self.wants)
         return views, tuple(each.attribute for each in self.spec.constraints)
+
+    @cached_property
+    def reads(self) -> frozenset[str] | None:
+        """The attributes by which it tells devices apart; None = it may be by any."""
+        found = {each.attribute for each in self.spec.constraints}
+        for want in self.wants:
+            for expression in (*want.device_class.selectors, *want.ask.selectors):
+                names = self.selectors.reads(expression)
+                if names is None:
+                    return None
+                found |= names
+        return frozenset(found)
 
     @cached_property
     def all(self) -> bool:
@@ -104,17 +120,32 @@ class Demand:
         return any(len(each) > 1 for each in self.requests)
 
     def lens(self, pool: Pool) -> Lens:
-        """How a pool looks to this demand; as empty once the effort of a decision is spent."""
+        """How a pool looks to this demand; as empty once the effort of a decision is spent.
+
+        Pools that look alike have one lens: of five thousand nodes of one kind, one is looked at.
+        """
         known = self._lenses.get(pool)
         if known is not None:
             return known
         effort = self.selectors.effort
         if not effort.spent:
-            effort.spend(LOOK + DEVICE * len(pool.devices) * len(self.wants))
-            known = lens_of(self.views, self.kind, pool)
+            known = self._look(pool)
         if known is None or effort.spent:
             return unseen(self.views, pool)
         self._lenses[pool] = known
+        return known
+
+    def _look(self, pool: Pool) -> Lens:
+        effort, devices = self.selectors.effort, len(pool.devices)
+        effort.spend(GLANCE + DEVICE * devices)
+        reads = self.reads
+        key = pool.looks(reads) if reads is not None else None
+        known = self._alike.get(key) if key is not None else None
+        if known is None:
+            effort.spend(LOOK + DEVICE * devices * len(self.wants))
+            known = lens_of(self.views, self.kind, pool)
+            if key is not None and not effort.spent:
+                self._alike[key] = known
         return known
 
     def forget(self, pool: Pool) -> None:

@@ -6,14 +6,16 @@ from typing import Final
 
 #: Of one decision; a unit is about a microsecond. Of them so many may go into expressions, which
 #: are whatever a tenant writes.
-MOST_EFFORT: Final = 2_000_000
+MOST_EFFORT: Final = 250_000
 MOST_ASKED: Final = 150_000
 
-#: A step of a search, a pool for each claim that may get other devices of it, a look at a pool, the
-#: same for each of its devices, a question to a selector, beside what its evaluation takes, and a
-#: character of an expression that is compiled.
+#: A step of a search, a pool for each claim that may get other devices of it, a glance at a pool as
+#: to whether another looks the same, a look at one that no other does, both for each of its devices
+#: as well, a question to a selector, beside what its evaluation takes, and a character of an
+#: expression that is compiled.
 STEP: Final = 2
 PLACE: Final = 4
+GLANCE: Final = 4
 LOOK: Final = 60
 DEVICE: Final = 1
 QUESTION: Final = 10

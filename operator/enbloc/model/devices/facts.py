@@ -274,6 +274,11 @@ class Request:
     exactly: Ask | None = None
     first: tuple[Ask, ...] = ()
 
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Its alternatives, or the one that it has; none if it is of a kind that is not known."""
+        return (self.exactly,) if self.exactly else self.first
+
 
 class Constraint(NamedTuple):
     """All devices have the same value of an attribute, or each another.
@@ -309,14 +314,15 @@ class ClaimSpec:
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Those of all requests."""
+        return tuple(ask for request in self.requests for ask in request.asks)
+
     @cached_property
     def size(self) -> int:
         """Bytes of its texts, roughly, beside some for each request."""
-        asks = [
-            ask
-            for each in self.requests
-            for ask in ((each.exactly,) if each.exactly else each.first)
-        ]
+        asks = self.asks
         texts = sum(len(text) for ask in asks for text in ask.selectors)
         return texts + sum(len(each.opaque) for each in self.config) + _REQUEST * (1 + len(asks))
 

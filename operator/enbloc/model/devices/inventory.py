@@ -464,9 +464,7 @@ class Inventory:
         demand = self._memory.demand(spec, self._classes.get)
         if not demand.problem:
             return demand, ""
-        names = {ask.device_class for each in spec.requests for ask in each.first}
-        names |= {each.exactly.device_class for each in spec.requests if each.exactly}
-        found = {name: self._classes.get(name) for name in names}
+        found = {ask.device_class: self._classes.get(ask.device_class) for ask in spec.asks}
         return demand, unclassed(spec, key, found) or told(demand.problem, key)
 
     def _full(self, pod: Pod, claim: ResourceClaim) -> bool:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lens: a pool as one claim sees it."""
+"""Lens: a pool as one claim sees it, and all pools that look the same to it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from enbloc.model.devices.capacity import consumption
 from enbloc.model.devices.effort import UNSEEN
@@ -58,7 +58,7 @@ class Values:
         return found if isinstance(found, int) else _bits(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Lens:
     """A pool as one claim sees it.
 
@@ -72,10 +72,9 @@ class Lens:
         consuming: some device that it could use takes of the pool's counters.
         faults: of each thing that is looked for, what went wrong with a selector.
         takes: by the place of the devices' group, what each thing that is looked for would take.
-        memory: what was last said of the pool, and when.
+        group_of: by position, the place of the device's group.
     """
 
-    pool: Pool
     matched: tuple[Bits, ...]
     usable: tuple[Bits, ...]
     values: tuple[Values, ...]
@@ -84,7 +83,7 @@ class Lens:
     consuming: bool
     faults: tuple[Faults, ...]
     takes: dict[int, Takes] = field(repr=False)
-    memory: list[Any] = field(default_factory=list[Any], repr=False)
+    group_of: tuple[int, ...] = field(repr=False)
 
     @property
     def unseen(self) -> bool:
@@ -98,7 +97,7 @@ class Lens:
 
     def consumed(self, position: int, number: int) -> Amounts | None:
         """What something that is looked for would take of a device that matches something."""
-        return self.takes[self.pool.group_of[position]][number]
+        return self.takes[self.group_of[position]][number]
 
     def mute(self, number: int) -> Bits:
         """The devices that selectors have no answer for, for a thing that is looked for."""
@@ -157,7 +156,6 @@ def lens_of(
     values = tuple(Values(pool, every, attribute) for attribute in attributes)
     kinds = _kinds(pool, every, (*matched, *usable), values, kind)
     return Lens(
-        pool=pool,
         matched=matched,
         usable=usable,
         values=values,
@@ -167,6 +165,7 @@ def lens_of(
         and any(traits.consumes for traits, bits in pool.groups if bits & every),
         faults=tuple(faults for _, faults in seen),
         takes=takes,
+        group_of=pool.group_of,
     )
 
 
@@ -176,7 +175,7 @@ def unseen(looked_for: tuple[tuple[View, ...], tuple[str, ...]], pool: Pool) -> 
     nothing = (0,) * len(views)
     values = tuple(Values(pool, 0, attribute) for attribute in attributes)
     faults = (((f": {UNSEEN}", (1 << len(pool.devices)) - 1),),) * len(views)
-    return Lens(pool, nothing, nothing, values, (), False, False, faults, {})
+    return Lens(nothing, nothing, values, (), False, False, faults, {}, ())
 
 
 def _kinds(

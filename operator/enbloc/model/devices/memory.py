@@ -36,12 +36,7 @@ class Memory:
 
     def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
         """The demand of claims with this spec; no node can serve it once the effort is spent."""
-        asks = [
-            ask
-            for each in spec.requests
-            for ask in ((each.exactly,) if each.exactly else each.first)
-        ]
-        classes = tuple(find(ask.device_class) for ask in asks)
+        classes = tuple(find(ask.device_class) for ask in spec.asks)
         known = self.demands.get((spec, classes))
         if known is None:
             if self.selectors.effort.spent:

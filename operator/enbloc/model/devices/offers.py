@@ -5,7 +5,7 @@
 Those of the same fork may get other devices where that helps.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from enbloc.model.devices.asked import Verdict
@@ -214,13 +214,12 @@ class Offers(Inventory):
         Whoever has devices of a pool that could serve these, and of pools that could serve those
         who would move, and so on.
         """
-        order = [key for key in joined if self._held.get(key) is not None]
-        found, pools = set(order), dict[PoolKey, None]()
+        shared = {key: held for key in joined if (held := self._held.get(key)) is not None}
         seen = seen_in(places)
-        for demand in demands:
-            pools.update(self._serving(demand, seen))
-        for key in order:
-            pools.update(self._serving_claim(key))
+        wanted = [(demand, seen) for demand in demands]
+        wanted += [(held.demand, held.seen) for held in shared.values() if held.demand is not None]
+        pools = dict.fromkeys(pool for each in wanted for pool in self._serving(*each))
+        order, found = list(shared), set(shared)
         for pool in (queue := list(pools)):  # it grows
             for claim in sorted(self._owners.claims(pool)):
                 held = self._held.get(claim)
@@ -230,26 +229,19 @@ class Offers(Inventory):
                     return order
                 found.add(claim)
                 order.append(claim)
-                more = [each for each in self._serving_claim(claim) if each not in pools]
+                more = [key for key in self._serving(held.demand, held.seen) if key not in pools]
                 pools.update(dict.fromkeys(more))
                 queue += more
         return order
 
-    def _serving_claim(self, claim: str) -> Mapping[PoolKey, None]:
-        """The pools that have something for a claim of this fork, where it is used."""
-        held = self._held.get(claim)
-        if held is None or held.demand is None:
-            return {}
-        return self._serving(held.demand, held.seen)
-
-    def _serving(self, demand: Demand, seen: Seen) -> Mapping[PoolKey, None]:
+    def _serving(self, demand: Demand, seen: Seen) -> tuple[PoolKey, ...]:
         """The pools that have something for a demand, as a node sees them."""
-        return {
-            key: None
+        return tuple(
+            key
             for key, reach in seen
             if (pool := self._pools.get(key)) is not None
             and any(bits & reach.devices for bits in demand.lens(pool).usable)
-        }
+        )
 
     def _revising(
         self,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from enbloc.model.devices.facts import Result
 from enbloc.model.devices.pools import Pool, PoolKey
-from enbloc.model.devices.use import UNUSED, Use, added, removed
+from enbloc.model.devices.use import UNUSED, Use, added, overdrawn, removed
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.pods import PodUID
@@ -56,7 +56,7 @@ class Owners:
     def use(self, pool: Pool) -> Use:
         """What of a pool cannot be had."""
         used = self._used.get(pool.key) or UNUSED
-        if not self._leaving.used:
+        if not self.any_leaving:
             return used
         known = self._whole.get(pool.key)
         if known is None or known[0] is not used:
@@ -67,6 +67,10 @@ class Owners:
     def again(self, pool: PoolKey) -> Collection[int]:
         """The positions of devices that several claims have, and only one can."""
         return (self._used.get(pool) or UNUSED).again
+
+    def overdrawn(self, pool: Pool, result: Result) -> bool:
+        """Whether claims have more than there is of a device, or of counters that it takes of."""
+        return overdrawn(self._used.get(pool.key) or UNUSED, pool, result)
 
     def claims(self, pool: PoolKey) -> Iterable[str]:
         """The claims that have anything of a pool."""
@@ -136,8 +140,8 @@ class Owners:
 
     @property
     def any_leaving(self) -> bool:
-        """Whether any plan that was given up holds anything yet."""
-        return next(self._leaving.items(), None) is not None
+        """Whether any plan that was given up holds anything yet; a fork says: or did before it."""
+        return self._leaving.used
 
 
 def _pool_of(result: Result) -> PoolKey:

@@ -6,7 +6,7 @@ A device is known by its position: sets of devices are integers with a bit for e
 order of positions is that in which devices are tried: slices by name, in each as the driver wrote.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -68,6 +68,7 @@ class Pool:
         group_of: by position, the place of the device's group.
         number: of this object; another has no pool of this process.
         selected: what expressions said of the devices, by who asks.
+        said: what matters of it for some claims, by these, and of which use of it that was said.
     """
 
     key: PoolKey
@@ -90,6 +91,7 @@ class Pool:
     group_of: tuple[int, ...] = ()
     number: int = field(default_factory=count().__next__)
     selected: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False)
+    said: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False)
 
     @property
     def spread(self) -> bool:
@@ -100,6 +102,22 @@ class Pool:
         if self.chosen or self.everywhere is None:
             return bool(self.chosen)
         return bool(self.everywhere.listed) or not self.complete or bool(self.invalid)
+
+    def looks(self, reads: frozenset[str]) -> Hashable:
+        """Equal for pools of which the devices are alike, as far as some attributes tell.
+
+        Args:
+            reads: the attributes, by their names with the domain.
+        """
+        values: list[object] = []
+        for traits, bits in self.groups:
+            places = [place for place, name in enumerate(traits.names) if name in reads]
+            for position in positions(bits) if places else ():
+                device = self.devices[position]
+                for place in places:
+                    value = device.values[place]
+                    values += (type(value), value)  # True is not 1 here
+        return self.key[0], self.groups, self.consumes, tuple(values)
 
     def broken(self, reach: Reach) -> str:
         """Why nothing can be had of what a node sees; "" = it can."""

@@ -23,7 +23,7 @@ from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.use import Use
 
 #: Of one search; then it has no answer.
-MOST_STEPS: Final = 20_000
+MOST_STEPS: Final = 10_000
 #: So many looks at a value, or at what devices have in common, take as long as a step; and a look
 #: at a further pool, or at one of all devices that are asked for, as long as so many of them.
 _LOOKS_OF_STEP: Final = 8

@@ -51,6 +51,11 @@ class Selectors:
         program = self._program(expression)
         return program if isinstance(program, str) else ""
 
+    def reads(self, expression: str) -> frozenset[str] | None:
+        """The attributes and capacities that an expression can read; None = any."""
+        program = self._program(expression)
+        return frozenset() if isinstance(program, str) else program.reads
+
     def select(self, expression: str, pool: Pool, among: Bits) -> Selection:
         """Which of some devices of a pool the expression selects."""
         key = expression, among

@@ -353,11 +353,19 @@ class Devices(Offers):
             return False
         given = claim.allocation if claim is not None else None
         if given is not None and (held is None or _same(given, held.allocation)):
-            return self._twice(given) is None
+            return self._undisputed(given)
         if held is None or written:
             return False
-        results = held.allocation.results
-        return self._twice(held.allocation) is None and all(map(self._offered, results))
+        return self._undisputed(held.allocation) and all(
+            map(self._offered, held.allocation.results)
+        )
+
+    def _undisputed(self, allocation: Allocation) -> bool:
+        """Whether nobody else has these devices, or too much of them."""
+        if self._twice(allocation) is not None:
+            return False
+        pools = ((self._pools.get((each.driver, each.pool)), each) for each in allocation.results)
+        return not any(pool and self._owners.overdrawn(pool, each) for pool, each in pools)
 
     def _offered(self, result: Result) -> bool:
         """Whether a device is still there."""

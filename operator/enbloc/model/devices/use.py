@@ -76,6 +76,22 @@ def removed(use: Use, pool: Pool, result: Result) -> Use:
     return use
 
 
+def overdrawn(use: Use, pool: Pool, result: Result) -> bool:
+    """Whether claims have more of a device, or of the counters that it takes of, than there is.
+
+    Others than this scheduler allocate so; or the driver has published less since.
+    """
+    for position in _positions(pool, result):
+        consumes = pool.consumes[position] if pool.consumes and use.counted else ()
+        if any(use.counted[index] > pool.counters[index] for index, _ in consumes):
+            return True
+        share = use.shares.get(position)
+        there_is = {each.name: each.value for each in pool.devices[position].traits.capacity}
+        if share and any(amount > there_is.get(name, 0) for name, amount in share.consumed):
+            return True
+    return False
+
+
 def _positions(pool: Pool, result: Result) -> list[int]:
     return [] if result.admin else list(positions(pool.named.get(result.device, 0)))
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.model.devices.asked import Terms
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.facts import MOST_RESULTS
 from enbloc.model.devices.lens import Lens
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.search import Place
 from enbloc.model.node_selection import terms_match
-from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.volumes.reach import Matrix, matrix_of, seen, signatures
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 Rows = npt.NDArray[np.int64]
-Terms = tuple[NodeSelectorTerm, ...]
 
 
 class Spread:
@@ -131,6 +130,9 @@ def signature(demands: Sequence[Demand], places: Sequence[Place]) -> Hashable:
     return tuple([each for each in said if each != NOTHING])
 
 
+#: Of each pool it is remembered what was said to so many.
+_MOST_SAID: Final = 8
+
 #: Said of a pool that does not matter.
 NOTHING: Final = ()
 
@@ -140,12 +142,12 @@ def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
     pool, reach, use = place
     if not pool.complete:
         return pool.key if any(each.all for each in demands) else NOTHING
-    lenses = [demand.lens(pool) for demand in dict.fromkeys(demands)]
-    memory = lenses[0].memory
     asked = *demands, reach, most
-    if memory and memory[0] is use and memory[1] == asked:
-        known: Hashable = memory[2]
-        return known
+    known = pool.said.get(asked)
+    if known is not None and known[0] is use:
+        before: Hashable = known[1]
+        return before
+    lenses = [demand.lens(pool) for demand in dict.fromkeys(demands)]
     if place.broken:
         said: Hashable = "broken", pool.key if any(each.all for each in demands) else ""
     elif any(lens.mixed for lens in lenses):
@@ -154,7 +156,10 @@ def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
         said = NOTHING
     else:
         said = _kinds(demands, lenses, place, most)
-    memory[:] = (use, asked, said)
+    if not any(lens.unseen for lens in lenses):
+        if len(pool.said) >= _MOST_SAID:
+            pool.said.clear()
+        pool.said[asked] = use, said
     return said
 
 
