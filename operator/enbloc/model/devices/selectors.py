@@ -27,10 +27,12 @@ class Selection(NamedTuple):
     Attributes:
         matched: the devices that it selects.
         faults: what went wrong with which of those that it has no answer for.
+        rest: devices that it has not been asked about, for lack of effort.
     """
 
     matched: Bits
     faults: Faults = ()
+    rest: Bits = 0
 
 
 class Selectors:
@@ -57,32 +59,37 @@ class Selectors:
         return frozenset() if isinstance(program, str) else program.reads
 
     def select(self, expression: str, pool: Pool, among: Bits) -> Selection:
-        """Which of some devices of a pool the expression selects."""
-        key = expression, among
-        known: Selection | None = pool.selected.get(key)
-        if known is None:
-            if len(pool.selected) >= _MOST_OF_POOL:
-                pool.selected.clear()
-            known = self._select(expression, pool, among)
-            if not self.effort.spent:
-                pool.selected[key] = known
-        return known
+        """Which of some devices of a pool the expression selects.
 
-    def _select(self, expression: str, pool: Pool, among: Bits) -> Selection:
+        Where the effort does not suffice for all of them, the next decision goes on from there.
+        """
+        key = expression, among
+        known = pool.selected.get(key) or Selection(0, rest=among)
+        if known.rest:
+            known = self._asked(expression, pool, known)
+            pool.selected.pop(key, None)
+            if len(pool.selected) >= _MOST_OF_POOL:
+                del pool.selected[next(iter(pool.selected))]
+            pool.selected[key] = known
+        return Selection(0, ((UNSEEN, among),)) if known.rest else known
+
+    def _asked(self, expression: str, pool: Pool, begun: Selection) -> Selection:
+        """What it says of the rest as well, as far as the effort goes."""
+        matched, rest, faults = begun.matched, begun.rest, dict(begun.faults)
         program = self._program(expression)
         if isinstance(program, str):
-            return Selection(0, ((program, among),))
-        matched, faults = 0, dict[str, Bits]()
+            return Selection(matched, ((program, rest),))
         for traits, alike in pool.groups:
             reading = program.reading(pool.key[0], traits)
-            for position in positions(alike & among):
+            for position in positions(alike & rest):
                 if self.effort.spent:
-                    return Selection(0, ((UNSEEN, among),))
-                answer = program.ask(reading, pool.devices[position])
+                    return Selection(matched, tuple(faults.items()), rest)
+                answer, bit = program.ask(reading, pool.devices[position]), 1 << position
+                rest ^= bit
                 if answer is True:
-                    matched |= 1 << position
+                    matched |= bit
                 elif answer is not False:
-                    faults[answer] = faults.get(answer, 0) | 1 << position
+                    faults[answer] = faults.get(answer, 0) | bit
         return Selection(matched, tuple(faults.items()))
 
     def _program(self, expression: str) -> "Program | str":
