@@ -67,6 +67,7 @@ class Planner:
         try:
             ledgers = self._plans.ledgers(profile)
             trial = self._trials.trial(profile, waiting, now, ledgers, keep=False)
+            trial.snapshot.nodes.release_devices(without)
             for pod in without:
                 trial.lift(pod, pod.node)
             outcome, _ = place_group(waiting, trial, self._steps)

@@ -243,6 +243,19 @@ class Ledgers:
         """The group may plan with what its earlier plans held."""
         self.devices.reclaim(group)
 
+    def release_devices(self, pods: Collection[Pod]) -> None:
+        """On a fork: as if these pods were deleted and created again, their claims have no devices.
+
+        What would become of their volumes, nobody knows.
+        """
+        uids = {pod.uid for pod in pods}
+        for pod in pods:
+            for name in pod.resource_claims:
+                fact = self.devices.fact(ResourceClaim.kind, f"{pod.key.namespace}/{name}")
+                anew = made_again(fact, uids) if fact is not None else None
+                if isinstance(anew, ResourceClaim):
+                    self.devices.put(anew)
+
     def fork(self) -> "Ledgers":
         """A copy of one's own."""
         return Ledgers(self.volumes.fork(), self.devices.fork())

@@ -13,7 +13,7 @@ shared copies it first, but only if the other table is still there (`enbloc.mode
 Arrays that a table gives are copies: they never change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -395,6 +395,11 @@ class Nodes:
         """The group may plan with what its earlier plans held and is being taken back."""
         if self._ledgers.devices.any_withdrawn:
             self._own_ledgers().reclaim(group)
+
+    def release_devices(self, pods: Collection[Pod]) -> None:
+        """On a fork, or a snapshot: the claims of these pods have no devices any more."""
+        if any(pod.spec.holds for pod in pods):
+            self._own_ledgers().release_devices(pods)
 
     def _own_ledgers(self) -> Ledgers:
         """The ledgers, of which a fork makes its own copy before it writes to them."""

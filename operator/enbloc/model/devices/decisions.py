@@ -26,7 +26,7 @@ class ClaimDecision(NamedTuple):
     Attributes:
         claim: `namespace/name`.
         uid: of the claim.
-        allocation: None = it is allocated already, and is to be reserved only.
+        allocation: what it gets, or has already.
         listing: where it may be listed, to be reserved for a PodGroup; None = it is for the pod.
         problem: why there is nothing that could be written; "" = there is.
     """

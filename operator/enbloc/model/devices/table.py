@@ -294,7 +294,7 @@ class Devices(Offers):
         given = claim.allocation if claim is not None else None
         if claim is not None and given is not None and (not held or _same(given, held.allocation)):
             reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
-            return None if reserved else ClaimDecision(key, uid, listing=listing)
+            return None if reserved else ClaimDecision(key, uid, given, listing)
         if held is None or key in seat.lacking:
             return ClaimDecision(key, uid, problem=CANNOT)
         return ClaimDecision(key, uid, held.allocation, listing)
