@@ -21,6 +21,7 @@ from typing import Final
 
 from benchmarks import (
     budgets,
+    cel,
     claims,
     completeness,
     deadlock,
@@ -58,6 +59,7 @@ CHEAP: Final[Mapping[str, Benchmark]] = {
     "gang_with_volumes": claims.gang_with_volumes,
     "gang_with_devices": claims.gang_with_devices,
     "lone_with_claims": claims.lone_with_claims,
+    "cel_functions": cel.cel_functions,
 }
 #: These need Python alone, too.
 ALONE: Final[Mapping[str, Benchmark]] = {

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from enbloc.model import cel
 from enbloc.model.cel import CelError, DeviceView, Program, Version, exact
-from enbloc.model.cel.texts import instructions
+from enbloc.model.cel.patterns import instructions
 
 _DATA = Path(__file__).parent / "data"
 DEVICE = DeviceView(
@@ -180,6 +180,32 @@ def _nested(times: int, opening: str, middle: str, closing: str) -> str:
             id="lists in lists that would be gone through",
         ),
         pytest.param(
+            "cel.bind(l, lists.range(999), cel.bind(m, lists.range(50).map(i, l + [-i]),"
+            " lists.range(9000).all(i, !((l + [1]) in m))))",
+            _COSTLY,
+            id="a list looked for among those that differ in their last item",
+        ),
+        pytest.param(
+            "cel.bind(l, lists.range(999), sets.intersects("
+            "lists.range(50).map(i, l + [-i]), lists.range(50).map(i, l + [i + 1])))",
+            _COSTLY,
+            id="sets of such lists",
+        ),
+        pytest.param(
+            _nested(
+                11, "cel.bind(a, a + a, ", "a.findAll('((x|y)*x(x|y){12}z)|x') == []", ")"
+            ).replace("cel.bind(a, a + a", "cel.bind(a, 'xy'", 1),
+            _COSTLY,
+            id="a pattern that reads all of the text for each match",
+        ),
+        pytest.param(
+            _nested(
+                14, "cel.bind(a, a + a, ", "lists.range(9000).map(i, a).join() == ''", ")"
+            ).replace("cel.bind(a, a + a", "cel.bind(a, 'x'", 1),
+            "makes a string of more than 200000 characters",
+            id="one text joined to itself again and again",
+        ),
+        pytest.param(
             _nested(13, "cel.bind(a, a + a, ", "a.findAll('x') == []", ")").replace(
                 "cel.bind(a, a + a", "cel.bind(a, 'xx'", 1
             ),
@@ -188,7 +214,7 @@ def _nested(times: int, opening: str, middle: str, closing: str) -> str:
         ),
         pytest.param(
             _nested(
-                16, "cel.bind(a, a + a, ", "a.lastIndexOf('ab' + a.substring(999)) < 0", ")"
+                16, "cel.bind(a, a + a, ", "a.lastIndexOf('ab' + a.substring(9999)) < 0", ")"
             ).replace("cel.bind(a, a + a", "cel.bind(a, 'aa'", 1),
             _COSTLY,
             id="a long string looked for from the end",
@@ -238,6 +264,19 @@ def test_a_regular_expression_has_so_many_instructions(pattern: str, least: int,
 
 def test_a_regular_expression_takes_time_in_proportion_to_the_text() -> None:
     assert _answer("'" + "a" * 5000 + "'.matches('(a*)*(a*)*b')") is False
+
+
+@given(st.text(alphabet="aZ[`{@éÀßİ\U0001f600"))
+def test_letters_of_ascii_alone_have_cases(text: str) -> None:
+    lower = "".join(one.lower() if one.isascii() else one for one in text)
+    upper = "".join(one.upper() if one.isascii() else one for one in text)
+    device = DeviceView("d", {"text": text, "lower": lower, "upper": upper})
+
+    expression = (
+        'cel.bind(all, device.attributes["d"],'
+        " all.text.lowerAscii() == all.lower && all.text.upperAscii() == all.upper)"
+    )
+    assert _answer(expression, device) is True
 
 
 def test_an_unknown_domain_reads_as_empty_and_is_not_there() -> None:

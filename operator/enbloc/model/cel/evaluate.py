@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from enbloc.model.cel import syntax
 from enbloc.model.cel.functions import GLOBAL, MEMBER, NAMESPACES, UNSUPPORTED, Function
+from enbloc.model.cel.patterns import compiled
 from enbloc.model.cel.syntax import Node
-from enbloc.model.cel.texts import compiling, regex
 from enbloc.model.cel.values import (
     MOST_WORK,
     NONE,
@@ -78,6 +78,12 @@ class Scope:
         return Scope(
             {**self.names, **dict(zip(names, numbers, strict=True))}, self.counter, self.compiling
         ), numbers
+
+    def spend(self, work: int) -> None:
+        """Count what compiling takes. Raises CompileFault beyond the limit."""
+        self.compiling[0] += work
+        if self.compiling[0] > MOST_WORK:
+            raise CompileFault(TOO_LONG)
 
 
 Macro = Callable[[syntax.Call, Scope], Code | None]
@@ -202,7 +208,7 @@ class Compiler:
             value = folded(args[1])
             if value is not None and type(value.value) is list and _plain(value.value):
                 return _in_constant(codes[0], value.value)
-        return _called(function, codes)
+        return lambda run: function.apply(run, tuple([code(run) for code in codes]))
 
     def _has(self, node: Node, scope: Scope) -> Code:
         if not isinstance(node, syntax.Select):
@@ -258,7 +264,8 @@ def folded(node: Node) -> syntax.Const | None:
             and (not node.member and node.function in _CONVERSIONS and len(node.args) == 1)
             and (inner := folded(node.args[0])) is not None
         ):
-            return syntax.Const(GLOBAL[node.function].call(inner.value))
+            run = Run([], MOST_WORK)
+            return syntax.Const(GLOBAL[node.function].apply(run, (inner.value,)))
     except Fault as fault:
         raise CompileFault(str(fault)) from None
     return None
@@ -375,29 +382,6 @@ def _logic(terms: list[Code], *, decisive: bool) -> Code:
     return decide
 
 
-def _called(function: Function, codes: tuple[Code, ...]) -> Code:
-    call, cost, after = function.call, function.cost, function.after
-    takes = function.takes_with
-
-    def invoke(run: Run) -> Any:
-        args = tuple([code(run) for code in codes])
-        if after:
-            result = call(*args)
-            run.pay(cost(args, result), takes(args))
-            return run.keep(result)
-        work = takes(args)  # first: what a cost goes through must not be too much
-        run.pay(cost(args, None), work)
-        return run.keep(call(*args))
-
-    def count(run: Run) -> Any:
-        args = tuple([code(run) for code in codes])
-        work = takes(args)
-        run.pay(cost(args, None), work)
-        return run.keep(call(run.charge, *args))
-
-    return count if function.counted else invoke
-
-
 def _in_constant(item: Code, values: list[Any]) -> Code:
     """`item in [literals]`, which costs nothing."""
     known = frozenset((None if value is None else keyed(value)) for value in values)
@@ -447,10 +431,7 @@ def _check_pattern(node: syntax.Call, args: tuple[Node, ...], scope: Scope) -> N
     if node.function in _REGEX and len(args) > 1 and isinstance(args[1], syntax.Const):
         if type(args[1].value) is not str:
             raise CompileFault(f"found no matching overload for '{node.function}'")
-        scope.compiling[0] += compiling(args[1].value)
-        if scope.compiling[0] > MOST_WORK:
-            raise CompileFault(TOO_LONG)
         try:
-            regex(args[1].value)
+            compiled(scope.spend, args[1].value)
         except Fault as fault:
             raise CompileFault(str(fault)) from None

@@ -9,32 +9,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from enbloc.model.cel import kubernetes, lists, scalars, texts
-from enbloc.model.cel.values import (
-    ADDRESSES,
-    FLAT,
-    TOO_LONG,
-    Charge,
-    Fault,
-    Halt,
-    Map,
-    equal,
-    size,
-    tenth,
-)
-from enbloc.model.cel.versions import Version
+from enbloc.model.cel import kubernetes, lists, patterns, scalars, texts
+from enbloc.model.cel.values import ENCODED, FLAT, Map, Run, Spend, size, tenth
 
 Cost = Callable[[tuple[Any, ...], Any], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`call` with `fewest` to `most` arguments; `cost` of these and of the result, in CEL's units.
+    """`call` with `fewest` to `most` arguments.
 
-    The cost is charged before the call, or `after` it where it is one of the result. Where a walk
-    over many items costs upstream next to nothing, more is charged here, for Python is slower; a
-    function that is `counted` charges as it goes, by its first argument. `takes` and `work` are
-    what a call takes in tenths of a microsecond: beside walking over its arguments once.
+    Attributes:
+        cost: of the arguments and the result, in CEL's units; None = of going through all that is
+            in the first argument.
+        after: the cost is one of the result, and charged after the call.
+        takes: tenths of a microsecond that any call takes.
+        spends: it takes more with larger arguments; it is told first how to say how much.
+
     Source: kube-scheduler v1.36 apiserver/pkg/cel/library/cost.go CallCost;
     cel-go/interpreter/runtimecost.go costCall; cel-go/ext/lists.go; cel-go/ext/sets.go
     """
@@ -42,90 +33,60 @@ class Function:
     call: Callable[..., Any]
     fewest: int
     most: int
-    cost: Cost
+    cost: Cost | None
     after: bool = False
-    counted: bool = False
     takes: int = 10
-    work: Callable[..., int] | None = None
+    spends: bool = False
 
-    def takes_with(self, args: tuple[Any, ...]) -> int:
-        """What a call takes, in tenths of a microsecond, whatever it costs."""
-        found = self.takes
-        for each in args:
-            found += going_through(each)
-        return found if self.work is None else found + self.work(*args[:2])
+    def apply(self, run: Run, args: tuple[Any, ...]) -> Any:
+        """What a call gives, which is charged and kept. Raises Fault, and Halt beyond limits."""
+        if not self.after:
+            self._charge(run, args, None)
+        result = self.call(run.spend, *args) if self.spends else self.call(*args)
+        if self.after:
+            self._charge(run, args, result)
+        return run.keep(result)
 
-
-#: What a call takes that makes an address, an amount or a version, or goes back and forth.
-_PARSED: Final = 100
-#: More values within a value are not gone through.
-_MOST_WALKED: Final = 20_000
-#: So many characters are gone through in a tenth of a microsecond, and each item takes so much.
-_CHARACTERS: Final = 32
-_ITEM: Final = 2
+    def _charge(self, run: Run, args: tuple[Any, ...], result: Any) -> None:
+        cost = _through(run.spend, args[0]) if self.cost is None else self.cost(args, result)
+        run.pay(cost, self.takes)
 
 
-def going_through(value: Any) -> int:
-    """What it takes to go through a value once, in tenths of a microsecond."""
-    kind = type(value)
-    if kind is str or kind is bytes:
-        return len(value) // _CHARACTERS
-    if kind is list:
-        return _ITEM * len(value)
-    if kind is Map:
-        return _ITEM * len(value.entries)
-    return _ITEM * len(value.pre) if kind is Version else 0
+#: What a call takes, in tenths of a microsecond, that converts, compares or adds simple values,
+#: adds amounts, compares amounts or versions, looks for a pattern, reads an amount or a version, an
+#: address, a network.
+_SIMPLE: Final = 15
+_ADDS: Final = 25
+_COMPARES: Final = 35
+_MATCHES: Final = 50
+_READS: Final = 100
+_ADDRESS: Final = 90
+_NETWORK: Final = 130
+
+#: A function that takes more with larger arguments.
+_spending = partial(Function, takes=20, spends=True)
 
 
-def _comparing(*lists: Any) -> int:
-    """What it takes to compare an item with another: the longest of their texts."""
-    texts = (len(each) for one in lists if type(one) is list for each in one if type(each) is str)
-    return _ITEM + max(texts, default=0) // _CHARACTERS // 100
-
-
-def _each_with_each(a: Any, b: Any) -> int:
-    return _comparing(a, b) * size(a) * size(b)
-
-
-def _twice_each_with_each(a: Any, b: Any) -> int:
-    return 2 * _each_with_each(a, b)
-
-
-def _each_with_all(items: Any) -> int:
-    return _comparing(items) * size(items) ** 2 // 2
-
-
-def _each_of(items: Any, *_one: Any) -> int:
-    return _comparing(items) * size(items) if type(items) is list else 0
-
-
-def _any_of(_one: Any, items: Any) -> int:
-    return _each_of(items)
-
-
-def _walking(value: Any, *_more: Any) -> int:
-    """What it takes to go through all that is in a value; raises Halt where that is too much."""
-    count, left = 0, [value]
-    while left:
-        one = left.pop()
+def _through(spend: Spend, value: Any) -> int:
+    """What it costs to go through all that is in a value: a tenth of each text, 1 for numbers."""
+    cost, left = 0, [value]
+    for one in left:  # it grows
         kind = type(one)
-        count += 1 + (len(one) // 1000 if kind is str or kind is bytes else 0)
-        if kind is list:
-            left.extend(one)
+        if kind is bytes or (kind is str and one.isascii()):
+            cost += len(one) // 10
+        elif kind is str:
+            spend(len(one) // ENCODED)
+            cost += len(one.encode("utf-8", "surrogatepass")) // 10
+        elif kind is list:
+            spend(len(one))
+            left += one
         elif kind is Map:
+            spend(2 * len(one.entries))
             for pair in one.entries.values():
-                left.extend(pair)
-        if count + len(left) > _MOST_WALKED:
-            raise Halt(TOO_LONG)
-    return 3 * _ITEM * count
-
-
-def _going_back(where: Any, what: Any) -> int:
-    return _walking(where) + texts.going_back(where, what)
-
-
-def _replaced(where: Any, old: Any) -> int:
-    return (size(where) + size(old)) // 4
+                left += pair
+        else:
+            cost += 1
+    return max(cost, len(value)) if type(value) is list else cost
 
 
 def _one(_args: tuple[Any, ...], _result: Any) -> int:
@@ -181,23 +142,6 @@ def _convert(args: tuple[Any, ...], result: Any) -> int:
     return tenth(size(args[0])) if {type(args[0]), type(result)} == {str, bytes} else 1
 
 
-def _traverse(args: tuple[Any, ...], _result: Any) -> int:
-    return max(_traversal(args[0]), size(args[0]) if type(args[0]) is list else 0)
-
-
-def _traversal(value: Any) -> int:
-    kind = type(value)
-    if kind is str:
-        return len(value.encode("utf-8", "surrogatepass")) // 10
-    if kind is bytes:
-        return len(value) // 10
-    if kind is list:
-        return sum(map(_traversal, value))
-    if kind is Map:
-        return sum(_traversal(key) + _traversal(one) for key, one in value.entries.values())
-    return 1
-
-
 def _made(_args: tuple[Any, ...], result: Any) -> int:
     return size(result) + 11
 
@@ -226,42 +170,16 @@ def _contains_cidr(args: tuple[Any, ...], result: Any) -> int:
     return _contains_ip(args, result) + tenth(size(args[0])) + 1
 
 
-def _contains(where: Any, what: Any) -> bool:
-    texts.text(where, what)
-    return what in where
-
-
-def _starts(where: Any, what: Any) -> bool:
-    texts.text(where, what)
-    return bool(where.startswith(what))
-
-
-def _ends(where: Any, what: Any) -> bool:
-    texts.text(where, what)
-    return bool(where.endswith(what))
-
-
-def _index_of(charge: Charge, where: Any, *args: Any) -> int:
+def _index_of(spend: Spend, where: Any, *args: Any) -> int:
     if type(where) is list and len(args) == 1:
-        return lists.index_of(charge, where, *args)
-    return texts.index_of(where, *args)
+        return lists.index_of(spend, where, *args)
+    return texts.index_of(spend, where, *args)
 
 
-def _last_index_of(charge: Charge, where: Any, *args: Any) -> int:
+def _last_index_of(spend: Spend, where: Any, *args: Any) -> int:
     if type(where) is list and len(args) == 1:
-        return lists.last_index_of(charge, where, *args)
-    return texts.last_index_of(where, *args)
-
-
-def _equal(charge: Charge, a: Any, b: Any) -> bool:
-    """Values of Kubernetes' own types are compared with their like only."""
-    if type(a) in FLAT and type(a) is not type(b) and not {type(a), type(b)} <= ADDRESSES:
-        raise Fault("no such overload")
-    return equal(a, b, charge)
-
-
-def _unequal(charge: Charge, a: Any, b: Any) -> bool:
-    return not equal(a, b, charge)
+        return lists.last_index_of(spend, where, *args)
+    return texts.last_index_of(spend, where, *args)
 
 
 def _dyn(value: Any) -> Any:
@@ -269,105 +187,95 @@ def _dyn(value: Any) -> Any:
 
 
 def _operators() -> dict[str, Function]:
-    found: dict[str, Function] = {
-        f"_{sign}_": Function(partial(scalars.ordered, sign), 2, 2, _order)
+    spending = partial(_spending, takes=_SIMPLE)
+    found = {
+        f"_{sign}_": spending(partial(scalars.ordered, sign), 2, 2, _order)
         for sign in ("<", "<=", ">", ">=")
     }
-    for sign in "+-*/%":
-        cost = _plus if sign == "+" else _one
-        found[f"_{sign}_"] = Function(partial(scalars.arithmetic, sign), 2, 2, cost)
-    found["_==_"] = Function(_equal, 2, 2, _smaller, counted=True)
-    found["_!=_"] = Function(_unequal, 2, 2, _smaller, counted=True)
-    found["@in"] = Function(scalars.contained, 2, 2, _in, counted=True, work=_any_of)
+    for sign in "-*/%":
+        found[f"_{sign}_"] = Function(partial(scalars.arithmetic, sign), 2, 2, _one)
+    found["_+_"] = spending(scalars.added, 2, 2, _plus)
+    found["_==_"] = spending(scalars.same, 2, 2, _smaller)
+    found["_!=_"] = spending(scalars.different, 2, 2, _smaller)
+    found["@in"] = spending(scalars.contained, 2, 2, _in)
     found["!_"] = Function(scalars.inverted, 1, 1, _one)
     found["-_"] = Function(scalars.negated, 1, 1, _one)
     return found
 
 
+_is_quantity = kubernetes.valid(kubernetes.quantity)
+_is_version = kubernetes.valid(kubernetes.semver)
+_is_address = kubernetes.valid(kubernetes.address)
+_is_network = kubernetes.valid(kubernetes.cidr)
 #: Functions that are called as `f(x)`.
 GLOBAL: Final[Mapping[str, Function]] = {
     **_operators(),
     "size": Function(scalars.sized, 1, 1, _one),
-    "int": Function(scalars.to_int, 1, 1, _one),
-    "uint": Function(scalars.to_uint, 1, 1, _one),
-    "double": Function(scalars.to_double, 1, 1, _one),
-    "bool": Function(scalars.to_bool, 1, 1, _one),
-    "string": Function(scalars.to_string, 1, 1, _convert, after=True),
-    "bytes": Function(scalars.to_bytes, 1, 1, _convert, after=True),
+    "int": Function(scalars.to_int, 1, 1, _one, takes=_SIMPLE),
+    "uint": Function(scalars.to_uint, 1, 1, _one, takes=_SIMPLE),
+    "double": Function(scalars.to_double, 1, 1, _one, takes=_SIMPLE),
+    "bool": Function(scalars.to_bool, 1, 1, _one, takes=_SIMPLE),
+    "string": _spending(scalars.to_string, 1, 1, _convert, after=True),
+    "bytes": _spending(scalars.to_bytes, 1, 1, _convert, after=True),
     "type": Function(scalars.to_type, 1, 1, _one),
     "dyn": Function(_dyn, 1, 1, _one),
-    "matches": Function(texts.matches, 2, 2, _regex, work=texts.matching),
-    "quantity": Function(kubernetes.quantity, 1, 1, _walk, takes=_PARSED),
-    "isQuantity": Function(kubernetes.valid(kubernetes.quantity), 1, 1, _walk, takes=_PARSED),
-    "sign": Function(kubernetes.sign, 1, 1, _one),
-    "semver": Function(kubernetes.semver, 1, 2, _walk, takes=_PARSED),
-    "isSemver": Function(kubernetes.valid(kubernetes.semver), 1, 2, _walk, takes=_PARSED),
-    "ip": Function(kubernetes.address, 1, 1, _walk, takes=_PARSED),
-    "isIP": Function(kubernetes.valid(kubernetes.address), 1, 1, _walk, takes=_PARSED),
-    "ip.isCanonical": Function(kubernetes.is_canonical, 1, 1, _walk_twice, takes=_PARSED),
-    "cidr": Function(kubernetes.cidr, 1, 1, _walk, takes=_PARSED),
-    "isCIDR": Function(kubernetes.valid(kubernetes.cidr), 1, 1, _walk, takes=_PARSED),
-    "lists.range": Function(lists.upto, 1, 1, _made, after=True),
-    "sets.contains": Function(
-        lists.contains, 2, 2, partial(_sets, 1), counted=True, work=_each_with_each
-    ),
-    "sets.intersects": Function(
-        lists.intersects, 2, 2, partial(_sets, 1), counted=True, work=_each_with_each
-    ),
-    "sets.equivalent": Function(
-        lists.equivalent, 2, 2, partial(_sets, 2), counted=True, work=_twice_each_with_each
-    ),
-    "optional.of": Function(kubernetes.some, 1, 1, _one),
-    "optional.ofNonZeroValue": Function(kubernetes.some_unless_zero, 1, 1, _one),
+    "matches": _spending(patterns.matches, 2, 2, _regex, takes=_MATCHES),
+    "quantity": Function(kubernetes.quantity, 1, 1, _walk, takes=_READS),
+    "isQuantity": Function(_is_quantity, 1, 1, _walk, takes=_READS),
+    "sign": Function(kubernetes.sign, 1, 1, _one, takes=_SIMPLE),
+    "semver": Function(kubernetes.semver, 1, 2, _walk, takes=_READS),
+    "isSemver": Function(_is_version, 1, 2, _walk, takes=_READS),
+    "ip": Function(kubernetes.address, 1, 1, _walk, takes=_ADDRESS),
+    "isIP": Function(_is_address, 1, 1, _walk, takes=_ADDRESS),
+    "ip.isCanonical": Function(kubernetes.is_canonical, 1, 1, _walk_twice, takes=_ADDRESS),
+    "cidr": Function(kubernetes.cidr, 1, 1, _walk, takes=_NETWORK),
+    "isCIDR": Function(_is_network, 1, 1, _walk, takes=_NETWORK),
+    "lists.range": _spending(lists.upto, 1, 1, _made, after=True),
+    "sets.contains": _spending(lists.contains, 2, 2, partial(_sets, 1)),
+    "sets.intersects": _spending(lists.intersects, 2, 2, partial(_sets, 1)),
+    "sets.equivalent": _spending(lists.equivalent, 2, 2, partial(_sets, 2)),
+    "optional.of": Function(kubernetes.some, 1, 1, _one, takes=_SIMPLE),
+    "optional.ofNonZeroValue": Function(kubernetes.some_unless_zero, 1, 1, _one, takes=_SIMPLE),
     "optional.none": Function(kubernetes.nothing, 0, 0, _one),
-    "optional.unwrap": Function(kubernetes.unwrapped, 1, 1, _each),
+    "optional.unwrap": _spending(kubernetes.unwrapped, 1, 1, _each),
 }
 #: Functions that are called as `x.f()`; the receiver is the first argument.
 MEMBER: Final[Mapping[str, Function]] = {
     "size": Function(scalars.sized, 1, 1, _one),
-    "contains": Function(_contains, 2, 2, _product),
-    "startsWith": Function(_starts, 2, 2, _walk),
-    "endsWith": Function(_ends, 2, 2, _walk),
-    "matches": Function(texts.matches, 2, 2, _regex, work=texts.matching),
-    "find": Function(texts.find, 2, 2, _regex, work=texts.matching),
-    "findAll": Function(texts.find_all, 2, 3, _regex, work=texts.matching_all),
+    "contains": _spending(texts.contains, 2, 2, _product),
+    "startsWith": _spending(texts.starts, 2, 2, _walk),
+    "endsWith": _spending(texts.ends, 2, 2, _walk),
+    "matches": _spending(patterns.matches, 2, 2, _regex, takes=_MATCHES),
+    "find": _spending(patterns.find, 2, 2, _regex, takes=_MATCHES),
+    "findAll": _spending(patterns.find_all, 2, 3, _regex, takes=_MATCHES),
     "charAt": Function(texts.char_at, 2, 2, _one),
-    "indexOf": Function(_index_of, 2, 3, _traverse, counted=True, work=_walking),
-    "lastIndexOf": Function(
-        _last_index_of,
-        2,
-        3,
-        _traverse,
-        counted=True,
-        work=lambda a, b: _walking(a) + _going_back(a, b),
-    ),
-    "lowerAscii": Function(texts.lower, 1, 1, _walk),
-    "upperAscii": Function(texts.upper, 1, 1, _walk),
-    "replace": Function(texts.replace, 3, 4, _walk_twice, work=_replaced),
-    "split": Function(texts.split, 2, 3, _walk_twice),
-    "substring": Function(texts.substring, 2, 3, _walk),
-    "trim": Function(texts.trim, 1, 1, _walk),
-    "join": Function(texts.join, 1, 2, _joined, after=True),
-    "isSorted": Function(lists.is_sorted, 1, 1, _traverse, work=_walking),
-    "sum": Function(lists.total, 1, 1, _traverse, work=_walking),
-    "min": Function(lists.extreme("min", -1), 1, 1, _traverse, work=_walking),
-    "max": Function(lists.extreme("max", 1), 1, 1, _traverse, work=_walking),
-    "slice": Function(lists.part, 3, 3, _made, after=True),
-    "flatten": Function(lists.flatten, 1, 2, _flattened),
-    "sort": Function(lists.sort, 1, 1, partial(_pairs, 0), takes=_PARSED),
-    "@sortBy": Function(lists.sort_by, 2, 2, partial(_pairs, 1), takes=_PARSED),
-    "reverse": Function(lists.backwards, 1, 1, _made, after=True),
-    "distinct": Function(
-        lists.distinct, 1, 1, partial(_pairs, 0), counted=True, work=_each_with_all
-    ),
-    "first": Function(lists.first, 1, 1, _one),
-    "last": Function(lists.last, 1, 1, _one),
-    "includes": Function(lists.includes, 2, 2, _one, counted=True, work=_each_of),
-    "isGreaterThan": Function(kubernetes.is_greater, 2, 2, _one, takes=_PARSED),
-    "isLessThan": Function(kubernetes.is_less, 2, 2, _one, takes=_PARSED),
-    "compareTo": Function(kubernetes.compare_to, 2, 2, _one, takes=_PARSED),
-    "add": Function(kubernetes.add, 2, 2, _one, takes=_PARSED),
-    "sub": Function(kubernetes.sub, 2, 2, _one, takes=_PARSED),
+    "indexOf": _spending(_index_of, 2, 3, None),
+    "lastIndexOf": _spending(_last_index_of, 2, 3, None),
+    "lowerAscii": _spending(texts.lower, 1, 1, _walk),
+    "upperAscii": _spending(texts.upper, 1, 1, _walk),
+    "replace": _spending(texts.replace, 3, 4, _walk_twice),
+    "split": _spending(texts.split, 2, 3, _walk_twice),
+    "substring": _spending(texts.substring, 2, 3, _walk),
+    "trim": _spending(texts.trim, 1, 1, _walk),
+    "join": _spending(texts.join, 1, 2, _joined, after=True),
+    "isSorted": _spending(lists.is_sorted, 1, 1, None),
+    "sum": _spending(lists.total, 1, 1, None),
+    "min": _spending(lists.extreme("min", -1), 1, 1, None),
+    "max": _spending(lists.extreme("max", 1), 1, 1, None),
+    "slice": _spending(lists.part, 3, 3, _made, after=True),
+    "flatten": _spending(lists.flatten, 1, 2, _flattened),
+    "sort": _spending(lists.sort, 1, 1, partial(_pairs, 0)),
+    "@sortBy": _spending(lists.sort_by, 2, 2, partial(_pairs, 1)),
+    "reverse": _spending(lists.backwards, 1, 1, _made, after=True),
+    "distinct": _spending(lists.distinct, 1, 1, partial(_pairs, 0)),
+    "first": Function(lists.first, 1, 1, _one, takes=_SIMPLE),
+    "last": Function(lists.last, 1, 1, _one, takes=_SIMPLE),
+    "includes": _spending(lists.includes, 2, 2, _one),
+    "isGreaterThan": Function(kubernetes.is_greater, 2, 2, _one, takes=_COMPARES),
+    "isLessThan": Function(kubernetes.is_less, 2, 2, _one, takes=_COMPARES),
+    "compareTo": Function(kubernetes.compare_to, 2, 2, _one, takes=_COMPARES),
+    "add": Function(kubernetes.add, 2, 2, _one, takes=_ADDS),
+    "sub": Function(kubernetes.sub, 2, 2, _one, takes=_ADDS),
     "isInteger": Function(kubernetes.is_integer, 1, 1, _one),
     "asInteger": Function(kubernetes.as_integer, 1, 1, _one),
     "asApproximateFloat": Function(kubernetes.as_float, 1, 1, _one),
@@ -379,15 +287,15 @@ MEMBER: Final[Mapping[str, Function]] = {
     "isLoopback": Function(kubernetes.is_loopback, 1, 1, _one),
     "isLinkLocalMulticast": Function(kubernetes.is_link_local_multicast, 1, 1, _one),
     "isLinkLocalUnicast": Function(kubernetes.is_link_local_unicast, 1, 1, _one),
-    "isGlobalUnicast": Function(kubernetes.is_global_unicast, 1, 1, _one, takes=_PARSED),
+    "isGlobalUnicast": Function(kubernetes.is_global_unicast, 1, 1, _one, takes=_SIMPLE),
     "ip": Function(kubernetes.prefix_address, 1, 1, _one),
     "prefixLength": Function(kubernetes.prefix_length, 1, 1, _one),
-    "masked": Function(kubernetes.masked, 1, 1, _one, takes=_PARSED),
-    "containsIP": Function(kubernetes.contains_ip, 2, 2, _contains_ip, takes=_PARSED),
-    "containsCIDR": Function(kubernetes.contains_cidr, 2, 2, _contains_cidr, takes=_PARSED),
+    "masked": Function(kubernetes.masked, 1, 1, _one, takes=_NETWORK),
+    "containsIP": Function(kubernetes.contains_ip, 2, 2, _contains_ip, takes=_ADDRESS),
+    "containsCIDR": Function(kubernetes.contains_cidr, 2, 2, _contains_cidr, takes=_NETWORK),
     "hasValue": Function(kubernetes.has_value, 1, 1, _one),
     "value": Function(kubernetes.value_of, 1, 1, _one),
-    "unwrapOpt": Function(kubernetes.unwrapped, 1, 1, _each),
+    "unwrapOpt": _spending(kubernetes.unwrapped, 1, 1, _each),
 }
 _TIMES: Final = (
     "duration timestamp getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear"

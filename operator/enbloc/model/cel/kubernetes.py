@@ -10,11 +10,23 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
 from enbloc.model.cel.texts import text
-from enbloc.model.cel.values import LARGEST, NONE, Fault, Map, Optional, Prefix, Quantity, Uint
+from enbloc.model.cel.values import (
+    LARGEST,
+    NONE,
+    Fault,
+    Map,
+    Optional,
+    Prefix,
+    Quantity,
+    Spend,
+    Uint,
+)
 from enbloc.model.cel.versions import Version, exact
 
 _Address = IPv4Address | IPv6Address
 _NO_OVERLOAD: Final = "no such overload"
+#: Characters, and a little more.
+_LONGEST_ADDRESS: Final = 64
 _BROADCAST: Final = IPv4Address("255.255.255.255")
 
 
@@ -132,7 +144,7 @@ def address(given: Any) -> Any:
         raise Fault(_NO_OVERLOAD)
     text(given)
     try:
-        found = ip_address(given)
+        found = ip_address(given[:_LONGEST_ADDRESS])
     except ValueError:
         raise Fault(
             f'IP Address "{given[:80]}" parse error during conversion from string'
@@ -291,8 +303,9 @@ def value_of(value: Any) -> Any:
     return value.value
 
 
-def unwrapped(values: Any) -> list[Any]:
+def unwrapped(spend: Spend, values: Any) -> list[Any]:
     """The values of those optionals of a list that have one."""
     if type(values) is not list:
         raise Fault(_NO_OVERLOAD)
+    spend(len(values) // 2)
     return [one.value for one in map(_optional, values) if one.present]

@@ -258,7 +258,6 @@ def _sort_by(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
         for run.slots[slot] in where:
             keys.append(key(run))
             run.charge(each)
-        run.pay(order.cost((where, keys), None), order.takes_with((where, keys)))
-        return run.keep(order.call(where, keys))
+        return order.apply(run, (where, keys))
 
     return sort

@@ -8,7 +8,6 @@ number that no selector names does not make each device a question of its own.
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
 from typing import Any
 
 from enbloc.model.cel.syntax import Call, Const, Index, Name, Select, parse
@@ -17,7 +16,6 @@ from enbloc.model.cel.tokens import SyntaxFault
 _OF = ("attributes", "capacity")
 
 
-@lru_cache(maxsize=512)
 def reads(expression: str) -> frozenset[str] | None:
     """Names with their domain; None = it may read any.
 

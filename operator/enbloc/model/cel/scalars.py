@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import math
 import re
-from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from enbloc.model.cel.values import (
+    ADDRESSES,
+    COPIED,
+    ENCODED,
+    FLAT,
+    ITEM,
     LARGEST,
     LARGEST_UNSIGNED,
-    Charge,
     Fault,
     Map,
     Prefix,
+    Spend,
     Type,
     Uint,
     brief,
@@ -35,6 +39,13 @@ _DOUBLE: Final = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?([iI]nf(inity)?)|[nN]a[nN]"
 )
 _NO_OVERLOAD: Final = "no such overload"
+#: So many items of a list are copied in a tenth of a microsecond, and so many bytes are read as
+#: characters.
+_ITEMS: Final = 80
+_DECODED: Final = 100
+#: What it takes to write a double, and an address.
+_DOUBLE_TEXT: Final = 20
+_ADDRESS_TEXT: Final = 30
 
 
 def integer(value: int) -> int:
@@ -62,15 +73,21 @@ def arithmetic(sign: str, a: Any, b: Any) -> Any:
         return unsigned(_whole(sign, a.value, b.value))
     if kind is float and sign != "%":
         return _real(sign, a, b)
-    if sign == "+":
-        if kind is str:
-            return brief(a + b)
-        if kind is list:
-            return short(a + b)
-        if kind is bytes:
-            brief(a.decode("latin-1") + b.decode("latin-1"))
-            return a + b
     raise Fault(_NO_OVERLOAD)
+
+
+def added(spend: Spend, a: Any, b: Any) -> Any:
+    """`a + b`: a sum, or one after the other."""
+    kind = type(a)
+    if kind not in (str, bytes, list) or type(b) is not kind:
+        return arithmetic("+", a, b)
+    length = len(a) + len(b)
+    if kind is list:
+        spend(length // _ITEMS)
+        return short(a + b)
+    brief(length)
+    spend(length // COPIED)
+    return a + b
 
 
 def _whole(sign: str, a: int, b: int) -> int:
@@ -114,7 +131,19 @@ def inverted(value: Any) -> bool:
     return not value
 
 
-def contained(charge: Charge, item: Any, where: Any) -> bool:
+def same(spend: Spend, a: Any, b: Any) -> bool:
+    """`a == b`: values of Kubernetes' own types are compared with their like only."""
+    if type(a) in FLAT and type(a) is not type(b) and not {type(a), type(b)} <= ADDRESSES:
+        raise Fault(_NO_OVERLOAD)
+    return equal(a, b, spend)
+
+
+def different(spend: Spend, a: Any, b: Any) -> bool:
+    """`a != b`."""
+    return not equal(a, b, spend)
+
+
+def contained(spend: Spend, item: Any, where: Any) -> bool:
     """`item in where`."""
     if type(where) is Map:
         try:
@@ -123,12 +152,13 @@ def contained(charge: Charge, item: Any, where: Any) -> bool:
             return False
     if type(where) is not list:
         raise Fault(_NO_OVERLOAD)
-    return any(equal(item, one, charge) for one in where)
+    spend(ITEM * len(where))
+    return any(equal(item, one, spend) for one in where)
 
 
-def ordered(sign: str, a: Any, b: Any) -> bool:
+def ordered(sign: str, spend: Spend, a: Any, b: Any) -> bool:
     """`a sign b` of an order. Raises Fault for NaN, as upstream does."""
-    found = compare(a, b)
+    found = compare(a, b, spend)
     return {"<": found < 0, "<=": found <= 0, ">": found > 0, ">=": found >= 0}[sign]
 
 
@@ -199,22 +229,28 @@ def to_bool(value: Any) -> bool:
     )
 
 
-def to_string(value: Any) -> str:
+def to_string(spend: Spend, value: Any) -> str:
     """`string(value)`."""
     kind = type(value)
     if kind is str:
         return value
     if kind is bool:
         return "true" if value else "false"
-    if kind in (int, IPv4Address, IPv6Address):
+    if kind is int:
         return str(value)
     if kind is Uint:
         return str(value.value)
     if kind is float:
+        spend(_DOUBLE_TEXT)
         return double_text(value)
+    if kind in ADDRESSES:
+        spend(_ADDRESS_TEXT)
+        return str(value)
     if kind is Prefix:
+        spend(_ADDRESS_TEXT)
         return f"{value.address}/{value.bits}"
     if kind is bytes:
+        spend(len(value) // _DECODED)
         try:
             return value.decode()
         except UnicodeDecodeError:
@@ -233,11 +269,12 @@ def double_text(value: float) -> str:
     return re.sub(r"e([+-])([0-9])$", r"e\g<1>0\2", repr(value))
 
 
-def to_bytes(value: Any) -> bytes:
+def to_bytes(spend: Spend, value: Any) -> bytes:
     """`bytes(value)`."""
     if type(value) is bytes:
         return value
     if type(value) is str:
+        spend(len(value) // (COPIED if value.isascii() else ENCODED))
         return value.encode("utf-8", "surrogatepass")
     raise Fault(_NO_OVERLOAD)
 

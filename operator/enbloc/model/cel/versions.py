@@ -73,6 +73,11 @@ class Version:
             raise ValueError("short version cannot contain PreRelease/Build meta data")
         return Version.parse(".".join([*parts, "0", "0"][:3]))
 
+    @property
+    def precedence(self) -> tuple[int, int, int, tuple[int | str, ...]]:
+        """All that takes part in the order; versions that are equal in it are equal."""
+        return self.major, self.minor, self.patch, self.pre
+
     def compare(self, other: Version) -> int:
         """-1, 0 or 1 by the order of semver.org: a pre-release comes before its release."""
         mine = (self.major, self.minor, self.patch)
@@ -81,8 +86,10 @@ class Version:
             return 1 if mine > theirs else -1
         if not self.pre or not other.pre:
             return bool(other.pre) - bool(self.pre)
-        a, b = ([_rank(one) for one in v.pre] for v in (self, other))
-        return (a > b) - (a < b)
+        for one, another in zip(self.pre, other.pre, strict=False):
+            if one != another:
+                return 1 if _rank(one) > _rank(another) else -1
+        return (len(self.pre) > len(other.pre)) - (len(self.pre) < len(other.pre))
 
     def __str__(self) -> str:
         pre = "-" + ".".join(map(str, self.pre)) if self.pre else ""
