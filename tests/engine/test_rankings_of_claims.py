@@ -20,7 +20,7 @@ from enbloc.engine.trial.ranking import Ranking
 from enbloc.framework.profile import Profile
 from enbloc.model.devices.facts import Consumer, ResourceClaim
 from enbloc.model.ledger import Fact
-from enbloc.model.pods import Pod, PodResourceClaim, PodVolume
+from enbloc.model.pods import ContainerResource, Pod, PodResourceClaim, PodVolume
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.volumes.facts import (
     CSIDriver,
@@ -313,3 +313,59 @@ def test_a_kept_ranking_hears_of_a_slice_that_was_published_anew() -> None:
     world.pod_with_device(REQUESTS[0])
     world.cluster.settle()
     assert world.taken[True] == 1
+
+
+EVERY: Any = {"name": "gpus", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+
+
+def test_who_wants_all_devices_hears_of_a_pool_that_is_not_whole() -> None:
+    """It is seen from all nodes, has nothing for the claim, and keeps it from all of them."""
+    world = World(1)
+    world.see(device_class("gpu", ANY))
+    for name in NODES:
+        world.see(slice_of(name, device("d0", attributes={"model": "a"}), generation=10))
+    for generation, slices in ((1, 1), (2, 2), (3, 1)):
+        link = device("l0", attributes={"model": "net"})
+        of: dict[str, Any] = {"pool": "net", "name": "net", "allNodes": True}
+        world.see(slice_of(None, link, generation=generation, count=slices, **of))
+        world.pod_with_device(EVERY)
+        world.cluster.settle()
+    assert world.taken[True] >= 2
+    assert sum(isinstance(effect, PreBind) for effect in world.cluster.effects) == 3
+
+
+RESOURCE = "example.com/gpu"
+
+
+def _with_extended(world: World) -> None:
+    """A pod with a claim, and a resource of its own that devices may serve."""
+    name = world._name()
+    world.see(claim(f"{name}-gpus", REQUESTS[0], uid=f"uid-{name}"))
+    plain = spec(cpu=1)
+    wanted = replace(
+        plain,
+        requests=tuple(sorted((*plain.requests, (RESOURCE, 1)))),
+        extended=(ContainerResource(0, "main", RESOURCE, 0, 1),),
+        resource_claims=(PodResourceClaim("gpus"),),
+    )
+    world.pods[name] = world.cluster.pod(name, spec=wanted, resource_claims=(f"{name}-gpus",))
+    world.cluster.settle()
+
+
+def test_a_kept_ranking_hears_that_devices_serve_a_resource_or_do_no_more() -> None:
+    world = World(1)
+    for name in NODES:
+        world.see(slice_of(name, *(device(f"d{at}") for at in range(4)), generation=10))
+    serving = device_class("serving", extendedResourceName=RESOURCE)
+
+    def planned() -> int:
+        return sum(isinstance(effect, PreBind) for effect in world.cluster.effects)
+
+    _with_extended(world)
+    assert planned() == 0
+    world.see(serving)
+    world.cluster.settle(seconds=60)
+    assert planned() == 1
+    world.drop(serving)
+    _with_extended(world)
+    assert planned() == 1

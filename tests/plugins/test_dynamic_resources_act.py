@@ -15,7 +15,6 @@ from enbloc.model.devices.decisions import (
     ClaimDecision,
     DeviceDecision,
     ExtendedDecision,
-    Listing,
 )
 from enbloc.model.devices.facts import Allocation, Ask, Request, Result
 from enbloc.model.pods import PodKey, PodUID
@@ -43,8 +42,8 @@ def written(device: str = "gpu-0", *, waits: bool = False) -> Json:
     return {"devices": {"results": [result]}}
 
 
-def of(allocation: Allocation | None = None, listing: Listing | None = None) -> ClaimDecision:
-    return ClaimDecision("ns/c", "uid-c", allocation, listing)
+def of(*given: Any, found: bool = False) -> ClaimDecision:
+    return ClaimDecision("ns/c", "uid-c", *given, found=found)
 
 
 REQUESTS = (Request("container-0-request-0", Ask("container-0-request-0", "gpu", count=2)),)
@@ -165,7 +164,7 @@ def fill(world: World) -> None:
             id="it has got other devices",
         ),
         pytest.param(
-            of(),
+            of(got(), found=True),
             lambda _: None,
             "claim ns/c got deallocated elsewhere in the meantime",
             id="it has none any more",

@@ -250,8 +250,8 @@ class Ledgers:
         """
         uids = {pod.uid for pod in pods}
         for pod in pods:
-            for name in pod.resource_claims:
-                fact = self.devices.fact(ResourceClaim.kind, f"{pod.key.namespace}/{name}")
+            for key in self.devices.claims_of(pod):
+                fact = self.devices.fact(ResourceClaim.kind, key)
                 anew = made_again(fact, uids) if fact is not None else None
                 if isinstance(anew, ResourceClaim):
                     self.devices.put(anew)

@@ -159,7 +159,7 @@ def _reserve(body: Body, claim: ClaimDecision, consumer: Consumer, now: float) -
         return found
     status: dict[str, Any] = {}
     if found.allocation is None:
-        if claim.allocation is None:
+        if claim.allocation is None or claim.found:
             return f"claim {found.key} got deallocated elsewhere in the meantime"
         if FINALIZER not in _list(part(body, "metadata"), "finalizers"):
             return f"claim {found.key} lost its finalizer in the meantime"

@@ -10,8 +10,10 @@ from enbloc.model.devices.decisions import DeviceDecision, Listing
 from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.devices.table import Devices
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import ContainerResource, Pod, PodResourceClaim, PodSpec
+from enbloc.model.volumes.table import Volumes
 from tests.model.devices.objects import (
     DRIVER,
     allocated,
@@ -31,6 +33,8 @@ from tests.model.devices.objects import (
     table,
 )
 
+#: One device of the class, by its name as a resource.
+EXTENDED = ContainerResource(0, "main", "example.com/gpu", 0, 1)
 BIG = f'device.attributes["{DRIVER}"].size == "big"'
 
 
@@ -568,3 +572,20 @@ def test_all_devices_are_not_had_while_a_pool_is_being_updated() -> None:
         "updated"
     )
     assert devices.problems() == {f"{DRIVER}/a": "is currently being updated"}
+
+
+def test_pods_that_are_taken_away_in_a_trial_give_their_extended_resources_back() -> None:
+    devices = table(
+        device_class(extendedResourceName="example.com/gpu"), slice_of("a", device("0"))
+    )
+    member = pod("p", node="a", spec=PodSpec(extended=(EXTENDED,)))
+    status = allocated(
+        "0", pool="a", reservedFor=[{"resource": "pods", "name": "p", "uid": "uid-p"}]
+    )
+    made = claim("made", exactly(), owner="p", status=status)
+    devices.put(replace(made, extended_for=member.uid))
+    ledgers = Ledgers(Volumes(), devices)
+    trial = ledgers.fork()
+    trial.release_devices([member])
+    assert trial.devices.use((DRIVER, "a")).taken == 0
+    assert devices.use((DRIVER, "a")).taken == 1

@@ -14,12 +14,14 @@ from enbloc.model.devices.lens import Lens, Values, lens_of
 from enbloc.model.devices.table import Devices
 from tests.effort import examples
 from tests.model.devices.objects import (
+    ask,
     claim,
     consumes,
     counter_set,
     device,
     device_class,
     exactly,
+    first_of,
     pod,
     slice_of,
     table,
@@ -130,3 +132,29 @@ def test_true_and_one_are_not_the_same_value() -> None:
     pools = [devices.pool((DOMAIN, node)) for node in NODES[:2]]
     yes, no = (demand.lens(pool) for pool in pools if pool is not None)
     assert yes is not no
+
+
+def test_a_list_of_truths_is_not_one_of_numbers() -> None:
+    devices = table(device_class("gpu"))
+    for node, kind, value in zip(NODES, ("bools", "ints"), (True, 1), strict=False):
+        devices.put(slice_of(node, {"name": "d", "attributes": {"tags": {kind: [value]}}}))
+    pools = [devices.pool((DOMAIN, node)) for node in NODES[:2]]
+    first, second = (pool.looks(frozenset({f"{DOMAIN}/tags"})) for pool in pools if pool)
+    assert first != second
+
+
+def test_a_look_that_takes_more_than_a_decision_may_is_made_and_kept() -> None:
+    devices = table(device_class("gpu"))
+    slices = [range(first, first + 125) for first in range(0, 1000, 125)]
+    for part in slices:
+        made = [device(f"d{at}") for at in part]
+        devices.put(slice_of("n0", *made, name=f"s{part.start}", count=len(slices)))
+    asks = [first_of(f"q{at}", *(ask(f"a{each}") for each in range(8))) for at in range(32)]
+    devices.put(claim("c", *asks, owner="p"))
+    [demand] = devices.asked(pod("p", "c")).demands
+    pool_of_all = devices.pool((DOMAIN, "n0"))
+    assert pool_of_all is not None
+    devices.begin()
+    assert not demand.lens(pool_of_all).unseen
+    assert devices.spent
+    assert demand.lens(pool_of_all) is demand.lens(pool_of_all)

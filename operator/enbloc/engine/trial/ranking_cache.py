@@ -300,8 +300,8 @@ class Rankings:
         ledgers = snapshot.nodes.ledgers
         for key, kept in list(self._kept.items()):
             profile, pod = profiles[key.profile], kept.ranking.pod
-            if key.holds is not None and ledgers.alike(pod) != key.holds:
-                continue  # its claims have got something by now
+            if ledgers.alike(pod) != key.holds:
+                continue  # it is of another class by now
             ranking = self.take(key, pod, profile, snapshot, epoch)
             if ranking is None:
                 continue

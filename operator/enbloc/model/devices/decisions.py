@@ -29,6 +29,7 @@ class ClaimDecision(NamedTuple):
         allocation: what it gets, or has already.
         listing: where it may be listed, to be reserved for a PodGroup; None = it is for the pod.
         problem: why there is nothing that could be written; "" = there is.
+        found: others may use it as well, and it had the allocation: it is not given it again.
     """
 
     claim: str
@@ -36,6 +37,7 @@ class ClaimDecision(NamedTuple):
     allocation: Allocation | None = None
     listing: Listing | None = None
     problem: str = ""
+    found: bool = False
 
 
 class ExtendedDecision(NamedTuple):

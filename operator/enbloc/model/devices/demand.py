@@ -130,7 +130,7 @@ class Demand:
         effort = self.selectors.effort
         if not effort.spent:
             known = self._look(pool)
-        if known is None or effort.spent:
+        if known is None or known.unseen:
             return unseen(self.views, pool)
         self._lenses[pool] = known
         return known
@@ -144,7 +144,7 @@ class Demand:
         if known is None:
             effort.spend(LOOK + DEVICE * devices * len(self.wants))
             known = lens_of(self.views, self.kind, pool)
-            if key is not None and not effort.spent:
+            if key is not None and not known.unseen:
                 self._alike[key] = known
         return known
 
@@ -175,8 +175,7 @@ def demand_of(
     number = 0
     for request in spec.requests:
         wants: list[Want] = []
-        asks = (request.exactly,) if request.exactly else request.first
-        for order, ask in enumerate(asks):
+        for order, ask in enumerate(request.asks):
             named = ask.name if request.first else request.name
             found = find(ask.device_class)
             problem = _problem(ask, named, found, selectors)

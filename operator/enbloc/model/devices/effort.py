@@ -21,6 +21,9 @@ DEVICE: Final = 1
 QUESTION: Final = 10
 COMPILING: Final = 4
 
+#: Of each expression so many answers about devices are kept; each takes some hundred bytes.
+MOST_ANSWERS: Final = 1024
+
 UNSEEN: Final = "the claims of the group are too costly to look at all devices at once"
 
 

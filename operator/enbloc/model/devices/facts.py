@@ -6,6 +6,7 @@ Amounts of capacities and counters are integers in billionths of a unit. Selecto
 CEL expressions.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
@@ -34,6 +35,13 @@ class Version:
 
 Scalar = bool | int | str | Version
 AttributeValue = Scalar | tuple[Scalar, ...]
+
+
+def typed(value: AttributeValue) -> Hashable:
+    """A value that equals no value of another type: True is not 1 here, nor in a list."""
+    if isinstance(value, tuple):
+        return tuple, tuple(map(type, value)), value
+    return type(value), value
 
 
 class DeviceTaint(NamedTuple):

@@ -359,8 +359,15 @@ class Inventory:
         if not self.concerns(pod):
             return None
         own = self._own_extended(pod) if pod.spec.extended else None
+        served = tuple(sorted(self._served(pod)))
         claims = enumerate(pod.resource_claims)
-        return own and ByName(own), *(self._likeness(pod, at, name) for at, name in claims)
+        return own and ByName(own), served, *(self._likeness(pod, at, name) for at, name in claims)
+
+    def claims_of(self, pod: Pod) -> list[str]:
+        """The claims that a pod names, and the one that was made for its extended resources."""
+        own = self._own_extended(pod) if pod.spec.extended else None
+        named = [f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name]
+        return [*named, own] if own else named
 
     def _own_extended(self, pod: Pod) -> str | None:
         """The claim that was made for a pod's extended resources."""

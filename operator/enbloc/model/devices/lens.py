@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from enbloc.model.devices.capacity import consumption
 from enbloc.model.devices.effort import UNSEEN
-from enbloc.model.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint
+from enbloc.model.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint, typed
 from enbloc.model.devices.pools import Bits, Pool, positions
 from enbloc.model.devices.selectors import Faults, Selectors
 
@@ -42,8 +42,8 @@ class Values:
         for position in positions(among):
             value = pool.devices[position].attribute(attribute)
             if value is not None:
-                typed = self._of[position] = (type(value), value)  # True is not 1 here
-                having.setdefault(typed, []).append(position)
+                told = self._of[position] = typed(value)
+                having.setdefault(told, []).append(position)
         self._having: dict[object, Bits | list[int]] = {
             value: _bits(found) if len(found) >= _MANY else found for value, found in having.items()
         }

@@ -13,7 +13,7 @@ from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.effort import PLACE, STEP, UNSEEN
 from enbloc.model.devices.facts import MOST_ALTERNATIVES
 from enbloc.model.devices.inventory import Inventory
-from enbloc.model.devices.pools import PoolKey
+from enbloc.model.devices.pools import Pool, PoolKey
 from enbloc.model.devices.results import score_of
 from enbloc.model.devices.search import (
     CANNOT,
@@ -54,8 +54,13 @@ class Offers(Inventory):
         return made
 
     def may_share(self, demands: Sequence[Demand]) -> bool:
-        """Whether claims with these demands may get devices that several nodes see."""
+        """Whether claims with these demands may get devices that several nodes see.
+
+        Or may be refused for these: who wants all devices gets none while a pool is not whole.
+        """
         pools = [pool for key in self._spread if (pool := self._pools.get(key)) is not None]
+        if any(each.all for each in demands) and not all(map(_whole, pools)):
+            return True
         seen = (demand.lens(pool) for pool in pools for demand in demands)
         return any(any(lens.matched) or lens.unseen for lens in seen)
 
@@ -332,3 +337,8 @@ def _verdict(outcome: Outcome, new: int) -> Verdict:
             score_of(each, MOST_ALTERNATIVES) for each in outcome.picks[len(outcome.picks) - new :]
         )
     )
+
+
+def _whole(pool: Pool) -> bool:
+    """Whether all is well with a pool, from wherever it is seen."""
+    return pool.complete and not pool.invalid and not pool.twice

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
-from enbloc.model.devices.facts import Amounts, Device, ResourceSlice, Site, Traits
+from enbloc.model.devices.facts import Amounts, Device, ResourceSlice, Site, Traits, typed
 from enbloc.model.pods import NodeSelectorTerm
 
 #: Driver and name of a pool.
@@ -114,9 +114,7 @@ class Pool:
             places = [place for place, name in enumerate(traits.names) if name in reads]
             for position in positions(bits) if places else ():
                 device = self.devices[position]
-                for place in places:
-                    value = device.values[place]
-                    values += (type(value), value)  # True is not 1 here
+                values += [typed(device.values[place]) for place in places]
         return self.key[0], self.groups, self.consumes, tuple(values)
 
     def broken(self, reach: Reach) -> str:

@@ -4,16 +4,13 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from enbloc.model import cel
 from enbloc.model.devices.compilers import Compiler, DeviceSelector, Fault
-from enbloc.model.devices.effort import QUESTION, Effort
-from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version
+from enbloc.model.devices.effort import MOST_ANSWERS, QUESTION, Effort
+from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version, typed
 from enbloc.model.quantity import NANO
-
-#: Of each expression so many answers are kept; each takes some hundred bytes.
-_MOST_ANSWERS: Final = 1024
 
 Named = tuple[str, AttributeValue]
 
@@ -53,10 +50,10 @@ class Program:
         """Whether it selects the device; a text says why there is no answer."""
         driver, places, names, capacity = reading
         values = [device.values[place] for place in places]
-        key = driver, names, capacity, device.traits.shared, *values, *map(type, values)
+        key = driver, names, capacity, device.traits.shared, *map(typed, values)
         known = self.answers.get(key)
         if known is None:
-            if len(self.answers) >= _MOST_ANSWERS:
+            if len(self.answers) >= MOST_ANSWERS:
                 self.answers.clear()
             pairs = tuple(zip(names, values, strict=True))
             known = self.answers[key] = self._answer(driver, pairs, capacity, device)

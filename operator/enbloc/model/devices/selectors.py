@@ -5,17 +5,19 @@
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from enbloc.model.devices.compilers import Compiler
-from enbloc.model.devices.effort import COMPILING, QUESTION, UNSEEN, Effort
+from enbloc.model.devices.effort import COMPILING, MOST_ANSWERS, QUESTION, UNSEEN, Effort
 from enbloc.model.devices.pools import Bits, Pool, positions
 
 if TYPE_CHECKING:
     from enbloc.model.devices.programs import Program
 
 #: So many expressions are kept compiled, of so many characters, as many as one claim can have at
-#: most: each takes some fifty bytes. Of each pool so many answers.
+#: most: each takes some fifty bytes. Of each pool so many answers, and of one that has more devices
+#: than a program remembers.
 _MOST_PROGRAMS: Final = 32 * 32 * 8
 _MOST_CHARACTERS: Final = 3 * 2**19
 _MOST_OF_POOL: Final = 64
+_MOST_OF_LARGE: Final = 1024
 
 #: What went wrong, each with the devices that it went wrong with.
 Faults = tuple[tuple[str, Bits], ...]
@@ -68,7 +70,8 @@ class Selectors:
         if known.rest:
             known = self._asked(expression, pool, known)
             pool.selected.pop(key, None)
-            if len(pool.selected) >= _MOST_OF_POOL:
+            small = len(pool.devices) <= MOST_ANSWERS  # it is asked again at no cost
+            if len(pool.selected) >= (_MOST_OF_POOL if small else _MOST_OF_LARGE):
                 del pool.selected[next(iter(pool.selected))]
             pool.selected[key] = known
         return Selection(0, ((UNSEEN, among),)) if known.rest else known

@@ -294,7 +294,8 @@ class Devices(Offers):
         given = claim.allocation if claim is not None else None
         if claim is not None and given is not None and (not held or _same(given, held.allocation)):
             reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
-            return None if reserved else ClaimDecision(key, uid, given, listing)
+            found = claim.owner != pod.uid  # else it is for this pod alone, and may be given again
+            return None if reserved else ClaimDecision(key, uid, given, listing, found=found)
         if held is None or key in seat.lacking:
             return ClaimDecision(key, uid, problem=CANNOT)
         return ClaimDecision(key, uid, held.allocation, listing)
