@@ -116,7 +116,8 @@ def claim_object(key: str) -> Object:
 async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> Body | str:
     """Have one claim allocated and reserved; it as it is then, or the problem."""
     known: Body | None = None
-    if claim.allocation is not None:
+    gives = claim.allocation is not None and not claim.found
+    if gives:
         changed = await change(api, it, lambda body: _protect(body, claim))
         if changed.problem:
             return _said("add finalizer to claim", it, changed.problem)
@@ -132,7 +133,7 @@ async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> B
         known=known,
     )
     if changed.problem:
-        what = "allocation and reservation" if claim.allocation is not None else "reservation"
+        what = "allocation and reservation" if gives else "reservation"
         return _said(f"add {what} to claim", it, changed.problem)
     return changed.body
 
