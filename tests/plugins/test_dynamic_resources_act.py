@@ -43,7 +43,7 @@ def written(device: str = "gpu-0", *, waits: bool = False) -> Json:
 
 
 def of(*given: Any, found: bool = False) -> ClaimDecision:
-    return ClaimDecision("ns/c", "uid-c", *given, found=found)
+    return ClaimDecision("ns/c", "uid-c", *given)._replace(found=found)
 
 
 REQUESTS = (Request("container-0-request-0", Ask("container-0-request-0", "gpu", count=2)),)
