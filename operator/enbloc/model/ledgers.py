@@ -12,6 +12,7 @@ from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.devices.table import Devices
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import ByName, Fact, Ledger
+from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
 from enbloc.model.volumes.facts import PersistentVolumeClaim, VolumeFact
@@ -131,8 +132,14 @@ class Ledgers:
     @property
     def position(self) -> Position:
         """From where on `touched` can tell what has changed; None = in a fork it cannot."""
+        logs = self._logs
+        return (logs[0].end, logs[1].end) if logs is not None else None
+
+    @property
+    def _logs(self) -> tuple[NodeLog, NodeLog] | None:
+        """Where the tables write down which nodes were touched; None = this is a fork."""
         volumes, devices = self.volumes.touched, self.devices.settled()
-        return (volumes.end, devices.end) if volumes and devices else None
+        return (volumes, devices) if volumes is not None and devices is not None else None
 
     def touched(self, since: Position) -> Collection[str] | None:
         """The nodes on which something but a pod has changed what they have for pods.
@@ -142,10 +149,12 @@ class Ledgers:
         Returns:
             None when that is not known any more.
         """
-        logs = self.volumes.touched, self.devices.settled()
+        logs = self._logs
+        if logs is None or since is None:
+            return None
         found: set[str] = set()
-        for log, position in zip(logs, since or (0, 0), strict=True):
-            names = log.since(position) if log and since else None
+        for log, position in zip(logs, since, strict=True):
+            names = log.since(position)
             if names is None:
                 return None
             found.update(names)

@@ -15,7 +15,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
-from enbloc.model.devices.asked import unmade
+from enbloc.model.devices.asked import claim_keys, unmade
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.devices.memory import MOST_SPECS
 from enbloc.model.groups import Group
@@ -112,9 +112,9 @@ class DynamicResources:
     def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
         """One node for those who share a claim, whose devices may be of one node."""
         devices = snapshot.nodes.ledgers.devices
-        keys = (f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
-        shared = any(devices.shared(key) and devices.allocation(key) is None for key in keys)
-        return ("",) if shared else ()
+        shared = (key for key in claim_keys(pod) if devices.shared(key))
+        undecided = any(devices.allocation(key) is None for key in shared)
+        return ("",) if undecided else ()
 
     def prepares(self, target: Target) -> bool:
         """Whether a claim of the member is to be allocated or reserved yet."""
@@ -157,13 +157,9 @@ class DynamicResources:
                 return Hint.QUEUE
             if _status(before) == _status(now):
                 return Hint.SKIP
-        used = any(now.key in _claims(pod) for pod in facts.pending if not unmade(pod))
+        used = any(now.key in claim_keys(pod) for pod in facts.pending if not unmade(pod))
         return Hint.QUEUE if used else Hint.SKIP
 
 
 def _status(claim: ResourceClaim) -> tuple[object, ...]:
     return claim.allocation, claim.reserved_for, claim.states
-
-
-def _claims(pod: Pod) -> set[str]:
-    return {f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.framework.reads import Reads
-from enbloc.model.devices.asked import Asked, Terms, Verdict
+from enbloc.model.devices.asked import Asked, Terms, Verdict, claim_keys
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.search import CANNOT, told
 from enbloc.model.devices.table import Devices
@@ -67,8 +67,7 @@ class DeviceFilter:
         self._kept: _Seen | None = None
         self._known: _Known | None = None
         self._touched: set[int] = set()
-        keys = (f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
-        self._shares = any(map(devices.shared, keys))
+        self._shares = any(map(devices.shared, claim_keys(pod)))
         self.reads = Reads.NODE
         if self._shares or devices.may_share(self._demands(pod, devices, tuple(asked.served))):
             self.reads = Reads.CLUSTER

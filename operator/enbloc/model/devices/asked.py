@@ -104,6 +104,11 @@ def unmade(pod: Pod) -> str:
     return ""
 
 
+def claim_keys(pod: Pod) -> tuple[str, ...]:
+    """The claims that a pod names, `namespace/name`, in its order."""
+    return tuple(f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
+
+
 def misfit(pod: Pod, position: int, name: str, claim: ResourceClaim | None) -> str:
     """Why a claim is none that the pod may use; "" = it is one.
 

@@ -11,6 +11,7 @@ from enbloc.model.devices.asked import (
     Joined,
     Terms,
     alternatives_score,
+    claim_keys,
     consumer_of,
     failed,
     full,
@@ -111,6 +112,11 @@ class Inventory:
             setattr(made, name, value.fork() if own else value)
         made._stale, made.touched = {}, None
         return made
+
+    @property
+    def _root(self) -> bool:
+        """It is the cluster's own, and no fork."""
+        return self.touched is not None
 
     def _touch(self, pools: Iterable[PoolKey]) -> None:
         """What nodes have of their own in these pools has changed."""
@@ -327,11 +333,11 @@ class Inventory:
     def enter(self, pod: Pod) -> None:
         """A pod exists, or has changed."""
         if pod.spec.resource_claims or self._known.get(pod.uid):
-            named = {f"{pod.key.namespace}/{name}": None for name in pod.resource_claims if name}
-            if tuple(named) == self._known.get(pod.uid):
+            named = tuple(dict.fromkeys(claim_keys(pod)))
+            if named == self._known.get(pod.uid):
                 return
             self.leave(pod.uid)
-            self._known.set(pod.uid, tuple(named) or None)
+            self._known.set(pod.uid, named or None)
             for key in named:
                 self._named.set(key, (self._named.get(key) or 0) + 1)
 
@@ -366,8 +372,7 @@ class Inventory:
     def claims_of(self, pod: Pod) -> list[str]:
         """The claims that a pod names, and the one that was made for its extended resources."""
         own = self._own_extended(pod) if pod.spec.extended else None
-        named = [f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name]
-        return [*named, own] if own else named
+        return [*claim_keys(pod), own] if own else [*claim_keys(pod)]
 
     def _own_extended(self, pod: Pod) -> str | None:
         """The claim that was made for a pod's extended resources."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from enbloc.model.devices.asked import consumer_of, failed, misfit
+from enbloc.model.devices.asked import claim_keys, consumer_of, failed, misfit
 from enbloc.model.devices.compilers import Compiler
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision, Listing
 from enbloc.model.devices.demand import Demand
@@ -69,7 +69,7 @@ class Devices(Offers):
             return
         asked, row = self.asked(pod), nodes.row(node)
         claims, demands = asked.claims, asked.demands
-        seat = Seat(pod, node, self._keys(pod))
+        seat = Seat(pod, node, claim_keys(pod))
         if asked.served and row is not None:
             lacks = [name for name in asked.served if nodes.allocatable(name)[row] == 0]
             if lacks:
@@ -189,7 +189,7 @@ class Devices(Offers):
         if left is not None and left[:2] == (pod.uid, node):
             self.keep(pod, node, left[2])
         else:
-            self._sit(Seat(pod, node, self._keys(pod)))
+            self._sit(Seat(pod, node, claim_keys(pod)))
 
     def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
         """The pod sits on that node from now on, with what a plan decided.
@@ -199,7 +199,7 @@ class Devices(Offers):
         """
         self._settle()
         self.version += 1
-        seat = Seat(pod, node, self._keys(pod))
+        seat = Seat(pod, node, claim_keys(pod))
         for each in decision.claims:
             if each.claim not in seat.claims:
                 continue  # the pod names others by now
@@ -216,7 +216,7 @@ class Devices(Offers):
                 claims=(*seat.claims, key), create=made.requests, mappings=made.mappings
             )
             self._hold(key, Held(made.allocation))
-            if self.touched is not None:
+            if self._root:
                 self._making.add(pod.uid)
         self._sit(seat)
 
@@ -232,7 +232,7 @@ class Devices(Offers):
             return
         self._settle()
         self.version += 1
-        if self.touched is not None:
+        if self._root:
             self._making.discard(pod.uid)
         decided = self.decision(pod.uid)
         self._left = (pod.uid, seat.node, decided) if decided else None
@@ -374,9 +374,6 @@ class Devices(Offers):
         if pool is None or not pool.complete or pool.invalid:
             return False
         return result.device in pool.named
-
-    def _keys(self, pod: Pod) -> tuple[str, ...]:
-        return tuple(f"{pod.key.namespace}/{name}" for name in pod.resource_claims if name)
 
 
 def _same(one: Allocation, other: Allocation) -> bool:

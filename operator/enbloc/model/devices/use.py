@@ -86,9 +86,10 @@ def overdrawn(use: Use, pool: Pool, result: Result) -> bool:
         if any(use.counted[index] > pool.counters[index] for index, _ in consumes):
             return True
         share = use.shares.get(position)
-        there_is = {each.name: each.value for each in pool.devices[position].traits.capacity}
-        if share and any(amount > there_is.get(name, 0) for name, amount in share.consumed):
-            return True
+        if share is not None:
+            there_is = {each.name: each.value for each in pool.devices[position].traits.capacity}
+            if any(amount > there_is.get(name, 0) for name, amount in share.consumed):
+                return True
     return False
 
 
