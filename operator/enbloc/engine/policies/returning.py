@@ -34,15 +34,15 @@ class Returning(Policy):
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
         """Until a while after the last pod was created that the PodGroup may not tell of yet."""
-        if facts.returning:
-            created, why = [pod.created for pod in facts.pending], _WHY
-        else:
-            unlisted = _unlisted(facts)
-            created, why = [pod.created for pod in unlisted], _why(unlisted)
-        if not created:
+        pods = facts.pending if facts.returning else _unlisted(facts)
+        if not pods:
             return None
+        created = [pod.created for pod in pods]
         until = min(max(created) + RETURN_SECONDS, min(created) + LONGEST_SECONDS)
-        return Pause(until, refused=True, cause=why, why=why) if now < until else None
+        if now >= until:
+            return None
+        why = _WHY if facts.returning else _why(pods)
+        return Pause(until, refused=True, cause=why, why=why)
 
 
 def _unlisted(facts: GroupFacts) -> Sequence[Pod]:

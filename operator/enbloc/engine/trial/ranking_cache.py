@@ -69,11 +69,6 @@ class ClassKey(NamedTuple):
     holds: Holds | None = None
     host: str = ""
 
-    @property
-    def lasting(self) -> bool:
-        """Whether other pods may be of the class later on."""
-        return self.holds is None or not self.holds.named
-
 
 def told_apart(keys: Sequence[ClassKey]) -> Sequence[ClassKey]:
     """The classes of which it is said why they do not fit; of many hosts, one for all of them."""
@@ -284,7 +279,7 @@ class Rankings:
         """
         if self._stamp(epoch) != self._epoch:
             return
-        if key.holds is not None and (beyond or not key.lasting or ledgers is None):
+        if key.holds is not None and (beyond or key.holds.named or ledgers is None):
             return
         self._kept.pop(key, None)
         if len(self._kept) >= MOST_RANKINGS:

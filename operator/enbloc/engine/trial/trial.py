@@ -224,8 +224,8 @@ class Trial:
 
     def _of_the_profile(self, key: ClassKey, pod: Pod) -> Ranking:
         """A ranking of the cluster as it is, without opinions: a kept one, or a new one."""
-        position = self.snapshot.nodes.ledgers.position
-        if self._epoch is None or (key.holds and not position):
+        told = key.holds is None or self.snapshot.nodes.ledgers.position is not None
+        if self._epoch is None or not told:
             return self._of_all_nodes(pod)
         kept = self._rankings.take(key, pod, self.profile, self.snapshot, self._epoch)
         ranking = kept or self._of_all_nodes(pod)
