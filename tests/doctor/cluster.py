@@ -13,6 +13,21 @@ from enbloc.doctor import Finding, Installation, Verdict, examine
 from enbloc.kube.client import Client
 from tests.kube.fake import answer, refusal, talking_to
 
+#: What a server with resource.k8s.io has of it.
+DEVICE_KINDS = ("resourceclaims", "resourceclaimtemplates", "deviceclasses")
+
+
+def discovered(path: str, devices_in: str) -> web.Response | None:
+    """What is served of resource.k8s.io, in one version; None = it is another question."""
+    parts = path.strip("/").split("/")
+    if parts[:2] != ["apis", "resource.k8s.io"]:
+        return None
+    if parts[2] != devices_in:
+        return refusal(404, "NotFound")
+    if len(parts) > 3:
+        return None
+    return answer({"resources": [{"name": each} for each in DEVICE_KINDS]})
+
 
 async def found(
     lists: Mapping[str, Any],
@@ -22,8 +37,19 @@ async def found(
     forbid: str = "",
     allowed: Callable[[Mapping[str, Any]], bool] = lambda _: True,
     ask: Callable[[Client, Installation], Awaitable[Any]] = examine,
+    devices_in: str = "v1",
 ) -> Any:
-    """All findings on a server with these items by plural, which answers reviews so."""
+    """All findings on a server with these items by plural, which answers reviews so.
+
+    Args:
+        lists: the items.
+        ours: the installation.
+        version: of the server.
+        forbid: what nobody may read.
+        allowed: the answers to reviews.
+        ask: what is asked for findings.
+        devices_in: the one version of resource.k8s.io that the server has.
+    """
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
@@ -32,6 +58,8 @@ async def found(
             return answer({"gitVersion": version, "major": major, "minor": second})
         if forbid and forbid in parts:
             return refusal(403, "Forbidden", f"{forbid} is forbidden")
+        if (said := discovered(request.path, devices_in)) is not None:
+            return said
         if request.method == "POST":
             review = (await request.json())["spec"]
             return answer({"status": {"allowed": allowed(review)}}, 201)

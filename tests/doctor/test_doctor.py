@@ -54,6 +54,12 @@ async def test_a_check_that_may_not_look_says_so_and_is_no_fault() -> None:
     assert of(findings, "crds") == [(Verdict.OK, "")]
 
 
+async def test_what_many_requests_were_refused_for_is_said_once() -> None:
+    findings = await found({}, PLANNED, forbid="selfsubjectaccessreviews")
+    resource = "selfsubjectaccessreviews.authorization.k8s.io"
+    assert of(findings, "permissions") == [(Verdict.UNKNOWN, resource)]
+
+
 async def test_on_gke_a_quota_must_select_the_priority_class() -> None:
     version = "v1.36.1-gke.100"
     assert of(await found({}, PLANNED, version), "quota") == [

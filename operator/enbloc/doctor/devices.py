@@ -4,37 +4,32 @@
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.reading import MOST, Reader, shown
 from enbloc.doctor.schedulers import served
+from enbloc.doctor.shapes import DEVICE_VERSIONS
+from enbloc.kube import discovery
 from enbloc.kube.client import Client
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import PODS, RESOURCE_CLAIMS
+from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, Resource
 from enbloc.model import codec
 from enbloc.model.devices.codec import resource_claim
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.devices.objects import ClaimObject
 from enbloc.model.objects import PodObject
 from enbloc.model.pods import Pod
-from enbloc.model.text import clipped, printable
 
 CHECK: Final = "devices"
 #: So many claims are read, and of so many namespaces that have any so many pods.
 MOST_CLAIMS: Final = 10_000
 MOST_NAMESPACES: Final = 100
 MOST_PODS: Final = 10_000
-#: So many schedulers are named; of more, the number.
-_MOST: Final = 10
-#: What is shown of a schedulerName (characters).
-_SHOWN: Final = 253
 _UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _NEXT: Final = (
     "give each scheduler nodes or pools of devices of its own, or let enbloc schedule all pods "
     'with resource claims: see "Pods with claims" in docs/reference/compatibility.md'
 )
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -64,32 +59,15 @@ class _Users:
         return self.first if self.number == 1 else f"{self.number}, such as {self.first}"
 
 
-class _Reader:
-    """Reads lists up to a number of items; `whole` = none had more."""
-
-    def __init__(self) -> None:
-        self.whole = True
-
-    async def first(self, most: int, *lists: AsyncIterator[T]) -> AsyncIterator[T]:
-        """So many items of these lists together."""
-        for each in lists:
-            async for item in each:
-                if most == 0:
-                    self.whole = False
-                    return
-                most -= 1
-                yield item
-
-
 async def contested(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     """Pods of other schedulers that claim devices, while pods of enbloc do too."""
     if ours.planned:
         return
-    reader = _Reader()
-    try:
-        claims = await _claims(client, reader)
-    except NotFound:  # a server without resource.k8s.io/v1
+    reader = Reader()
+    resource = await discovery.served(client, RESOURCE_CLAIMS, DEVICE_VERSIONS)
+    if resource is None:
         return
+    claims = await _claims(client, resource, reader)
     if not claims and reader.whole:
         return
     names = {*ours.serves, *await served(client)}
@@ -110,15 +88,15 @@ async def contested(client: Client, ours: Installation) -> AsyncIterator[Finding
         yield Finding(CHECK, Verdict.UNKNOWN, RESOURCE_CLAIMS.label(), message)
 
 
-async def _claims(client: Client, reader: _Reader) -> dict[str, ResourceClaim]:
+async def _claims(client: Client, resource: Resource, reader: Reader) -> dict[str, ResourceClaim]:
     """The claims by which pods take devices from others; those for admin access take none."""
-    listed = client.list(RESOURCE_CLAIMS, shape=ClaimObject)
+    listed = client.list(resource, shape=ClaimObject)
     read = [resource_claim(each) async for each in reader.first(MOST_CLAIMS, listed)]
     return {each.key: each for each in read if any(not ask.admin for ask in each.spec.asks)}
 
 
 async def _pods(
-    client: Client, reader: _Reader, claims: dict[str, ResourceClaim]
+    client: Client, reader: Reader, claims: dict[str, ResourceClaim]
 ) -> AsyncIterator[Pod]:
     """Pods that have not ended, of namespaces with claims."""
     namespaces = sorted({each.namespace for each in claims.values()})
@@ -132,15 +110,15 @@ async def _pods(
 
 
 def _findings(us: _Users, others: dict[str, _Users]) -> Iterable[Finding]:
-    for name, them in list(others.items())[:_MOST]:
-        where = f"schedulername {clipped(printable(name), _SHOWN)}"
+    for name, them in list(others.items())[:MOST]:
+        where = f"schedulername {shown(name)}"
         message = (
             f"its pods ({them}) and pods of enbloc ({us}) have resource claims, so both schedulers "
             f"may allocate the same device; {_shared(us.pools & them.pools)}; {_NEXT}"
         )
         yield Finding(CHECK, Verdict.WARNING, where, message)
-    if len(others) > _MOST:
-        message = f"pods of {len(others) - _MOST} more of these have resource claims beside enbloc"
+    if len(others) > MOST:
+        message = f"pods of {len(others) - MOST} more of these have resource claims beside enbloc"
         yield Finding(CHECK, Verdict.WARNING, "schedulernames", message)
 
 

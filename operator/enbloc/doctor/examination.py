@@ -7,7 +7,7 @@ from typing import Final
 
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
-from enbloc.doctor import devices, kinds, permissions, pods, schedulers
+from enbloc.doctor import claims, devices, kinds, permissions, pods, schedulers
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.installed import installed
 from enbloc.doctor.shapes import QUOTAS, Quota
@@ -41,6 +41,7 @@ async def examine(client: Client, ours: Installation) -> list[Finding]:
                 found += [each async for each in check(client, ours)]
             except* APIError as group:
                 found += [_unknown(name, error) for error in _leaves(group)]
+        found[before:] = dict.fromkeys(found[before:])  # many requests may fail for one reason
         if len(found) == before:
             found.append(Finding(name, Verdict.OK, "", fine))
     if "-gke." in info.get("gitVersion", ""):
@@ -137,6 +138,10 @@ CHECKS: Final[Mapping[str, tuple[tuple[Check, ...], str]]] = {
     ),
     "leaders": ((_leaders,), "scheduler and controller lead, or are still to be installed"),
     "pods": ((pods.waiting,), "no pod waits for a scheduler or a PodGroup that does not exist"),
+    "claims": (
+        (claims.volumes, claims.devices),
+        "no pod waits for a claim, a template or a class that does not exist",
+    ),
     "devices": (
         (devices.contested,),
         "no pods of another scheduler have resource claims beside pods of enbloc",

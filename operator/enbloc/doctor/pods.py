@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pending pods that wait in vain: for a scheduler, or for a PodGroup, that is not there."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Final
 
-from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.finding import Finding, Installation
+from enbloc.doctor.reading import Waiting, count, findings
 from enbloc.doctor.schedulers import served
 from enbloc.kube.client import Client
 from enbloc.kube.errors import NotFound
@@ -16,17 +17,9 @@ from enbloc.model.claims import claimed
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc.model.objects import PodGroupObject, PodObject
-from enbloc.model.text import clipped, printable
 
 CHECK: Final = "pods"
-#: So many findings of each kind; of more, the number.
-_MOST: Final = 10
-#: What is shown of a name (characters).
-_SHOWN: Final = 253
 _PENDING: Final = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
-
-#: How many pods there are of each name, and the first of them.
-_Pods = dict[str, tuple[int, str]]
 
 
 async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
@@ -39,22 +32,22 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     except NotFound:  # no such kind: another check says so
         return
     names = await served(client)
-    unserved: _Pods = {}
-    lacking: _Pods = {}
+    unserved: Waiting = {}
+    lacking: Waiting = {}
     async for each in client.list(PODS, query=_PENDING, shape=PodObject):
         pod, metadata = codec.pod(each), each.metadata
         marks = {**(metadata.labels or {}), **(metadata.annotations or {})}
         if pod.scheduler not in ours.serves and POD_GROUP_KEY not in marks:
             continue
         if pod.scheduler not in names:
-            _count(unserved, pod.scheduler, str(pod.key))
+            count(unserved, pod.scheduler, str(pod.key))
         elif pod.group is not None and pod.group not in groups:
-            _count(lacking, str(pod.group), str(pod.key))
+            count(lacking, str(pod.group), str(pod.key))
 
-    for finding in _findings("schedulername", unserved, partial(_nobody, ours)):
+    for finding in findings(CHECK, "schedulername", unserved, partial(_nobody, ours)):
         yield finding
     fix = f"does not exist; create it, or fix the annotation {POD_GROUP_KEY} of its pods"
-    for finding in _findings("podgroup", lacking, lambda _: fix):
+    for finding in findings(CHECK, "podgroup", lacking, lambda _: fix):
         yield finding
 
 
@@ -74,18 +67,3 @@ def _nobody(ours: Installation, name: str) -> str:
         f"enbloc does not serve it, so that pods with the annotation {POD_GROUP_KEY} are not "
         f"placed with their gang; set their spec.schedulerName to {names}"
     )
-
-
-def _count(pods: _Pods, name: str, pod: str) -> None:
-    number, first = pods.get(name, (0, pod))
-    pods[name] = (number + 1, first)
-
-
-def _findings(kind: str, pods: _Pods, why: Callable[[str], str]) -> Iterator[Finding]:
-    for name, (number, first) in list(pods.items())[:_MOST]:
-        who = f"{first} waits" if number == 1 else f"{number} pods wait, such as {first}"
-        where = f"{kind} {clipped(printable(name), _SHOWN)}"
-        yield Finding(CHECK, Verdict.WARNING, where, f"{why(name)} ({who})")
-    if len(pods) > _MOST:
-        message = f"pods wait in vain for {len(pods) - _MOST} more of these"
-        yield Finding(CHECK, Verdict.WARNING, f"{kind}s", message)

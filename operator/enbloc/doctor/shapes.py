@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read of objects of other projects."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +19,11 @@ OWN_ACCESS = Resource(
     "SelfSubjectAccessReview",
     namespaced=False,
 )
+RESOURCE_CLAIM_TEMPLATES = Resource(
+    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
+)
+#: The versions of resource.k8s.io in which the scheduler reads it, the best one first.
+DEVICE_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 ACCESS = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
@@ -39,6 +44,18 @@ class Metadata(_Struct):
     def part_of(self) -> str:
         """Which application it says it belongs to."""
         return (self.labels or {}).get(names.PART_OF_KEY, "")
+
+
+class Named(_Struct):
+    """Any object, by its name."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the name alone."""
+        namespace = self.metadata.namespace
+        return f"{namespace}/{self.metadata.name}" if namespace else self.metadata.name
 
 
 class Container(_Struct):
