@@ -12,7 +12,7 @@ import pytest
 from enbloc.kube.client import Client
 from enbloc.kube.config import Cluster
 from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import JOBS, NODES, PODS, Resource
+from enbloc.kube.paths import EVENTS, JOBS, NODES, PODS, Resource
 from enbloc.sandbox import Sandbox
 from enbloc.sandbox.nodes.controllers import ControllerPace, run_controllers
 from enbloc.sandbox.nodes.kubelet import Kubelet, Pace
@@ -93,6 +93,17 @@ class Yard:
 
     async def pods(self) -> list[dict[str, Any]]:
         return [one async for one in self.client.list(PODS, "default")]
+
+    async def told(self, of: str, reason: str) -> dict[str, Any]:
+        """The event with this reason about an object of this name, once there is one."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                self._check()
+                async for one in self.client.list(EVENTS, "default"):
+                    event: dict[str, Any] = one
+                    if (event["regarding"]["name"], event["reason"]) == (of, reason):
+                        return event
+                await asyncio.sleep(0.02)
 
     def _check(self) -> None:
         for task in self._running:

@@ -11,6 +11,7 @@ from enbloc.kube.client import PatchType
 from enbloc.kube.paths import (
     CRDS,
     DEVICE_CLASSES,
+    EVENTS,
     NATIVE_POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
@@ -57,6 +58,34 @@ async def test_each_pod_gets_one_claim_of_its_template(yard: Yard) -> None:
     assert made == names
     assert len(names) == 5
     assert all(name.startswith("p") and "-gpu-" in name for name in names)
+
+
+async def test_a_pod_whose_template_does_not_exist_is_told_so_once(yard: Yard) -> None:
+    yard.controllers()
+    made = await yard.pod("p", resourceClaims=FROM_TEMPLATE)
+    event = await yard.told("p", "FailedResourceClaimCreation")
+    assert (event["type"], event["reportingController"]) == ("Warning", "resource_claim")
+    assert event["note"] == (
+        'PodResourceClaim gpu: resource claim template "t": resourceclaimtemplate.resource.k8s.io '
+        '"t" not found'
+    )
+    assert event["regarding"]["uid"] == made["metadata"]["uid"]
+
+    marked = {"metadata": {"annotations": {"some": "change"}}}
+    await yard.client.patch(PODS, "p", marked, "default", kind=PatchType.MERGE)
+    await template(yard)
+    await named(yard, "p")
+    said = [one["reason"] async for one in yard.client.list(EVENTS, "default")]
+    assert said == ["FailedResourceClaimCreation"]
+
+
+async def test_a_pod_group_whose_template_does_not_exist_is_told_so(yard: Yard) -> None:
+    await pod_group(yard, *FROM_TEMPLATE)
+    yard.controllers()
+    await yard.pod("p", schedulingGroup=NAMING, resourceClaims=FROM_TEMPLATE)
+    event = await yard.told("g", "FailedResourceClaimCreation")
+    assert event["note"].startswith('PodGroupResourceClaim gpu: resource claim template "t": ')
+    assert event["regarding"]["kind"] == "PodGroup"
 
 
 async def test_a_claim_that_was_deleted_is_made_again(yard: Yard) -> None:

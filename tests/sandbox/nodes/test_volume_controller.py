@@ -152,7 +152,11 @@ async def test_a_refused_claim_loses_its_node_and_may_be_served_later(yard: Yard
             and "volume.kubernetes.io/storage-provisioner" in one["metadata"]["annotations"]
         ),
     )
-    notes = [one["note"] async for one in yard.client.list(EVENTS, "default")]
+    notes = [
+        one["note"]
+        async for one in yard.client.list(EVENTS, "default")
+        if one["reason"] == "ProvisioningFailed"
+    ]
     assert notes == ['failed to provision volume with StorageClass "fast": the array is on fire']
 
     well = {"metadata": {"annotations": {"sandbox.enbloc.dev/refuse": None, SELECTED: "n1"}}}
@@ -250,3 +254,78 @@ async def test_a_claim_in_use_outlives_its_deletion_until_the_pod_is_gone(yard: 
 
     await yard.client.delete(PODS, "p", "default")
     await yard.gone(PERSISTENT_VOLUME_CLAIMS, "data")
+
+
+# ── what claims wait for ─────────────────────────────────────────────────────────────────────
+
+
+async def test_a_claim_says_that_it_waits_for_a_pod_then_for_its_node_then_for_its_volume(
+    yard: Yard,
+) -> None:
+    """No provisioner runs."""
+    yard.controllers()
+    await storage_class(yard, "slow")
+    made = await claimed(yard, claim("data", "slow"))
+    first = await yard.told("data", "WaitForFirstConsumer")
+    assert first["note"] == "waiting for first consumer to be created before binding"
+    assert (first["type"], first["reportingController"]) == (
+        "Normal",
+        "persistentvolume-controller",
+    )
+    assert first["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": "default",
+        "name": "data",
+        "uid": made["metadata"]["uid"],
+    }
+
+    await yard.pod("p", volumes=mounting("data"))
+    waits = await yard.told("data", "WaitForPodScheduled")
+    assert waits["note"] == "waiting for pod p to be scheduled"
+
+    await select_node(yard, "data", "n1")
+    last = await yard.told("data", "ExternalProvisioning")
+    assert last["note"] == (
+        "Waiting for a volume to be created either by the external provisioner "
+        f"'{DISK_DRIVER}' or manually by the system administrator. If volume creation is delayed, "
+        "please verify that the provisioner is running and correctly registered."
+    )
+
+
+async def test_a_claim_that_nobody_serves_says_why(yard: Yard) -> None:
+    yard.controllers()
+    by_hand = {
+        "metadata": {"name": "local"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "Immediate",
+    }
+    await yard.client.create(STORAGE_CLASSES, by_hand)
+    for name, of in (("a", "fastt"), ("b", "local"), ("c", "")):
+        await claimed(yard, claim(name, of))
+
+    gone = await yard.told("a", "ProvisioningFailed")
+    assert (gone["type"], gone["note"]) == (
+        "Warning",
+        'storageclass.storage.k8s.io "fastt" not found',
+    )
+    local = await yard.told("b", "ProvisioningFailed")
+    assert local["note"] == "no volume plugin matched name: kubernetes.io/no-provisioner"
+    none = await yard.told("c", "FailedBinding")
+    assert (none["type"], none["note"]) == (
+        "Normal",
+        "no persistent volumes available for this claim and no storage class is set",
+    )
+
+
+async def test_what_a_claim_waits_for_is_said_once_however_many_pods_use_it(yard: Yard) -> None:
+    yard.controllers()
+    await storage_class(yard, "slow")
+    await claimed(yard, claim("data", "slow"))
+    await yard.told("data", "WaitForFirstConsumer")
+    for number in range(3):
+        await yard.pod(f"p{number}", volumes=mounting("data"))
+        await yard.told("data", "WaitForPodScheduled")
+    await asyncio.sleep(0.2)
+    said = [one["reason"] async for one in yard.client.list(EVENTS, "default")]
+    assert sorted(said) == ["WaitForFirstConsumer", "WaitForPodScheduled"]

@@ -123,6 +123,11 @@ def not_supported(field: str, value: Any, supported: Sequence[str]) -> FieldErro
     return FieldError(field, "Unsupported value", f"supported values: {listed}", value)
 
 
+def missing(field: str, value: Any, detail: str) -> FieldError:
+    """The field names what is not there."""
+    return FieldError(field, "Not found", detail, value)
+
+
 class Refused(EnblocError):  # noqa: N818 - an answer, not a failure of ours
     """A request that gets a Status instead of what it asked for.
 

@@ -149,6 +149,61 @@ async def templates_of_resource_claims_are_fixed(api: Api) -> None:
 
 
 @scenario
+async def a_container_uses_claims_of_its_pod_each_once(api: Api) -> None:
+    def using(name: str, *claims: dict[str, str], known: tuple[str, ...]) -> dict[str, Any]:
+        container = {"name": "c", "image": "x:1", "resources": {"claims": list(claims)}}
+        named = [{"name": each, "resourceClaimTemplateName": "t"} for each in known]
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {"containers": [container], "resourceClaims": named},
+        }
+
+    gpus, one = {"name": "gpus"}, {"name": "gpus", "request": "one"}
+    both = ("nics", "gpus")
+    for number, (claims, known) in enumerate(
+        (
+            (({"name": "gpuz"},), ("gpus",)),
+            (({"name": "gpuz"},), both),
+            ((gpus,), ()),
+            (({"name": ""},), ("gpus",)),
+            ((gpus, one), both),
+            ((one, gpus), both),
+            ((one, one), both),
+        )
+    ):
+        pod = using(f"p{number}", *claims, known=known)
+        await api.call("POST", f"/api/v1/namespaces/{api.namespace}/pods", pod)
+
+
+@scenario
+async def admin_access_needs_a_label_of_the_namespace(api: Api) -> None:
+    path, namespace = claims(api), f"/api/v1/namespaces/{api.namespace}"
+    label = "resource.kubernetes.io/admin-access"
+    wanted = claim("c", exactly(), exactly("monitor", adminAccess=True))
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t"},
+        "spec": {"spec": wanted["spec"]},
+    }
+    templates = f"{GROUP}/namespaces/{api.namespace}/resourceclaimtemplates"
+    await api.call("POST", path, wanted)
+    await api.call("POST", templates, template)
+    await api.call("PATCH", namespace, {"metadata": {"labels": {label: "true"}}}, kind=MERGE)
+    await api.call("POST", path, wanted)
+    await api.call("POST", templates, template)
+    await api.call("PATCH", namespace, {"metadata": {"labels": {label: None}}}, kind=MERGE)
+    await api.call("PATCH", f"{path}/c", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
+    monitored = {**result("monitor"), "adminAccess": True}
+    given = {"status": {"allocation": allocated(result(), monitored)}}
+    await api.call("PATCH", f"{path}/c/status", given, kind=MERGE)
+    await api.call("PATCH", namespace, {"metadata": {"labels": {label: "true"}}}, kind=MERGE)
+    await api.call("PATCH", f"{path}/c/status", given, kind=MERGE)
+
+
+@scenario
 async def a_slice_says_what_a_node_offers(api: Api) -> None:
     path, name = f"{GROUP}/resourceslices", f"s-{api.namespace}"
     await api.call("POST", path, offer(name))

@@ -44,6 +44,8 @@ _UNKNOWN_REQUEST: Final = (
 _NO_NEW_CONSUMERS: Final = (
     "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
 )
+#: The label of namespaces whose claims may have admin access.
+_ADMINS: Final = "resource.kubernetes.io/admin-access"
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_OF_NODES: Final = (
     "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
@@ -68,6 +70,9 @@ class ResourceClaim(Kind):
             if name in before:
                 metadata[name] = before[name]
 
+    def validate_create(self, api: Api, obj: Document) -> list[FieldError]:
+        return list(_asks_as_admin(api, obj, obj["spec"]))
+
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         return list(_claim("spec", obj["spec"]))
 
@@ -75,7 +80,7 @@ class ResourceClaim(Kind):
         return _same_spec(obj, old)
 
     def validate_status(self, api: Api, obj: Document, old: Document) -> list[FieldError]:
-        return list(_status(obj, old))
+        return [*_has_as_admin(api, obj, old), *_status(obj, old)]
 
 
 class ResourceClaimTemplate(Kind):
@@ -85,6 +90,9 @@ class ResourceClaimTemplate(Kind):
 
     def default(self, obj: Fresh) -> None:
         _default_claim(obj.setdefault("spec", {}).setdefault("spec", {}))
+
+    def validate_create(self, api: Api, obj: Document) -> list[FieldError]:
+        return list(_asks_as_admin(api, obj, obj["spec"]["spec"]))
 
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         return list(_claim("spec.spec", obj["spec"]["spec"]))
@@ -267,6 +275,49 @@ def _allocation(allocation: Document, known: frozenset[str]) -> Iterator[FieldEr
         request = result.get("request", "")
         if request not in known:
             yield wrong(f"{path}[{i}].request", request, _UNKNOWN_REQUEST)
+
+
+def _asks_as_admin(api: Api, obj: Document, spec: Document) -> Iterator[FieldError]:
+    """A request for devices that others use, where the namespace does not allow one.
+
+    The path is that of a claim, in a template too.
+
+    Source: kube-apiserver v1.36 pkg/registry/resource/utils.go AuthorizedForAdmin.
+    """
+    for i, request in enumerate(spec["devices"].get("requests") or ()):
+        if (request.get("exactly") or {}).get("adminAccess"):
+            yield from _admin(api, obj, f"spec.devices.requests[{i}].adminAccess")
+            return
+
+
+def _has_as_admin(api: Api, obj: Document, old: Document) -> Iterator[FieldError]:
+    """The same of a device that is allocated.
+
+    Source: kube-apiserver v1.36 pkg/registry/resource/utils.go AuthorizedForAdminStatus.
+    """
+    results, had = (
+        (((one.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results")
+        or ()
+        for one in (obj, old)
+    )
+    if any(one.get("adminAccess") for one in had):
+        return
+    for i, result in enumerate(results):
+        if result.get("adminAccess"):
+            path = f"status.allocation.devices.results[{i}].adminAccess"
+            yield from _admin(api, obj, path)
+            return
+
+
+def _admin(api: Api, obj: Document, path: str) -> Iterator[FieldError]:
+    namespace = api.store.get("namespaces", ("", obj["metadata"]["namespace"]))
+    labels = (namespace.obj["metadata"].get("labels") or {}) if namespace else {}
+    if labels.get(_ADMINS) != "true":
+        detail = (
+            f"admin access to devices requires the `{_ADMINS}: true` label on the containing "
+            "namespace"
+        )
+        yield forbidden_field(path, detail)
 
 
 # ── slices ───────────────────────────────────────────────────────────────────────────────────

@@ -74,6 +74,10 @@ class Kind:
     def prepare_create(self, api: Api, obj: Fresh) -> None:
         """Set what only the server sets."""
 
+    def validate_create(self, api: Api, obj: Document) -> list[FieldError]:
+        """The errors that only a new object can have; they are listed first."""
+        return []
+
     def validate(self, api: Api, obj: Document) -> list[FieldError]:
         """The errors of a new or changed object."""
         return []

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from enbloc.model.quantity import amount
@@ -12,6 +12,7 @@ from enbloc.sandbox.apiserver.schema.metadata import check_labels, key_rule, lab
 from enbloc.sandbox.apiserver.status import (
     FieldError,
     forbidden_field,
+    missing,
     not_supported,
     required,
     wrong,
@@ -90,11 +91,15 @@ def check_pod_spec(path: str, spec: Document) -> list[FieldError]:
 
 def _errors(path: str, spec: Document) -> Iterator[FieldError]:
     names: set[str] = set()
+    claims = sorted({one["name"] for one in spec.get("resourceClaims") or () if one.get("name")})
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     for field in ("initContainers", "containers"):
         for i, container in enumerate(spec.get(field) or ()):
-            yield from _container(f"{path}.{field}[{i}]", container, names)
+            where = f"{path}.{field}[{i}]"
+            yield from _container(where, container, names)
+            used = (container.get("resources") or {}).get("claims") or ()
+            yield from _used_claims(f"{where}.resources.claims", used, claims)
     if spec["restartPolicy"] not in _POLICIES:
         yield not_supported(f"{path}.restartPolicy", spec["restartPolicy"], _POLICIES)
     yield from check_labels(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
@@ -115,6 +120,34 @@ def _container(path: str, container: Document, names: set[str]) -> Iterator[Fiel
     if not container.get("image"):
         yield required(f"{path}.image")
     yield from _resources(f"{path}.resources", container.get("resources") or {})
+
+
+def _used_claims(
+    path: str, used: Sequence[Document], claims: Sequence[str]
+) -> Iterator[FieldError]:
+    """The claims that a container uses are claims of its pod, and none twice.
+
+    Source: kube-apiserver v1.36 pkg/apis/core/validation/validation.go validateResourceClaimNames.
+    """
+    seen: set[str] = set()
+    for i, one in enumerate(used):
+        name, request = one.get("name") or "", one.get("request") or ""
+        if not name:
+            yield required(f"{path}[{i}]")
+            continue
+        key = f"{name}/{request}" if request else name
+        if name in seen:
+            yield FieldError(f"{path}[{i}]", "Duplicate value", "", name)
+        elif key in seen:
+            yield FieldError(f"{path}[{i}]", "Duplicate value", "", key)
+        elif not request:
+            for _ in (each for each in seen if each.startswith(f"{name}/")):
+                yield FieldError(f"{path}[{i}]", "Duplicate value", "", name)
+        seen.add(key)
+        if name not in claims:
+            known = f": {', '.join(claims)}" if claims else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{known}"
+            yield missing(f"{path}[{i}]", name, detail)
 
 
 def _resources(path: str, resources: Document) -> Iterator[FieldError]:

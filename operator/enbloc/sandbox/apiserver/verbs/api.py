@@ -120,7 +120,8 @@ class Api:
         if kind.generation:
             metadata["generation"] = 1
         kind.prepare_create(self, obj)
-        errors = check_metadata(resource.storage, obj) + kind.validate(self, obj)
+        errors = kind.validate_create(self, obj)
+        errors += check_metadata(resource.storage, obj) + kind.validate(self, obj)
         errors += kind.rules(obj, None, errors)
         if errors:
             raise status.invalid(resource, metadata.get("name", ""), errors)

@@ -24,6 +24,7 @@ from enbloc.kube.paths import (
     Resource,
 )
 from enbloc.sandbox.nodes.claims import devices, volumes
+from enbloc.sandbox.nodes.claims.events import Told
 from enbloc.sandbox.nodes.claims.following import Following
 from enbloc.sandbox.nodes.objects import Object
 
@@ -47,6 +48,7 @@ class VolumeController:
             STORAGE_CLASSES,
             shapes={STORAGE_CLASSES: volumes.StorageClass},
         )
+        self._told: Told = set()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -54,11 +56,14 @@ class VolumeController:
 
     async def _step(self) -> None:
         of = self._following.of
+        claims = of(PERSISTENT_VOLUME_CLAIMS)
+        _keep(self._told, {each.metadata.uid for each in claims.values()})
         storage = volumes.Storage(
-            claims=of(PERSISTENT_VOLUME_CLAIMS),
+            claims=claims,
             volumes=of(PERSISTENT_VOLUMES),
             classes=of(STORAGE_CLASSES),
             pods=of(PODS),
+            told=self._told,
         )
         await self._following.carry_out(list(volumes.changes(storage)))
 
@@ -77,6 +82,7 @@ class ResourceClaimController:
         self._grouping: Resource | None = None
         self._looked = False
         self._made: dict[tuple[str, str], str] = {}
+        self._told: Told = set()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -118,21 +124,28 @@ class ResourceClaimController:
             made=self._made,
             pod_groups=self._pod_groups,
             grouping=self._grouping,
+            told=self._told,
         )
         found = list(devices.changes(known))
         answers = await self._following.carry_out(found)
         for change, answer in zip(found, answers, strict=True):
-            if change.create and answer is not None:
+            if change.create and change.resource == RESOURCE_CLAIMS and answer is not None:
                 metadata = answer["metadata"]
                 alias = metadata["annotations"][devices.FOR_POD_CLAIM]
                 self._made[change.of.metadata.uid, alias] = metadata["name"]
                 self._following.changed.set()  # the pod's status is to name it
 
     def _forget(self) -> None:
-        """What the watch shows by now, and what was made for pods that are gone."""
+        """What the watch shows by now, and what was made for, or said of, pods that are gone."""
         shown = {claim.metadata.name for claim in self._following.of(RESOURCE_CLAIMS).values()}
         known = (*self._following.of(PODS).values(), *self._pod_groups.values())
         owners = {each.metadata.uid for each in known}
+        _keep(self._told, owners)
         for key, name in list(self._made.items()):
             if name in shown or key[0] not in owners:
                 del self._made[key]
+
+
+def _keep(told: Told, uids: set[str]) -> None:
+    """Forget what was said of objects that are gone."""
+    told -= {said for said in told if said[0] not in uids}

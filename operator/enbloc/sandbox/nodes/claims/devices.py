@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, Resource
+from enbloc.sandbox.nodes.claims.events import Reporter, Told
 from enbloc.sandbox.nodes.claims.following import Change, Identity, each
 from enbloc.sandbox.nodes.claims.of_pods import (
     SCHEDULING,
@@ -24,6 +25,7 @@ _PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 FOR_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 #: Of a generated name; the API server adds five characters to it.
 _LONGEST_BASE: Final = 57
+_REPORTER: Final = Reporter("resource_claim", "CreateResourceClaim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Devices:
             watches show yet.
         pod_groups: Kubernetes' own, which may have claims for all of their pods.
         grouping: where these are served; None = nowhere.
+        told: what events have said already, by the owner's name for the claim.
     """
 
     claims: Objects
@@ -46,6 +49,7 @@ class Devices:
     made: Mapping[tuple[str, str], str]
     pod_groups: Objects = field(default_factory=dict[str, Object])
     grouping: Resource | None = None
+    told: Told = field(default_factory=set[tuple[str, str]])
 
 
 def changes(devices: Devices) -> Iterator[Change]:
@@ -117,6 +121,9 @@ def _made_for(
         elif template is not None and whose is owner:
             body = _made_from(template, owner, resource, alias)
             yield Change(owner, RESOURCE_CLAIMS, body, create=True)
+        elif whose is owner:
+            wanted = asked[alias]["resourceClaimTemplateName"]
+            yield from _tell(owner, resource, alias, wanted, devices)
     if named:
         kept = {
             one["name"]: one
@@ -126,6 +133,23 @@ def _made_for(
         fresh = [{"name": alias, "resourceClaimName": name} for alias, name in named.items()]
         state = {"resourceClaimStatuses": [*kept.values(), *fresh]}
         yield Change(owner, resource, {"status": state}, "status")
+
+
+def _tell(
+    owner: Object, resource: Resource, alias: str, template: str, devices: Devices
+) -> Iterator[Change]:
+    """An event on the owner of a claim whose template does not exist, the first time.
+
+    Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go syncPod,
+    syncPodGroup.
+    """
+    said = (owner.metadata.uid, alias)
+    if said not in devices.told:
+        devices.told.add(said)
+        of = "PodResourceClaim" if resource == PODS else "PodGroupResourceClaim"
+        lacks = f'resourceclaimtemplate.resource.k8s.io "{template}" not found'
+        note = f'{of} {alias}: resource claim template "{template}": {lacks}'
+        yield _REPORTER.warning(owner, resource, "FailedResourceClaimCreation", note)
 
 
 def _source(claim: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -21,7 +21,6 @@ from enbloc.kube.client import Client
 from enbloc.kube.paths import (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
-    EVENTS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -30,6 +29,7 @@ from enbloc.kube.paths import (
 from enbloc.model import names
 from enbloc.model.pins import HOSTNAME
 from enbloc.model.quantity import render, whole
+from enbloc.sandbox.nodes.claims.events import Reporter
 from enbloc.sandbox.nodes.claims.following import Change, Following, each
 from enbloc.sandbox.nodes.claims.of_pods import Objects
 from enbloc.sandbox.nodes.claims.volumes import (
@@ -40,7 +40,7 @@ from enbloc.sandbox.nodes.claims.volumes import (
     class_of,
     size_of,
 )
-from enbloc.sandbox.nodes.objects import Metadata, Object, micro_timestamp
+from enbloc.sandbox.nodes.objects import Metadata, Object
 
 #: The provisioner that a StorageClass names, and the driver of its volumes.
 DISK_DRIVER: Final = "disk.sandbox.enbloc.dev"
@@ -50,6 +50,7 @@ CAPACITY: Final = "capacityPerNode"
 _NAMESPACE: Final = "kube-system"
 #: What is left of a class without a limit (bytes).
 _PLENTY: Final = 2**60
+_REPORTER: Final = Reporter(DISK_DRIVER, "Provision")
 
 
 class Capacity(msgspec.Struct, frozen=True, rename="camel"):
@@ -130,7 +131,8 @@ def _provision(
         why = f"not enough capacity of class {found.metadata.name} on node {node}"
     if why:
         stock.refused.add(seen)
-        yield Change(claim, EVENTS, _event(claim, why), create=True)
+        note = f'failed to provision volume with StorageClass "{class_of(claim)}": {why}'
+        yield _REPORTER.warning(claim, PERSISTENT_VOLUME_CLAIMS, "ProvisioningFailed", note)
         if node:
             chosen = {"metadata": {"annotations": {SELECTED_NODE: None}}}
             yield Change(claim, PERSISTENT_VOLUME_CLAIMS, chosen)
@@ -161,27 +163,6 @@ def _volume(name: str, claim: Object, found: StorageClass, node: str) -> dict[st
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     annotations = {PROVISIONED_BY: DISK_DRIVER}
     return {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
-
-
-def _event(claim: Object, why: str) -> dict[str, Any]:
-    meta = claim.metadata
-    return {
-        "metadata": {"generateName": f"{meta.name}-", "namespace": meta.namespace},
-        "eventTime": micro_timestamp(),
-        "reportingController": DISK_DRIVER,
-        "reportingInstance": DISK_DRIVER,
-        "action": "Provision",
-        "reason": "ProvisioningFailed",
-        "type": "Warning",
-        "note": f'failed to provision volume with StorageClass "{class_of(claim)}": {why}',
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": meta.namespace,
-            "name": meta.name,
-            "uid": meta.uid,
-        },
-    }
 
 
 # ── capacity ─────────────────────────────────────────────────────────────────────────────────

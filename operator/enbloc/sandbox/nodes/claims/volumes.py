@@ -11,14 +11,15 @@ One step makes one write per object, as events come in; kube-controller-manager 
 go. Expansion, attributes classes and in-tree deletion are left out: nothing here needs them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
 from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from enbloc.model.quantity import whole
+from enbloc.sandbox.nodes.claims.events import Reporter, Told
 from enbloc.sandbox.nodes.claims.following import Change, each
 from enbloc.sandbox.nodes.claims.of_pods import Objects, volume_claims
 from enbloc.sandbox.nodes.objects import Metadata, Object, reference
@@ -31,8 +32,10 @@ _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 _BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 _PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
 _PV_PROTECTION: Final = "kubernetes.io/pv-protection"
-#: The provisioner of a class whose volumes somebody makes by hand.
-_BY_HAND: Final = "kubernetes.io/no-provisioner"
+#: Provisioners that kube-controller-manager once had; also of volumes that are made by hand.
+_IN_TREE: Final = "kubernetes.io/"
+_FAILED: Final = "ProvisioningFailed"
+_REPORTER: Final = Reporter("persistentvolume-controller", "Bind")
 
 
 class StorageClass(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,12 +62,14 @@ class Storage:
         volumes: by name.
         classes: by name.
         pods: by namespace/name.
+        told: what events have said already, by reason.
     """
 
     claims: Objects
     volumes: Objects
     classes: Mapping[str, StorageClass]
     pods: Objects
+    told: Told = field(default_factory=set[tuple[str, str]])
 
 
 def class_of(one: Object) -> str:
@@ -81,12 +86,13 @@ def size_of(one: Object) -> int:
 def changes(storage: Storage) -> Iterator[Change]:
     """What is to be written next, as things stand."""
     used = set(_used_claims(storage.pods.values()))
+    waiting = _waiting_pods(storage.pods.values())
     taken: set[str] = set()
 
     def of_claim(claim: Object) -> Iterator[Change]:
         if claim.deleting and claim.key not in used:
             yield from _unprotected(claim, _PVC_PROTECTION)
-        yield from _claim(claim, storage, taken)
+        yield from _claim(claim, storage, taken, waiting.get(claim.key, ()))
 
     def of_volume(volume: Object) -> Iterator[Change]:
         if volume.deleting and volume.phase != "Bound":
@@ -103,6 +109,16 @@ def _used_claims(pods: Iterable[Object]) -> Iterator[str]:
         if pod.spec.get("nodeName"):
             for name, _ in volume_claims(pod):
                 yield f"{pod.metadata.namespace}/{name}"
+
+
+def _waiting_pods(pods: Iterable[Object]) -> Mapping[str, list[str]]:
+    """The names of pods without a node, by the claims that they use."""
+    found: dict[str, list[str]] = {}
+    for pod in pods:
+        if not pod.spec.get("nodeName") and not pod.finished:
+            for name, _ in volume_claims(pod):
+                found.setdefault(f"{pod.metadata.namespace}/{name}", []).append(pod.metadata.name)
+    return found
 
 
 def _unprotected(one: Object, finalizer: str) -> Iterator[Change]:
@@ -131,7 +147,10 @@ def _ephemeral(pod: Object, storage: Storage) -> Iterator[Change]:
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────
-def _claim(claim: Object, storage: Storage, taken: set[str]) -> Iterator[Change]:
+def _claim(
+    claim: Object, storage: Storage, taken: set[str], pods: Sequence[str]
+) -> Iterator[Change]:
+    """What a claim needs next; `pods` are those that use it and have no node."""
     name = str(claim.spec.get("volumeName") or "")
     volume = storage.volumes.get(name)
     if _BIND_COMPLETED in claim.annotations:
@@ -151,7 +170,7 @@ def _claim(claim: Object, storage: Storage, taken: set[str]) -> Iterator[Change]
             taken.add(found.metadata.name)
             yield from _bind(found, claim)
         else:
-            yield from _provision(claim, storage)
+            yield from _provision(claim, storage, pods)
 
 
 def _may_have(volume: Object, claim: Object) -> bool:
@@ -196,16 +215,56 @@ def _match(claim: Object, storage: Storage, taken: set[str]) -> Object | None:
     return best
 
 
-def _provision(claim: Object, storage: Storage) -> Iterator[Change]:
-    """Tell who is to make a volume for a claim."""
-    found = storage.classes.get(class_of(claim))
-    if found is None or found.provisioner == _BY_HAND or claim.deleting:
+def _provision(claim: Object, storage: Storage, pods: Sequence[str]) -> Iterator[Change]:
+    """Tell who is to make a volume for a claim, and those who look at it what it waits for.
+
+    Source: kube-controller-manager v1.36 pkg/controller/volume/persistentvolume/pv_controller.go
+    syncUnboundClaim, emitEventForUnboundDelayBindingClaim, provisionClaim.
+    """
+    if claim.deleting:
         return
-    if found.waits and SELECTED_NODE not in claim.annotations:
+    name = class_of(claim)
+    found = storage.classes.get(name)
+    if found is not None and found.waits and SELECTED_NODE not in claim.annotations:
+        yield from _tell_of_delay(claim, storage, pods)
+    elif not name:
+        note = "no persistent volumes available for this claim and no storage class is set"
+        yield from _tell(claim, storage, "FailedBinding", note)
+    elif found is None:
+        note = f'storageclass.storage.k8s.io "{name}" not found'
+        yield from _tell(claim, storage, _FAILED, note)
+    elif found.provisioner.startswith(_IN_TREE):
+        note = f"no volume plugin matched name: {found.provisioner}"
+        yield from _tell(claim, storage, _FAILED, note)
+    else:
+        if claim.annotations.get(PROVISIONER) != found.provisioner:
+            told = {"metadata": {"annotations": {PROVISIONER: found.provisioner}}}
+            yield Change(claim, PERSISTENT_VOLUME_CLAIMS, told)
+        note = (
+            "Waiting for a volume to be created either by the external provisioner "
+            f"'{found.provisioner}' or manually by the system administrator. If volume creation "
+            "is delayed, please verify that the provisioner is running and correctly registered."
+        )
+        yield from _tell(claim, storage, "ExternalProvisioning", note)
+
+
+def _tell_of_delay(claim: Object, storage: Storage, pods: Sequence[str]) -> Iterator[Change]:
+    if not pods:
+        note = "waiting for first consumer to be created before binding"
+        yield from _tell(claim, storage, "WaitForFirstConsumer", note)
         return
-    if claim.annotations.get(PROVISIONER) != found.provisioner:
-        told = {"metadata": {"annotations": {PROVISIONER: found.provisioner}}}
-        yield Change(claim, PERSISTENT_VOLUME_CLAIMS, told)
+    which = f"pod {pods[0]}" if len(pods) == 1 else f"pods {','.join(pods)}"
+    note = f"waiting for {which} to be scheduled"
+    yield from _tell(claim, storage, "WaitForPodScheduled", note)
+
+
+def _tell(claim: Object, storage: Storage, reason: str, note: str) -> Iterator[Change]:
+    """An event on a claim, the first time that there is this reason."""
+    said = (claim.metadata.uid, reason)
+    if said not in storage.told:
+        storage.told.add(said)
+        write = _REPORTER.warning if reason == _FAILED else _REPORTER.normal
+        yield write(claim, PERSISTENT_VOLUME_CLAIMS, reason, note)
 
 
 def _bind(volume: Object, claim: Object) -> Iterator[Change]:
