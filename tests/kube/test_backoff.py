@@ -9,9 +9,15 @@ import re
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.kube.backoff import DOWN_SECONDS, Backoff
+from enbloc.kube.backoff import DOWN_SECONDS, Backoff, asked_for
 from enbloc.kube.binding import Binding, Bound, bind
-from enbloc.kube.errors import LONGEST_WAIT, ServerError, TooManyRequests, Unreachable
+from enbloc.kube.errors import (
+    LONGEST_WAIT,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+    from_status,
+)
 from tests.kube.fake import Script, answer, says, talking_to
 
 LABELS = {"verb": "create", "resource": "pods/binding"}
@@ -61,6 +67,18 @@ def test_a_long_wait_is_logged_and_every_one_is_counted(caplog: pytest.LogCaptur
     assert re.match(asks, record.getMessage())
     assert "cannot create pods/binding: 429: busy" in record.getMessage()
     assert count() == before + 2
+
+
+def test_what_a_failing_server_asks_for_is_known_and_bounded() -> None:
+    """semantics §3.4"""
+    waits = [
+        asked_for(from_status("patch", "pods", 503, {}, asked)) for asked in (20.0, 3600.0, None)
+    ]
+    assert 20.0 <= waits[0] <= 24.0 <= waits[1] <= LONGEST_WAIT
+    assert waits[2] == 0.0
+    details = {"retryAfterSeconds": 20}
+    assert asked_for(from_status("patch", "pods", 500, {"details": details})) >= 20.0
+    assert asked_for(from_status("patch", "pods", 409, {"details": details}, 20.0)) == 0.0
 
 
 def test_a_server_that_takes_no_connection_is_tried_every_second_or_two() -> None:

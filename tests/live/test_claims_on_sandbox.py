@@ -265,7 +265,9 @@ async def test_of_eight_claims_one_is_refused_and_the_plan_leaves_nothing_behind
         await yard.gpu_claim(f"m{index}")
         members.append(await yard.member(f"m{index}", volume="", gpu=True))
     outcomes = await yard.prepare(*members)
-    assert outcomes.pop(3) == 'Claims: binding volumes: provisioning failed for PVC "m3"'
+    assert outcomes.pop(3) == (
+        'Claims: binding volumes: provisioning failed for PVC "m3"; look at its events'
+    )
     assert outcomes == [""] * 7
     await yard.give_up()
     for each in await yard.all(RESOURCE_CLAIMS):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from prometheus_client import REGISTRY
 
 from enbloc.framework.act import Reply
 from enbloc.kube.errors import Fenced
@@ -17,6 +18,7 @@ from tests.kube.fake import HTML, Handler, Script, answer, refusal, resets, says
 from tests.live.objects import objects
 
 CLAIM = "PersistentVolumeClaim"
+CLAIMS = "persistentvolumeclaims"
 CLAIM_PATH = "/api/v1/namespaces/ns/persistentvolumeclaims/c"
 
 
@@ -137,6 +139,43 @@ async def test_whatever_comes_is_an_answer_and_no_exception(
         reply = await objects(client).read("p", CLAIM, "ns", "c")
     assert (reply.ok, reply.code, reply.passing) == (False, code, passing)
     assert words in reply.message
+
+
+def asks(code: int, seconds: str) -> Handler:
+    return says(lambda: answer({}, code, **{"Retry-After": seconds}))
+
+
+@pytest.mark.parametrize(
+    ("answers", "least", "most"),
+    [
+        pytest.param(asks(429, "20"), 20, 24, id="busy"),
+        pytest.param(asks(429, "3600"), 24, 30, id="busy for an hour"),
+        pytest.param(asks(503, "20"), 20, 24, id="down"),
+        pytest.param(says(lambda: answer({}, 503)), 0, 0, id="down, and asks for nothing"),
+        pytest.param(says(lambda: refusal(409, "Conflict")), 0, 0, id="a conflict"),
+    ],
+)
+async def test_plugins_are_told_for_how_long_the_server_asks_to_wait(
+    answers: Handler, least: float, most: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """semantics §3.4"""
+
+    def count() -> float:
+        labels = {"verb": "patch", "resource": CLAIMS}
+        return REGISTRY.get_sample_value("enbloc_throttled_requests_total", labels) or 0.0
+
+    before = count()
+    async with talking_to(answers) as client:
+        reply = await objects(client).patch("p", CLAIM, "ns", "c", {}, status=False)
+    assert least <= reply.retry_after <= most
+    assert count() - before == (reply.code == 429)
+    assert ("API server asks to wait" in caplog.text) == (most > 0)
+
+
+async def test_plugins_are_told_so_where_the_version_of_a_kind_is_looked_for() -> None:
+    async with talking_to(asks(429, "20")) as client:
+        reply = await objects(client).read("p", "PodGroup", "ns", "g")
+    assert (reply.code, reply.retry_after >= 20) == (429, True)
 
 
 @pytest.mark.parametrize(

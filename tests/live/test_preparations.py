@@ -14,8 +14,8 @@ from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status
-from enbloc.live import preparations
 from enbloc.live.binding import MemberApi
+from enbloc.live.objects import UNRESERVE_SECONDS
 from enbloc.live.preparations import Preparations
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
@@ -62,6 +62,17 @@ class Slow:
         self.told.append(f"{now} {what} {target.pod.name} of {target.plan}")
 
 
+@dataclass
+class Sharing(Slow):
+    """What members take back is of an object that they share."""
+
+    name: ClassVar[str] = "Sharing"
+
+    async def unreserve(self, target: Target, api: Api) -> Status:
+        async with api.alone("ResourceClaim", "ns", "shared"):
+            return await super().unreserve(target, api)
+
+
 class World:
     def __init__(self, plugin: Slow) -> None:
         self.plugin = plugin
@@ -70,9 +81,10 @@ class World:
         [given] = default_profiles().values()
         self.profile = Profile("enbloc", (plugin, *given.plugins))
         client = MemoryClient(Store())
+        shared = objects(client)
 
         def api(target: Target) -> MemberApi:
-            return MemberApi(client, lambda: None, objects(client), target.plan)
+            return MemberApi(client, lambda: None, shared, target.plan)
 
         self.preparations = Preparations(api, self.events.append, self._settled)
 
@@ -237,9 +249,62 @@ async def test_an_unreserve_that_hangs_is_given_up(caplog: pytest.LogCaptureFixt
     world.begin("a")
     world.cancel()
     world.begin("a", "p2")
-    await asyncio.sleep(preparations.UNRESERVE_SECONDS + 5)
-    assert "took longer than 60 s" in caplog.text
+    await asyncio.sleep(UNRESERVE_SECONDS + 5)
+    assert "took longer than 120 s" in caplog.text
     assert world.outcomes == [PreBound("p2", PodUID("uid-a"))]
+
+
+async def test_the_wait_for_members_that_share_an_object_counts_against_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(Sharing())
+    for index in range(24):
+        world.begin(f"a-{index}")
+    await asyncio.sleep(2)
+    world.cancel()
+    await asyncio.sleep(245)
+    assert sum("took back" in each for each in world.plugin.told) == 24
+    assert caplog.text == ""
+    assert world.preparations._tasks == set()
+
+
+async def test_one_that_hangs_holds_the_others_up_for_a_time_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(Sharing(undo_seconds=1e6))
+    for name in "abc":
+        world.begin(name)
+    await asyncio.sleep(2)
+    world.cancel()
+    await asyncio.sleep(3 * UNRESERVE_SECONDS + 1)
+    assert [each.split()[1:4] for each in world.plugin.told[-3:]] == [
+        ["takes", "back", name] for name in "abc"
+    ]
+    assert caplog.text.count("took longer than") == 3
+    assert world.preparations._tasks == set()
+
+
+async def test_those_that_wait_for_each_other_are_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A plugin of somebody else may have two objects to itself, in any order."""
+
+    class Crossing(Slow):
+        async def unreserve(self, target: Target, api: Api) -> Status:
+            first, second = ("x", "y") if target.pod.name == "a" else ("y", "x")
+            async with api.alone("ResourceClaim", "ns", first):
+                await asyncio.sleep(1)
+                async with api.alone("ResourceClaim", "ns", second):
+                    return await super().unreserve(target, api)
+
+    world = World(Crossing())
+    world.begin("a")
+    world.begin("b")
+    await asyncio.sleep(2)
+    world.cancel()
+    await asyncio.sleep(3 * UNRESERVE_SECONDS)
+    assert "took longer than" in caplog.text
+    assert world.preparations._tasks == set()
 
 
 async def test_a_stop_waits_for_what_is_being_taken_back() -> None:

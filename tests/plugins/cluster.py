@@ -30,6 +30,7 @@ class Cluster:
         before: answers in the place of the server, which does nothing then.
         after: answers in the place of the server, which has done what was asked.
         lag: by how much the watch is late (seconds).
+        latency: how long each request takes (seconds).
         told: is called with each object after it was written.
         placed: pods of PodGroups of Kubernetes that are on a node or on their way to one, by UID.
     """
@@ -41,6 +42,7 @@ class Cluster:
         self.before: Fault = no_fault
         self.after: Fault = no_fault
         self.lag = 0.0
+        self.latency = 0.0
         self.told: Callable[[str, Json], object] = lambda *_: None
         self.placed: dict[PodUID, str] = {}
         self._version = 0
@@ -166,7 +168,7 @@ class Cluster:
         kind, _, name = key
         if verb != "get":
             self.sent.append(f"{verb} {kind} {name}")
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.latency)
         if (instead := self.before(verb, kind, name)) is not None:
             return instead
         if key not in self.objects and not absent:

@@ -50,11 +50,14 @@ class Reply:
         code: the HTTP status; 0 when no answer came.
         body: the object, where it succeeded.
         message: why it did not, with the verb and the resource; "" where it succeeded.
+        retry_after: for so long the server asks not to be asked again (seconds, 30 at most);
+            0 = it does not.
     """
 
     code: int
     body: Mapping[str, Any] = field(default_factory=dict[str, Any])
     message: str = ""
+    retry_after: float = 0.0
 
     @property
     def ok(self) -> bool:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a binding plugin looks at an object, and changes it against all that goes on meanwhile."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,8 +45,8 @@ class Object:
 
 
 #: What to merge into an object that is like this; empty = it is as wanted; a text = why it cannot
-#: be as wanted.
-Decide = Callable[[Body], Body | str]
+#: be as wanted. Where that depends on other objects, it reads them first.
+Decide = Callable[[Body], Body | str | Awaitable[Body | str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +69,47 @@ def failed(problem: str) -> Status:
     return Status(Code.ERROR, problem) if problem else SUCCESS
 
 
+class Patience:
+    """The waits between the tries of a request; none begins later than PATIENCE seconds from now.
+
+    A try follows each of them, so no single wait that the server asks for ends an attempt.
+
+    Args:
+        api: the cluster.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._until = api.now() + PATIENCE
+        self._pause = _PAUSES[0]
+
+    async def wait(self, reply: Reply, seen: Sequence[Seen] = ()) -> bool:
+        """Wait before the next try, for as long as the server asks for at least.
+
+        Args:
+            reply: what came of the last try.
+            seen: a change of these ends the wait.
+
+        Returns:
+            False if there is to be no other try, because the time is over.
+        """
+        if self._api.now() >= self._until:
+            return False
+        await self._api.changed(seen, max(self._pause, reply.retry_after))
+        self._pause = min(_PAUSES[1], self._pause * 2)
+        return True
+
+
 async def look(api: Api, it: Object) -> Reply:
     """Read an object; what passes is waited out for PATIENCE seconds."""
-    until, pause = api.now() + PATIENCE, _PAUSES[0]
+    patience = Patience(api)
     while True:
         reply = await api.read(it.kind, it.namespace, it.name)
-        if not reply.passing or api.now() >= until:
+        if not reply.passing or not await patience.wait(reply):
             return reply
-        await api.changed((), pause)
-        pause = min(_PAUSES[1], pause * 2)
 
 
-async def change(
-    api: Api, it: Object, decide: Decide, *, status: bool = False, known: Body | None = None
-) -> Changed:
+async def change(api: Api, it: Object, decide: Decide, *, status: bool = False) -> Changed:
     """Have an object as it is wanted; nothing is written where it is so already.
 
     Each write holds for the very state that was decided about: where another came first, it is
@@ -91,38 +118,54 @@ async def change(
     Args:
         api: the cluster.
         it: which object.
-        decide: what to merge into it; asked anew about each state.
+        decide: what to merge into it; asked anew before each try.
         status: merge it into the status.
-        known: as the object was a moment ago; None = it has to be read first.
     """
-    until, pause, conflicts = api.now() + PATIENCE, _PAUSES[0], 0
     async with api.alone(it.kind, it.namespace, it.name):
-        while True:
-            reply = (
-                await api.read(it.kind, it.namespace, it.name)
-                if known is None
-                else Reply(200, known)
-            )
-            known = None
-            seen: tuple[Seen, ...] = ()
+        return await change_alone(api, it, decide, status=status)
+
+
+async def change_alone(
+    api: Api, it: Object, decide: Decide, *, status: bool = False, known: Body | None = None
+) -> Changed:
+    """As `change`, for who has the object `alone` already.
+
+    Args:
+        api: the cluster.
+        it: which object.
+        decide: what to merge into it; asked anew before each try.
+        status: merge it into the status.
+        known: as the object was when it was changed just before; None = it has to be read first.
+    """
+    patience, conflicts = Patience(api), 0
+    while True:
+        reply = (
+            await api.read(it.kind, it.namespace, it.name) if known is None else Reply(200, known)
+        )
+        known = None
+        seen: tuple[Seen, ...] = ()
+        if reply.ok:
+            body, wanted = reply.body, decide(reply.body)
+            if isinstance(wanted, Awaitable):
+                wanted = await wanted
+            if isinstance(wanted, str):
+                return Changed({}, problem=wanted)
+            if not wanted:
+                return Changed(body)
+            seen = (it.seen(body),)
+            patch = _conditional(wanted, body)
+            reply = await api.patch(it.kind, it.namespace, it.name, patch, status=status)
             if reply.ok:
-                wanted = decide(reply.body)
-                if isinstance(wanted, str):
-                    return Changed({}, problem=wanted)
-                if not wanted:
-                    return Changed(reply.body)
-                seen = (it.seen(reply.body),)
-                patch = _conditional(wanted, reply.body)
-                reply = await api.patch(it.kind, it.namespace, it.name, patch, status=status)
-                if reply.ok:
-                    return Changed(reply.body)
-                conflicts += reply.code == 409
-            again = reply.passing or (bool(seen) and reply.code == 409)
-            if not again or conflicts > MOST_CONFLICTS or api.now() >= until:
-                return Changed({}, reply.code, f"{it}: {reply.message}")
-            # After a conflict the watch shows soon what came first; else time has to pass.
-            await api.changed(seen if reply.code == 409 else (), pause)
-            pause = min(_PAUSES[1], pause * 2)
+                return Changed(reply.body)
+            conflicts += reply.code == 409
+        conflict = bool(seen) and reply.code == 409
+        # After a conflict the watch shows soon what came first; else time has to pass.
+        if (
+            not (reply.passing or conflict)
+            or conflicts > MOST_CONFLICTS
+            or not await patience.wait(reply, seen if conflict else ())
+        ):
+            return Changed({}, reply.code, f"{it}: {reply.message}")
 
 
 def _conditional(wanted: Body, body: Body) -> Body:

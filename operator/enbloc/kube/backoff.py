@@ -20,6 +20,32 @@ LONG_SECONDS: Final = 5.0
 logger = logging.getLogger(__name__)
 
 
+def asked_for(error: APIError, least: float = 0.0) -> float:
+    """For how long a server asks to wait, spread; counted if it is a 429, and logged if long.
+
+    Args:
+        error: what it answered.
+        least: seconds that are waited anyway.
+
+    Returns:
+        Seconds, up to LONGEST_WAIT; `least` where it asks for nothing.
+    """
+    if isinstance(error, TooManyRequests):
+        metrics.THROTTLED.labels(error.verb, error.resource).inc()
+    elif not error.retry_after:
+        return least
+    longest = LONGEST_WAIT * random.uniform(0.8, 1.0)  # noqa: S311
+    wait = min(longest, max(least, error.retry_after * random.uniform(1.0, 1.2)))  # noqa: S311
+    if wait >= LONG_SECONDS:
+        logger.warning(
+            "API server asks to wait %.0f s; retrying in %.0f s: %s",
+            error.retry_after,
+            wait,
+            error,
+        )
+    return wait
+
+
 @dataclass(slots=True)
 class Backoff:
     """Exponential waits with full-range jitter: initial · 2^n, capped, times 0.5 to 1.
@@ -48,19 +74,7 @@ class Backoff:
         if isinstance(error, Unreachable) and not error.sent:
             return min(self.cap, DOWN_SECONDS) * random.uniform(0.5, 1.0)  # noqa: S311
         wait = self.next()
-        if not isinstance(error, TooManyRequests):
-            return wait
-        longest = LONGEST_WAIT * random.uniform(0.8, 1.0)  # noqa: S311
-        wait = min(longest, max(wait, error.retry_after * random.uniform(1.0, 1.2)))  # noqa: S311
-        metrics.THROTTLED.labels(error.verb, error.resource).inc()
-        if wait >= LONG_SECONDS:
-            logger.warning(
-                "API server asks to wait %.0f s; retrying in %.0f s: %s",
-                error.retry_after,
-                wait,
-                error,
-            )
-        return wait
+        return asked_for(error, wait) if isinstance(error, TooManyRequests) else wait
 
     async def wait_out(self, error: APIError) -> None:
         """Wait after this error; the metric of waiting requests shows it meanwhile."""

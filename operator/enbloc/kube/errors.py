@@ -56,6 +56,7 @@ class APIError(EnblocError):
         code: the HTTP status; 0 when no answer came.
         reason: the Status' reason ("NotFound", "AlreadyExists", …), maybe empty.
         details: the Status' details (causes, retryAfterSeconds, …), maybe empty.
+        retry_after: seconds that the server asks to wait, of a 429 or 5xx; 0 = it asks for nothing.
     """
 
     #: The request may have taken effect although it did not succeed.
@@ -70,6 +71,7 @@ class APIError(EnblocError):
         code: int = 0,
         reason: str = "",
         details: Mapping[str, Any] | None = None,
+        retry_after: float = 0.0,
     ) -> None:
         # Of a server, a webhook, a proxy: whatever shows it may count on a line without secrets.
         message = clipped(printable(without_credentials(message)), MOST_SAID)
@@ -80,6 +82,7 @@ class APIError(EnblocError):
         self.code = code
         self.reason = reason
         self.details: Mapping[str, Any] = details or {}
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         status = " ".join(filter(None, (str(self.code or ""), self.reason)))
@@ -174,15 +177,10 @@ class Invalid(APIError):
 
 
 class TooManyRequests(APIError):
-    """429: come back later.
-
-    Attributes:
-        retry_after: seconds that the server asks for.
-    """
+    """429: come back later, in a second where the server does not say when."""
 
     def __init__(self, *args: Any, retry_after: float = 1.0, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.retry_after = retry_after
+        super().__init__(*args, retry_after=retry_after, **kwargs)
 
 
 class Gone(APIError):
@@ -258,18 +256,19 @@ def from_status(
     reason = str(status.get("reason") or "")[:MESSAGE_LENGTH]
     details = status.get("details")
     details = details if isinstance(details, dict) else {}
-    if code == 429:
-        asked = _seconds(details.get("retryAfterSeconds"))
-        return TooManyRequests(
+    if code == 429 or code >= 500:
+        asked = _seconds(retry_after) or _seconds(details.get("retryAfterSeconds"))
+        busy = code == 429
+        return (TooManyRequests if busy else ServerError)(
             verb,
             resource,
             message,
             code=code,
             reason=reason,
             details=details,
-            retry_after=next(filter(None, (_seconds(retry_after), asked)), 1.0),
+            retry_after=asked or float(busy),
         )
-    kind = ServerError if code >= 500 else _BY_CODE.get(code, APIError)
+    kind = _BY_CODE.get(code, APIError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
     error = kind(verb, resource, message, code=code, reason=reason, details=details)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binding cycle of one member: PreBind, Bind and PostBind plugins, and what came of them."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -61,6 +62,8 @@ class MemberApi:
         self._unknown = unknown
         self._objects = objects
         self._plan = plan
+        #: Does not run while others have an object that this one wants `alone`.
+        self.limit: asyncio.Timeout | None = None
         #: None while no Binding was settled.
         self.outcome: kube.Bound | kube.Refused | None = None
 
@@ -111,7 +114,7 @@ class MemberApi:
 
     def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
         """One member at a time changes this object."""
-        return self._objects.alone(kind, namespace, name)
+        return self._objects.alone(kind, namespace, name, self.limit)
 
     async def bind_by(self, extenders: Extenders, profile: str, target: Target) -> Status:
         """Let an extender send the Binding; SKIP if none wants to."""

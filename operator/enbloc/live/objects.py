@@ -3,14 +3,23 @@
 """Objects: the requests of binding plugins, each kind and verb of which is allowed by name."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Hashable,
+    Mapping,
+)
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from enbloc.framework.act import Reply
+from enbloc.kube.backoff import asked_for
 from enbloc.kube.client import Client, PatchType
 from enbloc.kube.decoding import UNREADABLE, decoded, why
 from enbloc.kube.discovery import served
@@ -32,6 +41,9 @@ from enbloc.model.pods import PodUID
 
 #: The most requests in flight, for all plans together. Who waits for a change holds none.
 REQUESTS: Final = 32
+#: The longest Unreserve of one member, the wait for others apart (seconds). Each of a few requests
+#: may wait for as long as the server asks for.
+UNRESERVE_SECONDS: Final = 120.0
 
 #: What plugins may touch, and by which verbs.
 _ALLOWED: Final[Mapping[str, tuple[Resource, frozenset[str]]]] = {
@@ -100,14 +112,27 @@ class Objects:
         return await self._send(party, "delete", kind, namespace, name, body)
 
     @asynccontextmanager
-    async def alone(self, kind: str, namespace: str, name: str) -> AsyncGenerator[None]:
-        """Have an object to oneself among the plugins of this process."""
+    async def alone(
+        self, kind: str, namespace: str, name: str, limit: asyncio.Timeout | None = None
+    ) -> AsyncGenerator[None]:
+        """Have an object to oneself among the plugins of this process.
+
+        Args:
+            kind: of the object.
+            namespace: of the object; "" for kinds without one.
+            name: of the object.
+            limit: does not run while others have it, for UNRESERVE_SECONDS each at most.
+        """
         key = (kind, namespace, name)
         lock, users = self._alone.get(key, (asyncio.Lock(), 0))
         self._alone[key] = lock, users + 1
         try:
-            async with lock:
+            with _stopped(limit, users * UNRESERVE_SECONDS):
+                await lock.acquire()
+            try:
                 yield
+            finally:
+                lock.release()
         finally:
             lock, users = self._alone[key]
             if users > 1:
@@ -162,7 +187,7 @@ class Objects:
                 try:
                     self._native = await served(self._client, resource, versions)
                 except APIError as error:
-                    return Reply(error.code, message=str(error))
+                    return _refused(error)
         if self._native is None:
             return Reply(404, message=f"the API server does not serve {resource.label()}")
         return self._native
@@ -179,12 +204,37 @@ async def _reply(send: Callable[[], Awaitable[bytes]], asked: str) -> Reply:
     except Fenced:
         raise
     except APIError as error:
-        return Reply(error.code, message=str(error))
+        return _refused(error)
     try:
         found = decoded(_OBJECT, raw)
     except UNREADABLE as error:
         return Reply(0, message=f"cannot {asked}: unreadable answer: {why(error)}")
     return Reply(200, found)
+
+
+def _refused(error: APIError) -> Reply:
+    return Reply(error.code, message=str(error), retry_after=asked_for(error))
+
+
+@contextmanager
+def _stopped(limit: asyncio.Timeout | None, seconds: float) -> Generator[None]:
+    """Have a time limit not run meanwhile, for so long at most."""
+    if limit is None:
+        yield
+        return
+    now = asyncio.get_running_loop().time
+    began = now()
+    _put_off(limit, seconds)
+    try:
+        yield
+    finally:
+        _put_off(limit, min(now() - began, seconds) - seconds)
+
+
+def _put_off(limit: asyncio.Timeout, seconds: float) -> None:
+    end = limit.when()
+    if end is not None and not limit.expired():
+        limit.reschedule(end + seconds)
 
 
 async def _whole(work: Coroutine[Any, Any, T]) -> T:

@@ -15,7 +15,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
 
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import Event, Unreserved
@@ -24,11 +23,9 @@ from enbloc.framework.profile import Profile
 from enbloc.kube.errors import Fenced
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
+from enbloc.live.objects import UNRESERVE_SECONDS
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
-
-#: The longest Unreserve of one member (seconds): its next PreBind waits for it.
-UNRESERVE_SECONDS: Final = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -178,9 +175,11 @@ class Preparations:
     ) -> None:
         if before:
             await asyncio.wait(before)
+        api = self._api(target)
         try:
-            async with asyncio.timeout(UNRESERVE_SECONDS):
-                await binding.unreserve(profile, target, self._api(target))
+            # The next PreBind of the pod waits for it.
+            async with asyncio.timeout(UNRESERVE_SECONDS) as api.limit:
+                await binding.unreserve(profile, target, api)
         except Fenced:
             logger.debug("Did not unreserve pod %s: no longer the leader", target.pod)
         except TimeoutError:

@@ -21,6 +21,7 @@ from enbloc.framework.changes import (
     Body,
     Object,
     change,
+    change_alone,
     failed,
     look,
     node_of,
@@ -115,23 +116,25 @@ def claim_object(key: str) -> Object:
 
 async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> Body | str:
     """Have one claim allocated and reserved; it as it is then, or the problem."""
-    known: Body | None = None
-    gives = claim.allocation is not None and not claim.found
-    if gives:
-        changed = await change(api, it, lambda body: _protect(body, claim))
-        if changed.problem:
-            return _said("add finalizer to claim", it, changed.problem)
-        known = changed.body
     consumer = await _consumer(claim, target, api)
     if isinstance(consumer, str):
         return consumer
-    changed = await change(
-        api,
-        it,
-        lambda body: _reserve(body, claim, consumer, api.now()),
-        status=True,
-        known=known,
-    )
+    known: Body | None = None
+    gives = claim.allocation is not None and not claim.found
+    # Both writes at once: between them another member would change what the second counts on.
+    async with api.alone(it.kind, it.namespace, it.name):
+        if gives:
+            changed = await change_alone(api, it, lambda body: _protect(body, claim))
+            if changed.problem:
+                return _said("add finalizer to claim", it, changed.problem)
+            known = changed.body
+        changed = await change_alone(
+            api,
+            it,
+            lambda body: _reserve(body, claim, consumer, api.now()),
+            status=True,
+            known=known,
+        )
     if changed.problem:
         what = "allocation and reservation" if gives else "reservation"
         return _said(f"add {what} to claim", it, changed.problem)

@@ -11,7 +11,7 @@ pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
 from typing import Any, Final
 
 from enbloc.framework.act import Api, Target
-from enbloc.framework.changes import Body, Object, change, look, part
+from enbloc.framework.changes import Body, Object, Patience, change, look, part
 from enbloc.model.devices import codec
 from enbloc.model.devices.decisions import ExtendedDecision
 from enbloc.model.devices.facts import ResourceClaim
@@ -20,8 +20,6 @@ from enbloc.model.devices.writing import requests_json
 #: The name of such a claim has so many characters at most, of which so many are the pod's UID.
 _LONGEST: Final = 63
 _OF_UID: Final = 8
-#: So often a claim is made anew whose creation had no answer.
-_TRIES: Final = 8
 
 _POD: Final = "Pod"
 _STATUS: Final = "extendedResourceClaimStatus"
@@ -38,22 +36,18 @@ async def create(decision: ExtendedDecision, target: Target, api: Api) -> str:
     """Have the claim of a pod; the problem, "" = it is there."""
     it = claim_object(target)
     doing = f"create claim for extended resources {it.namespace}/{it.name}"
-    reply = await look(api, it)
-    for attempt in range(_TRIES):
+    patience = Patience(api)
+    while True:
+        reply = await look(api, it)
         if reply.ok:
             return await _of_before(reply.body, it, decision, target, api)
-        if reply.code != 404:
-            break
-        made = await api.create(it.kind, it.namespace, _body(it, decision, target))
-        if made.ok:
-            return ""
-        if not made.passing and made.code != 409:
-            return f"{doing}: {made.message}"
-        await api.changed((), 0.1 * 2**attempt if made.passing else 0.0)
-        reply = await look(api, it)
         if reply.code == 404:
-            reply = type(reply)(404, message=made.message)
-    return f"{doing}: {reply.message}"
+            reply = await api.create(it.kind, it.namespace, _body(it, decision, target))
+            if reply.ok:
+                return ""
+        again = reply.passing or reply.code == 409  # it may be there: the next look tells
+        if not again or not await patience.wait(reply):
+            return f"{doing}: {reply.message}"
 
 
 async def show(decision: ExtendedDecision, target: Target, api: Api) -> str:
@@ -101,16 +95,13 @@ async def _discard(it: Object, uid: str, target: Target, api: Api) -> str:
     changed = await change(api, it, lambda body: _without_finalizers(body, uid, target))
     if changed.problem:
         return "" if changed.code == 404 else changed.problem
-    message = ""
-    for attempt in range(_TRIES):
+    patience = Patience(api)
+    while True:
         reply = await api.delete(it.kind, it.namespace, it.name, uid)
         if reply.ok or reply.code in (404, 409):  # 409: it is another one by now
             return ""
-        message = reply.message
-        if not reply.passing:
-            break
-        await api.changed((), 0.1 * 2**attempt)
-    return f"{it}: {message}"
+        if not reply.passing or not await patience.wait(reply):
+            return f"{it}: {reply.message}"
 
 
 def _without_finalizers(body: Body, uid: str, target: Target) -> Body | str:

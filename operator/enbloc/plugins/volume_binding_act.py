@@ -61,8 +61,8 @@ async def pre_bind(decision: VolumeDecision, target: Target, api: Api, timeout: 
         if left <= 0:
             kind, namespace, name, _ = waits[0]
             return failed(
-                f"binding volumes: context deadline exceeded: {kind} {namespace}/{name} is not "
-                f"bound after {timeout:g}s; look at its events"
+                f"binding volumes: {kind} {namespace}/{name} is not bound after {timeout:g}s; "
+                "look at its events"
             )
         await api.changed(waits, min(left, LOOK_SECONDS))
 
@@ -104,20 +104,27 @@ async def _write(claim: ClaimDecision, target: Target, api: Api) -> Body | str:
     if claim.volume is None:
         wanted = await change(api, _claim(claim), lambda body: _select(body, claim, target))
         return wanted.problem or wanted.body
-    # Of a claim that is gone, or another by now, a volume would be released for good.
-    reply = await look(api, _claim(claim))
-    if not reply.ok:
-        return f"{_claim(claim)}: {reply.message}"
-    found = _read_claim(reply.body, claim)
-    if isinstance(found, str):
-        return found
-    if found.volume:
-        named = found.volume == claim.volume.name
-        return reply.body if named else f"{_claim(claim)} is bound to {found.volume} by now"
     volume = claim.volume
-    it = Object(PersistentVolume.kind, "", volume.name)
-    changed = await change(api, it, lambda body: _claim_volume(body, volume, found))
-    return changed.problem or reply.body
+    looked: Body = {}
+
+    async def decide(body: Body) -> Body | str:
+        # The claim before each try: of one that is gone, or another by now, a volume would be
+        # released for good.
+        nonlocal looked
+        reply = await look(api, _claim(claim))
+        if not reply.ok:
+            return f"{_claim(claim)}: {reply.message}"
+        found = _read_claim(reply.body, claim)
+        if isinstance(found, str):
+            return found
+        looked = reply.body
+        if found.volume:
+            named = found.volume == volume.name
+            return {} if named else f"{_claim(claim)} is bound to {found.volume} by now"
+        return _claim_volume(body, volume, found)
+
+    changed = await change(api, Object(PersistentVolume.kind, "", volume.name), decide)
+    return changed.problem or looked
 
 
 def _claim_volume(body: Body, chosen: VolumeRef, claim: PersistentVolumeClaim) -> Body | str:
@@ -217,7 +224,7 @@ async def _lacking(
     elif found.selected_node != target.node:
         if not _annotations(body):
             raise _Broken(f'selectedNode annotation reset for PVC "{found.name}"')
-        raise _Broken(f'provisioning failed for PVC "{found.name}"')
+        raise _Broken(f'provisioning failed for PVC "{found.name}"; look at its events')
     return waits
 
 
