@@ -15,8 +15,15 @@ from enbloc.model.ledger import ByName, Fact, Ledger
 from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
-from enbloc.model.volumes.facts import PersistentVolumeClaim, VolumeFact
+from enbloc.model.volumes.facts import (
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeFact,
+)
 from enbloc.model.volumes.table import Volumes
+from enbloc.model.weight import weight_of
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes
@@ -50,7 +57,34 @@ FACTS: Final[Mapping[str, type[Any]]] = {
     each.kind: each for each in (*get_args(VolumeFact), ResourceSlice, DeviceClass, ResourceClaim)
 }
 
+#: Bytes that an object takes, roughly, and each device of a slice or user of a claim.
+_FACT_BYTES: Final = 1024
+_DEVICE_BYTES: Final = 512
+
+
+def weight_of_fact(fact: Fact) -> int:
+    """Bytes that an object takes, roughly: what whoever may write it can make large."""
+    match fact:
+        case ResourceSlice(devices=devices):
+            return _FACT_BYTES + _DEVICE_BYTES * len(devices)
+        case ResourceClaim(spec=spec, allocation=allocation):
+            others = _DEVICE_BYTES * (len(fact.reserved_for) + len(fact.states))
+            return _FACT_BYTES + spec.size + weight_of(allocation) + others
+        case DeviceClass(selectors=selectors, config=config):
+            return _FACT_BYTES + weight_of(selectors) + weight_of(config)
+        case PersistentVolume(affinity=affinity, migrated_affinity=other, labels=labels):
+            return _FACT_BYTES + weight_of(affinity) + weight_of(other) + weight_of(labels)
+        case PersistentVolumeClaim(selector=wide) | CSIStorageCapacity(topology=wide):
+            return _FACT_BYTES + weight_of(wide)
+        case StorageClass(topologies=topologies):
+            return _FACT_BYTES + weight_of(topologies)
+        case _:
+            return _FACT_BYTES
+
+
 NOTHING_DECIDED = Decisions()
+#: Of a pod of which another scheduler decides what it gets.
+GETS_NOTHING: Final = Decisions(VolumeDecision(), DeviceDecision())
 
 
 class Holds(NamedTuple):
@@ -69,16 +103,6 @@ class Holds(NamedTuple):
 
 #: How much the tables had written down of touched nodes; None = it cannot be told later.
 Position = tuple[int, int] | None
-
-#: Bytes that an object takes, and each device of a slice, roughly.
-_FACT_BYTES: Final = 1024
-_DEVICE_BYTES: Final = 512
-
-
-def weight_of(fact: Fact) -> int:
-    """Bytes that an object takes, roughly."""
-    devices = len(fact.devices) if isinstance(fact, ResourceSlice) else 0
-    return _FACT_BYTES + _DEVICE_BYTES * devices
 
 
 def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
@@ -189,7 +213,10 @@ class Ledgers:
         self.devices.leave(uid)
 
     def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Decisions | None) -> None:
-        """A pod sits on a node; None = what it gets there is to be decided."""
+        """A pod sits on a node; None = what it gets there is to be decided, unless it is bound.
+
+        Only a fork decides anything.
+        """
         volumes, devices = decided or NOTHING_DECIDED
         if volumes is not None:
             self.volumes.keep(pod, node, volumes)

@@ -428,7 +428,7 @@ def test_a_pod_that_is_bound_before_its_claim_is_seen_keeps_its_devices() -> Non
     devices.keep(pod("p", "c"), "a", decision)
 
     devices.remove(pod("p", "c"))
-    devices.place(pod("p", "c", node="a"), "a", where)
+    devices.keep(pod("p", "c", node="a"), "a", decision)
 
     assert devices.use((DRIVER, "a")).taken == 1
     devices.remove(pod("p", "c", node="a"))

@@ -235,11 +235,11 @@ def test_a_search_that_would_not_end_says_that_it_has_no_answer() -> None:
 
 
 def _use_by_hand(devices: Devices, key: tuple[str, str]) -> Use:
-    """What of a pool is in use, counted anew from every claim."""
+    """What of a pool is in use, counted anew from every claim, in which each device counts once."""
     use, pool = UNUSED, devices.pool(key)
     for claim_key in sorted(key for key, _ in devices._claims.items()):
         allocation = devices.allocation(claim_key)
-        for result in allocation.results if allocation is not None and pool is not None else ():
+        for result in dict.fromkeys(allocation.results if allocation is not None else ()):
             if (result.driver, result.pool) == key and pool is not None:
                 use = added(use, pool, result)
     return use

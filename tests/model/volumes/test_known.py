@@ -85,3 +85,11 @@ def test_what_follows_from_objects_follows_from_those_that_are_there(
     for pod in pods:
         seat(fresh, pod, pod.node)
     assert told(volumes) == told(ledger(fresh))
+
+
+def test_no_two_claims_of_different_size_ever_go_by_one_number() -> None:
+    known, claim = Volumes().known, pvc("a", 1)
+    numbers = {known.sort_of_claim(claim)}
+    for size in range(2, 70_000):
+        numbers.add(known.sort_of_claim(replace(claim, name=f"c{size}", request=size)))
+    assert len(numbers) == 69_999

@@ -44,6 +44,7 @@ from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
+from enbloc.model.ledgers import GETS_NOTHING
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -203,7 +204,7 @@ class ClusterState:
             claim = self._nominations.claim(pod, claimed)
             if claim is not None and self._could_hold(claim.node, pod):
                 self.claims.put(claim)
-                return Seat(claim.node, pod)
+                return Seat(claim.node, pod, GETS_NOTHING if pod.spec.holds else None)
         return None
 
     def _move(self, seat: Seat | None, wanted: Seat | None) -> None:
@@ -240,7 +241,7 @@ class ClusterState:
         self.claims.drop(uid)
         self._nominations.forget(uid)
         self.nodes.ledgers.leave(uid)
-        if pod is not None and self.nodes.ledgers.concerns(pod):
+        if pod is not None and pod.spec.holds:  # whatever serves its extended resources by now
             self.log.note(Pending(uid))
         if pod is None or uid not in self._seats:
             return []

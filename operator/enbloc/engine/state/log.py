@@ -24,7 +24,7 @@ from enbloc.engine.state.checkpoint import (
     Seat,
     TableChange,
 )
-from enbloc.model.ledgers import weight_of
+from enbloc.model.ledgers import weight_of_fact
 
 #: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
 _MOST_BYTES: Final = 16 * 2**20
@@ -109,7 +109,7 @@ class Log:
 def _weight(entry: Entry) -> int:
     """Of all but seats; nearly every other one is small."""
     if isinstance(entry, FactPut):
-        return 0 if entry.fact is None else weight_of(entry.fact)
+        return 0 if entry.fact is None else weight_of_fact(entry.fact)
     if isinstance(entry, Pending):
         return 0 if entry.pod is None else entry.pod.size
     return 0 if isinstance(entry, TABLE_CHANGES) else entry.weight

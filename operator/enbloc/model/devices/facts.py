@@ -12,12 +12,11 @@ from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
 from enbloc.model.pods import NodeSelectorTerm
+from enbloc.model.weight import weight_of
 
 #: Of one claim, as the API server enforces it.
 MOST_RESULTS: Final = 32
 MOST_CONSUMERS: Final = 256
-#: Bytes of a request without its texts, roughly.
-_REQUEST: Final = 512
 #: The API group of Kubernetes' own PodGroups, of which one is one consumer.
 SCHEDULING: Final = "scheduling.k8s.io"
 #: Alternatives of one request.
@@ -329,10 +328,8 @@ class ClaimSpec:
 
     @cached_property
     def size(self) -> int:
-        """Bytes of its texts, roughly, beside some for each request."""
-        asks = self.asks
-        texts = sum(len(text) for ask in asks for text in ask.selectors)
-        return texts + sum(len(each.opaque) for each in self.config) + _REQUEST * (1 + len(asks))
+        """Bytes that it takes, roughly."""
+        return weight_of((self.requests, self.constraints, self.config))
 
 
 class Result(NamedTuple):

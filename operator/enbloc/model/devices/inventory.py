@@ -79,8 +79,9 @@ class Inventory:
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
         self._claims: Layered[str, ResourceClaim] = Layered()
-        #: The key of a claim by what it was called as long as it was only meant.
-        self._made_for: Layered[str, str] = Layered()
+        #: The keys of claims by what they were called as long as one was only meant; of several,
+        #: which somebody else has made, the first one counts.
+        self._made_for: Layered[str, tuple[str, ...]] = Layered()
         #: Pods for whose extended resources a plan that is under way has a claim made.
         self._making: set[PodUID] = set()
         self._by_resource: dict[str, DeviceClass] = {}
@@ -196,12 +197,16 @@ class Inventory:
 
         Any tenant can write the UID of another's pod into a claim.
         """
-        if before is not None and before.extended_for:
-            of = meant(before.namespace, before.extended_for)
-            if self._made_for.get(of) == key:
-                self._made_for.set(of, None)
-        if claim is not None and claim.extended_for:
-            self._made_for.set(meant(claim.namespace, claim.extended_for), key)
+        for each, made in ((before, False), (claim, True)):
+            if each is not None and each.extended_for:
+                of = meant(each.namespace, each.extended_for)
+                others = {*(self._made_for.get(of) or ())} - {key}
+                self._made_for.set(of, tuple(sorted({*others, key} if made else others)) or None)
+
+    def _made(self, of: str) -> str | None:
+        """The key of the claim that was made where one was meant; None = there is none yet."""
+        made = self._made_for.get(of)
+        return made[0] if made else None
 
     def _rebuild(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
         for each, joins in ((before, False), (after, True)):
@@ -281,7 +286,7 @@ class Inventory:
 
     def _shown(self, key: str) -> Allocation | None:
         """What the API shows of a claim, or of the one that was made where one is only meant."""
-        claim = self._claims.get(self._made_for.get(key) or key if MEANT in key else key)
+        claim = self._claims.get(self._made(key) or key if MEANT in key else key)
         return claim.allocation if claim is not None else None
 
     def _recount(self, key: str) -> None:
@@ -376,7 +381,7 @@ class Inventory:
 
     def _own_extended(self, pod: Pod) -> str | None:
         """The claim that was made for a pod's extended resources."""
-        return self._made_for.get(meant(pod.key.namespace, pod.uid))
+        return self._made(meant(pod.key.namespace, pod.uid))
 
     def shared(self, key: str) -> bool:
         """Whether several pods name a claim: what one of them gets, the others get as well."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 from typing import NamedTuple
 
-from enbloc.model.devices.facts import Result
+from enbloc.model.devices.facts import Result, identity
 from enbloc.model.devices.pools import Pool, PoolKey
 from enbloc.model.devices.use import UNUSED, Use, added, overdrawn, removed
 from enbloc.model.groups import GroupKey
@@ -61,8 +61,23 @@ class Owners:
         known = self._whole.get(pool.key)
         if known is None or known[0] is not used:
             left = chain.from_iterable(each for _, each in self._left.items(pool.key))
-            known = self._whole[pool.key] = used, _with(used, pool, left)
+            known = self._whole[pool.key] = used, self._with(used, pool, left)
         return known[1]
+
+    def _with(self, used: Use, pool: Pool, leaving: Iterable[Result]) -> Use:
+        """The use with what is leaving; a device, or a share of one, of both is in use once."""
+        shares: set[tuple[str, ...]] | None = None
+        for result in leaving:
+            if result.share:
+                if shares is None:
+                    given = chain.from_iterable(map(self.has, self.claims(pool.key)))
+                    shares = {identity(each) for each in given if each.share}
+                counted = identity(result) in shares
+            else:
+                counted = bool(pool.named.get(result.device, 0) & used.taken)
+            if not counted:
+                used = added(used, pool, result)
+        return used
 
     def again(self, pool: PoolKey) -> Collection[int]:
         """The positions of devices that several claims have, and only one can."""
@@ -84,6 +99,7 @@ class Owners:
 
     def give(self, claim: str, results: tuple[Result, ...], pools: FindPool) -> Collection[PoolKey]:
         """These devices are a claim's from now on, and no others; gives the pools concerned."""
+        results = tuple(dict.fromkeys(results))  # a status may list one twice
         before = self.has(claim)
         if results == before:
             return ()
@@ -146,12 +162,3 @@ class Owners:
 
 def _pool_of(result: Result) -> PoolKey:
     return result.driver, result.pool
-
-
-def _with(used: Use, pool: Pool, leaving: Iterable[Result]) -> Use:
-    """The use with what is leaving; a device of both is in use once."""
-    for result in leaving:
-        position = pool.named.get(result.device, 0)
-        if result.share or not position & used.taken:
-            used = added(used, pool, result)
-    return used

@@ -54,7 +54,6 @@ class Devices(Offers):
     def __init__(self, compiler: Compiler | None = None) -> None:
         super().__init__(compiler)
         self._seats: Layered[str, Seat] = Layered()
-        self._left: tuple[str, str, DeviceDecision] | None = None
 
     # ── who sits where ───────────────────────────────────────────────────────────────────────
 
@@ -64,8 +63,8 @@ class Devices(Offers):
         self.version += 1
         if not self.concerns(pod):
             return
-        if pod.node:
-            self._seat_bound(pod, node)
+        if pod.node:  # it has what its claims show
+            self._sit(Seat(pod, node, claim_keys(pod)))
             return
         asked, row = self.asked(pod), nodes.row(node)
         claims, demands = asked.claims, asked.demands
@@ -183,14 +182,6 @@ class Devices(Offers):
             if views:
                 self._hold(claim, held._replace(views=views))
 
-    def _seat_bound(self, pod: Pod, node: str) -> None:
-        """A pod that is bound has what its claims show, or what its plan decided a moment ago."""
-        left, self._left = self._left, None
-        if left is not None and left[:2] == (pod.uid, node):
-            self.keep(pod, node, left[2])
-        else:
-            self._sit(Seat(pod, node, claim_keys(pod)))
-
     def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
         """The pod sits on that node from now on, with what a plan decided.
 
@@ -234,8 +225,6 @@ class Devices(Offers):
         self.version += 1
         if self._root:
             self._making.discard(pod.uid)
-        decided = self.decision(pod.uid)
-        self._left = (pod.uid, seat.node, decided) if decided else None
         self._seats.set(pod.uid, None)
         for key in seat.claims:
             self._use(seat.pod, key, -1)
@@ -294,7 +283,8 @@ class Devices(Offers):
         given = claim.allocation if claim is not None else None
         if claim is not None and given is not None and (not held or _same(given, held.allocation)):
             reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
-            found = claim.owner != pod.uid  # else it is for this pod alone, and may be given again
+            # What is for this pod alone may be given again: an earlier plan may take it back yet.
+            found = claim.owner != pod.uid and not self._names_alone(pod, key)
             return None if reserved else ClaimDecision(key, uid, given, listing, found=found)
         if held is None or key in seat.lacking:
             return ClaimDecision(key, uid, problem=CANNOT)
@@ -349,7 +339,7 @@ class Devices(Offers):
     def _stands(self, key: str, *, written: bool) -> bool:
         claim, held = self._claims.get(key), self._held.get(key)
         if MEANT in key:  # once it is made, it goes by its own name
-            claim = self._claims.get(self._made_for.get(key) or "")
+            claim = self._claims.get(self._made(key) or "")
         if (written or MEANT not in key) and (claim is None or claim.deleting):
             return False
         given = claim.allocation if claim is not None else None

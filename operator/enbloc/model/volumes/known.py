@@ -4,6 +4,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -73,6 +74,7 @@ class Known:
         self.attachments_of: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
         self._handles: Counter[Attachable] = Counter()
         self._sorts: dict[Hashable, int] = {}
+        self._count = count()
         self._sort_of: dict[tuple[str, str], int] = {}
         self._masks: dict[Conditions, Mask] = {}
         self._seen: Seen | None = None
@@ -256,7 +258,8 @@ class Known:
                 self._sorts.clear()
                 self._sort_of.clear()
                 self._available.clear()  # they remember by number
-            known = self._sort_of[key] = self._sorts.setdefault(describe(), len(self._sorts))
+            # Never a number twice, even after forgetting: a decision may still use the old ones.
+            known = self._sort_of[key] = self._sorts.setdefault(describe(), next(self._count))
         return known
 
     def told_apart(self, volume: PersistentVolume) -> bool:

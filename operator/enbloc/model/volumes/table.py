@@ -134,11 +134,6 @@ class Volumes:
         made._disks = self._disks.fork()
         return made
 
-    @property
-    def _root(self) -> bool:
-        """It is the cluster's own, and no fork."""
-        return self.touched is not None
-
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
     def fact(self, kind: str, key: str) -> VolumeFact | None:
@@ -395,16 +390,14 @@ class Volumes:
                     self._hold(pod, claim, node, segment=segment)
                 continue
             volume = available.volumes[place].name
-            candidates = 0 if self._root else choice.fitting & reached
-            if choice.reserved:
-                candidates = 0
+            candidates = 0 if choice.reserved else choice.fitting & reached
             self._hold(pod, claim, node, volume=volume, candidates=candidates)
 
     def _exchange(
         self, storage_class: str, choices: list[Choice], reached: Bits, free: Bits
     ) -> list[int | None] | None:
         """As the smallest fit, with others of the same trial moving; None = that cannot be."""
-        movable = {} if self._root else self._holdings.movable(storage_class)
+        movable = self._holdings.movable(storage_class)
         result = exchanged(choices, reached, free, movable) if movable else None
         if result is None:
             return None
