@@ -3,8 +3,9 @@
 """DeviceFilter: which nodes can give one class of pods the devices that it asks for."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from copy import copy
+from operator import is_
 from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from enbloc.model.devices.asked import Asked, Terms, Verdict, claim_keys
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.search import CANNOT, told
 from enbloc.model.devices.table import Devices
+from enbloc.model.devices.use import Use
 from enbloc.model.devices.views import Rows, Spread
 from enbloc.model.node_selection import terms_match
 from enbloc.model.nodes import Mask, Nodes
@@ -44,19 +46,25 @@ class _Known(NamedTuple):
     Attributes:
         asked: what it asked for.
         mask: bool[N], brought up to date row by row.
+        uses: what was in use of the pools that several nodes see.
+        sights: int64[N]: equal for rows that answer alike, whatever that is; -1 = not known.
+        numbers: of what these go by.
     """
 
     asked: Asked
     names: Sequence[str]
     mask: Mask
+    uses: tuple[Use, ...]
+    sights: npt.NDArray[np.int64]
+    numbers: dict[Hashable, int]
 
 
 class DeviceFilter:
     """What nodes answer about one class of pods.
 
-    A row is asked anew where only its own devices matter; all rows are where the class may get
-    devices that several nodes see, or shares a claim that a plan may allocate. Once that claim has
-    devices, the others are each node's own again.
+    A row is asked anew where pods came or left. Where the class may get devices that several nodes
+    see, and more of these are in use, so is one for all rows that had them and are alike. All rows
+    are when some are free again, or a claim that the class shares with others has got devices.
     """
 
     reason: ClassVar[str] = CANNOT
@@ -67,6 +75,7 @@ class DeviceFilter:
         self._kept: _Seen | None = None
         self._known: _Known | None = None
         self._touched: set[int] = set()
+        self._freed = False
         self._shares = any(map(devices.shared, claim_keys(pod)))
         self.reads = Reads.NODE
         if self._shares or devices.may_share(self._demands(pod, devices, tuple(asked.served))):
@@ -85,17 +94,59 @@ class DeviceFilter:
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """The devices for all claims of the pod are there, and what its claims have is in reach."""
         asked = self._now(pod, nodes.ledgers.devices)
-        known, touched = self._known, self._touched
-        if known is None or known.asked != asked or known.names != nodes.names:
+        known = self._lasting(asked, nodes)
+        if known is None:
             mask = self._answers(pod, asked, nodes)
-            self._remember(pod, asked, nodes, mask)
+            if self.reads is Reads.CLUSTER:
+                self._remember(asked, nodes, mask)
             return mask
-        for row in sorted(touched):
+        touched = sorted(self._touched)
+        self._touched.clear()
+        known.sights[touched] = -1
+        for row in touched:
             known.mask[row] = self._answers(pod, asked, nodes.take(np.array([row])), move=False)[0]
-        touched.clear()
+        uses = nodes.ledgers.devices.uses()
+        if not all(map(is_, uses, known.uses)):
+            self._known = known._replace(uses=uses)
+            self._look_again(asked, nodes, known)
         if asked.joined and not known.mask.any():  # what members share may have to move
             return self._answers(pod, asked, nodes)
         return known.mask.copy()
+
+    def _lasting(self, asked: Asked, nodes: Nodes) -> _Known | None:
+        """What rows have answered, where only some have to be asked again; None = all have to."""
+        known = self._known
+        if known is None or known.names != nodes.names:
+            return None
+        if self._freed and (asked.served or nodes.ledgers.devices.may_share(asked.demands)):
+            return None
+        uses = nodes.ledgers.devices.uses()
+        same = len(uses) == len(known.uses) and all(map(is_, uses, known.uses))
+        if not same and (asked.served or len(uses) != len(known.uses)):
+            return None
+        return known if known.asked is asked or known.asked == asked else None
+
+    def _look_again(self, asked: Asked, nodes: Nodes, known: _Known) -> None:
+        """More is in use of what several nodes see: ask again for the rows that had devices.
+
+        Whoever had none has none now: what claims of the plan hold, they could give up before.
+        """
+        devices, spread = nodes.ledgers.devices, self._grouped(nodes).spread
+        joined = [each.key for each in asked.joined]
+        names, mask, sights = known.names, known.mask, known.sights
+        rows = np.flatnonzero(mask)
+        for row in map(int, rows[sights[rows] < 0]):
+            sight = devices.sight(asked.demands, names[row], spread)
+            sights[row] = known.numbers.setdefault(sight, len(known.numbers))
+        found, first = np.unique(sights[rows], return_index=True)
+        devices.spend(len(found))
+        for sight, at in zip(map(int, found), map(int, first), strict=True):
+            places = devices.places(names[int(rows[at])], spread)
+            if not devices.verdict(asked.demands, "", places).reason:
+                continue
+            for row in map(int, rows[sights[rows] == sight]):
+                places = devices.places(names[row], spread)
+                mask[row] = not devices.verdict(asked.demands, names[row], places, joined).reason
 
     def _answers(self, pod: Pod, asked: Asked, nodes: Nodes, *, move: bool = True) -> Mask:
         """bool[N]: what the rows answer now.
@@ -120,14 +171,13 @@ class DeviceFilter:
                     mask[rows] = False
         return mask
 
-    def _remember(self, pod: Pod, asked: Asked, nodes: Nodes, mask: Mask) -> None:
-        """Keep what all rows have answered, if from now on each goes by its own devices alone."""
-        devices = nodes.ledgers.devices
-        served = devices.extended(pod, asked.served)[:1] if asked.served else ()
-        self._known = None
-        if self._shares and not devices.may_share((*asked.demands, *served)):
-            self._known = _Known(asked, nodes.names, mask.copy())
+    def _remember(self, asked: Asked, nodes: Nodes, mask: Mask) -> None:
+        """Keep what all rows have answered."""
+        unknown = np.full(len(mask), -1, np.int64)
+        uses = nodes.ledgers.devices.uses()
+        self._known = _Known(asked, nodes.names, mask.copy(), uses, unknown, {})
         self._touched.clear()
+        self._freed = False
 
     def placed(self, pod: Pod, row: int) -> None:
         """A pod came to a row, and may have its devices."""
@@ -135,15 +185,17 @@ class DeviceFilter:
         self._touched.add(row)
 
     def removed(self, pod: Pod, row: int) -> None:
-        """A pod left a row."""
+        """A pod left a row, and what it had may be free."""
         self.placed(pod, row)
+        self._freed = True
 
     def fork(self) -> Self:
         """A copy that hears of changes of its own."""
         made = copy(self)
         made._touched = set(self._touched)  # noqa: SLF001  # one of our own
         if self._known is not None:
-            made._known = self._known._replace(mask=self._known.mask.copy())  # noqa: SLF001
+            kept = self._known._replace(mask=self._known.mask.copy())
+            made._known = kept._replace(sights=kept.sights.copy())  # noqa: SLF001
         return made
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
@@ -199,7 +251,7 @@ class DeviceFilter:
         """
         joined = [each.key for each in asked.joined]
         devices, names = nodes.ledgers.devices, nodes.names
-        seen = self._grouped(devices, nodes, names)
+        seen = self._grouped(nodes)
         lacking = {name: nodes.allocatable(name) == 0 for name in asked.served}
         unserved = _unserved(pod, asked, nodes)
         for group in seen.groups:
@@ -224,9 +276,9 @@ class DeviceFilter:
                     node = names[int(same[0])]
                     yield same, devices.verdict(demands, node, places, joined)
 
-    def _grouped(self, devices: Devices, nodes: Nodes, names: Sequence[str]) -> _Seen:
+    def _grouped(self, nodes: Nodes) -> _Seen:
         """What the rows see; kept as long as they are the same, for the objects do not change."""
-        kept = self._kept
+        kept, devices, names = self._kept, nodes.ledgers.devices, nodes.names
         if kept is None or kept.names != names:
             spread = devices.spread(nodes)
             kept = _Seen(names, spread, spread.groups(names, devices.has_own))

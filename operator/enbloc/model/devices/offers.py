@@ -83,6 +83,28 @@ class Offers(Inventory):
             found.append(Place(pool, reach, self.use(pool.key)))
         return ordered(found) if len(found) > 1 else tuple(found)
 
+    def uses(self) -> tuple[Use, ...]:
+        """What is in use of the pools that more nodes see than they name."""
+        return tuple(self.use(key) for key in sorted(self._spread))
+
+    def sight(self, demands: Sequence[Demand], name: str, spread: Spread) -> Hashable:
+        """Equal for nodes that answer claims alike, whatever is in use of pools that others see.
+
+        It goes by what a node has of its own, where that stands in the order in which devices are
+        tried, and by which of the other pools it sees.
+        """
+        own: list[Hashable] = []
+        for place in self.places(name, spread):
+            if place.pool.key in self._spread:
+                own.append(place.pool.key)
+            else:
+                own.append(signature(demands, (place,)))
+        return spread.code(name), *own
+
+    def spend(self, verdicts: int) -> None:
+        """So many verdicts were asked for once more."""
+        self._memory.selectors.effort.spend(PLACE * verdicts)
+
     @property
     def revisable(self) -> bool:
         """Claims have devices that they may change for others."""

@@ -78,6 +78,11 @@ class Spread:
             if reach is not None
         ]
 
+    def code(self, name: str) -> Hashable:
+        """Equal for nodes that see the same of these pools."""
+        own = (self._pools[at].by_node[name] for at in self._named.get(name, ()))
+        return self._codes[name], *own
+
     def _common(self, code: int) -> list[Reach | None]:
         """What of each pool nodes see for which the same selectors hold."""
         known = self._reaches.get(code)
