@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import Configuration, Source, configure
-from enbloc.engine.events import NodeSeen
+from enbloc.engine.events import NodeSeen, SlotsFree
 from enbloc.engine.observations import Observations
 from enbloc.engine.replay.decision import Decision
 from enbloc.engine.replay.replay import replayed
@@ -214,6 +214,21 @@ def test_it_is_told_of_nodes_that_come_change_and_go_with_their_gangs() -> None:
         NodeChanged("n1", cordoned.node, None, cordoned.gangs),
         NodeChanged("n2", None, cluster.engine._state.nodes.node("n2")),
     )
+
+
+def test_a_gang_that_is_only_planned_on_a_node_has_nothing_to_do_with_its_loss() -> None:
+    told = Told()
+    cluster = with_plugins(told)
+    cluster.engine.apply(SlotsFree(-32))  # no Binding is sent
+    cluster.node("n1", cpu=4)
+    cluster.gang("g", 1)
+    cluster.step()
+    assert cluster.decisions()
+    told.log.clear()
+    cluster.drop_node("n1")
+    cluster.step()
+    [gone] = [each for each in told.log if isinstance(each, NodeChanged)]
+    assert gone.gangs == ()
 
 
 def test_what_is_there_at_first_is_not_observed() -> None:

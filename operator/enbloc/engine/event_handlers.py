@@ -240,10 +240,13 @@ class EventHandlers:
         old = self._state.nodes.node(name)
         if not self._observed or _alike(old, node):
             return
+        pods = self._state.pods
         gangs = {
             key.podgroup: None
             for pod in self._state.on(name)
             if pod.group is not None
+            and (shown := pods.get(pod.uid)) is not None
+            and shown.node  # else it is only planned there
             and self._groups.ours(pod)
             and (key := self._groups.key_of(pod.uid)) is not None
         }
