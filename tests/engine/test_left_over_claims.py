@@ -300,3 +300,38 @@ def test_a_volume_on_a_full_node_stays() -> None:
     fill(cluster, "n1")
     cluster.settle()
     assert taken_back(cluster) == {}
+
+
+# ── groups that may not be tried ─────────────────────────────────────────────────────────────
+
+
+def test_a_group_that_is_short_of_members_gives_back_what_an_attempt_left() -> None:
+    cluster = cluster_with_gang()
+    reserve(cluster, "g-0-gpus", got("n1"), "g-0")
+    cluster.delete("g-1")
+    cluster.settle()
+
+    assert cluster.condition("g")[1] == "WaitingForMembers"
+    assert taken_back(cluster) == {"g-0": ["ns/g-0-gpus"]}
+
+
+def test_where_that_fails_it_is_tried_again_after_a_while_and_not_before() -> None:
+    cluster = cluster_with_gang()
+    reserve(cluster, "g-0-gpus", got("n1"), "g-0")
+    cluster.delete("g-1")
+    cluster.settle(seconds=95)
+    tries = [each for each in cluster.effects if isinstance(each, Unreserve)]
+
+    assert len(tries) == 4
+    seen(cluster, [claim("g-0-gpus", exactly(count=1))])
+    cluster.settle(seconds=300)
+    assert [each for each in cluster.effects if isinstance(each, Unreserve)] == tries
+
+
+def test_a_group_without_a_pod_group_any_more_gives_it_back_too() -> None:
+    cluster = cluster_with_gang()
+    reserve(cluster, "g-0-gpus", got("n1"), "g-0")
+    cluster.drop_group("g")
+    cluster.settle()
+
+    assert taken_back(cluster) == {"g-0": ["ns/g-0-gpus"]}

@@ -424,7 +424,10 @@ def test_a_group_waits_until_enough_members_have_their_claims() -> None:
 
     assert PLUGIN.pre_enqueue(None, facts_of(ready, waiting, minimum=1)).ok
     refused = PLUGIN.pre_enqueue(None, facts_of(ready, waiting, minimum=2))
-    assert refused.message == 'pod "default/b": ResourceClaim not created yet'
+    assert refused.message == (
+        'pod "default/b": ResourceClaim not created yet for entry "claim-0" of its resourceClaims: '
+        'check that ResourceClaimTemplate "template-0" exists in namespace "default"'
+    )
 
 
 BEFORE = claim("c", exactly(), owner="p", status=allocated("0", pool="a"))

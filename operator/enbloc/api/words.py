@@ -128,11 +128,13 @@ REASONS: Final[Mapping[Reason, str]] = {
     ),
     Reason.UNSCHEDULABLE: (
         "All required members exist, and they do not all fit now. Released capacity or more nodes "
-        "help. The pods are marked Unschedulable."
+        "help, unless the message names a claim, a class or a selector: correct that. The pods are "
+        "marked Unschedulable."
     ),
     Reason.INFEASIBLE: (
         "The group does not fit even on the present nodes when empty; the message has the number. "
-        "Only other nodes help, so pods are marked Unschedulable for cluster-autoscaler."
+        "Only other nodes help, unless the message names a claim or a selector: correct that. Pods "
+        "are marked Unschedulable for cluster-autoscaler."
     ),
     Reason.SCHEDULER_ERROR: (
         "The API server, a webhook or a plugin failed or rejected the plan for a reason other than "
@@ -189,7 +191,9 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "note has the right one, and the condition the reason InvalidSpec.",
     ),
     EventReason.WAITING_FOR_GANG: EventMeaning(
-        "pod", True, "Its gang cannot be scheduled yet: the note says which members are missing."
+        "pod",
+        True,
+        "Its gang cannot be scheduled yet: the note says which members or claims are missing.",
     ),
     EventReason.GANG_SCHEDULED: EventMeaning(
         _GROUP, False, "The minimum is bound. In a burst of Bindings it comes late."
@@ -201,7 +205,10 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         _GROUP, True, "The gang does not fit even on the present nodes when empty."
     ),
     EventReason.GANG_BIND_FAILED: EventMeaning(
-        "PodGroup", True, "A Binding was rejected for a reason other than capacity."
+        "PodGroup",
+        True,
+        "A Binding was rejected for a reason other than capacity, or a volume or device could not "
+        "be prepared; the note says which claim.",
     ),
     EventReason.GANG_BELOW_MINIMUM: EventMeaning(
         _GROUP, True, "Bound members were lost, and the rest is below the minimum."

@@ -10,7 +10,8 @@ from typing import Final
 from enbloc.engine.admission import Admission
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import Room, place_group, schedule_group, to_be_admitted
-from enbloc.engine.effects import Attempt, Decided, Unreserve
+from enbloc.engine.effects import Attempt, Decided
+from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
@@ -20,7 +21,6 @@ from enbloc.engine.state import Members
 from enbloc.engine.trial import Search
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
-from enbloc.framework.act import Target
 from enbloc.framework.choices import with_planned
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -28,6 +28,7 @@ from enbloc.model.devices.effort import MOST_EFFORT
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
+from enbloc.model.volumes.wanted import to_be_made
 
 #: Steps of search while others wait for a first attempt, about 3 ms.
 HURRIED_STEPS: Final = 625
@@ -85,6 +86,7 @@ class Attempts:
         min_resources: says what groups want reserved.
         admission: where a group goes that was not placed.
         precheck: learns what was lacking.
+        left_overs: takes back what is left of members that were not placed.
     """
 
     def __init__(
@@ -94,12 +96,14 @@ class Attempts:
         min_resources: MinResources,
         admission: Admission,
         precheck: CapacityPrecheck,
+        left_overs: LeftOvers,
     ) -> None:
         self._core, self._groups = core, core.groups
         self._policies = policies
         self._min_resources = min_resources
         self._admission = admission
         self._precheck = precheck
+        self._left_overs = left_overs
         self._refutations = Refutations(precheck)
         self._count = 0
 
@@ -168,29 +172,26 @@ class Attempts:
     def _refused(
         self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile, plan: Plan
     ) -> None:
-        """A group waits, and what an earlier attempt has left of its members is taken back.
-
-        All of that, for a gang that is not placed is to hold nothing which others could use, and
-        any of it may be what hinders it. Source: kube-scheduler v1.36
-        pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go PostFilter, which takes
-        one claim of one pod.
-        """
-        misfits = tuple((misfit.spec, misfit.text) for misfit in plan.misfits)
-        why = Explanation(_REASONS[plan.verdict], plan.message, misfits)
+        """A group waits, and what an earlier attempt has left of its members is taken back."""
+        misfits = {key: misfit.text for misfit in plan.misfits for key in misfit.members}
+        detail = plan.diagnosis.detail if members.solo else ""
+        reason = _REASONS[plan.verdict]
+        if reason is Reason.UNSCHEDULABLE and not members.solo and self._awaits_claims(plan, facts):
+            reason = Reason.WAITING_FOR_MEMBERS
+        why = Explanation(reason, plan.message, misfits, detail)
         searched = plan.steps + self._refutations.searched
         if plan.unfinished:
             searched += _STEPS_OF_EFFORT
         unfinished = plan.unfinished
         self._admission.refused(turn, members, facts, why, plan, searched, unfinished=unfinished)
-        if plan.verdict is PlanResult.ERROR or not profile.pre_bind:
-            return
-        ledgers = self._core.state.nodes.ledgers
-        pending = frozenset(pod.uid for pod in facts.pending)
-        for pod in facts.pending:
-            left = ledgers.left_over(pod, pending)
-            if left is not None:
-                target = Target(plan.id, pod.key, pod.uid, left.node, (), left.decided)
-                turn.effects.append(Unreserve(profile.name, target))
+        if plan.verdict is not PlanResult.ERROR:
+            self._left_overs.take_back(turn, facts, profile, plan.id)
+
+    def _awaits_claims(self, plan: Plan, facts: GroupFacts) -> bool:
+        """Whether members were refused as a whole, and claims of some are still to be made."""
+        known = self._core.state.nodes.ledgers.volumes.known
+        refused = bool(plan.diagnosis.message)
+        return refused and any(to_be_made(pod, known) for pod in facts.pending)
 
     def _alike(self, item: Item) -> object:
         """Equal for pods without a group that the same profile takes for one class."""

@@ -25,6 +25,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import Effect
 from enbloc.engine.event_handlers import EventHandlers
 from enbloc.engine.events import Event
+from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.policies import (
     HeldCapacity,
     MinResources,
@@ -33,9 +34,9 @@ from enbloc.engine.policies import (
     Repair,
     Returning,
 )
-from enbloc.engine.queue import CapacityPrecheck
+from enbloc.engine.queue import CapacityPrecheck, Place
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
-from enbloc.engine.report import Explanation, advise
+from enbloc.engine.report import Explanation, advise, preparing
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import MIN_RESOURCES, Members
 from enbloc.engine.tally import Census, Tally
@@ -96,8 +97,9 @@ class Engine:
         )
         precheck = CapacityPrecheck(core.state, core.groups, self._min_resources)
         self._admission = Admission(core, self._policies, precheck)
+        self._left_overs = LeftOvers(core.state)
         self._attempts = Attempts(
-            core, self._policies, self._min_resources, self._admission, precheck
+            core, self._policies, self._min_resources, self._admission, precheck, self._left_overs
         )
         self._handlers = EventHandlers(core)
         self._next = Turn()
@@ -209,6 +211,7 @@ class Engine:
         for policy in self._policies:
             policy.expire(turn)
         self._admission.expire(turn)
+        self._left_overs.expire(turn)
         for key in self._groups.overdue(turn.now):
             turn.change(key)
         if self._core.order.outdated(self._core.profiles.values()):
@@ -304,6 +307,7 @@ class Engine:
             self._state.claims.deadline(),
             self._groups.deadline,
             self._victims.deadline(),
+            self._left_overs.deadline(),
             *(policy.deadline() for policy in self._policies),
         )
         return min((time for time in times if time is not None and time < math.inf), default=None)
@@ -328,6 +332,10 @@ class Engine:
             policy.review(turn, members, facts)
         if open_plan is None:
             self._admission.review(turn, members, facts, misplaced)
+            if self._admission.item(members).place is Place.PARKED:
+                self._left_overs.parked(turn, facts, self._groups.profile(facts))
+            else:
+                self._left_overs.tried(key)
         elif not open_plan.started and not open_plan.still_meets(facts, members.pods):
             self._plans.withdraw(key, turn)
         elif facts.deficit:
@@ -373,6 +381,7 @@ class Engine:
         for policy in self._policies:
             policy.forget(turn, members)
         self._attempts.forget(key)
+        self._left_overs.tried(key)
         self._admission.forget(key)
         self._core.order.forget(key)
         self._reporter.forget_group(key)
@@ -397,13 +406,18 @@ class Engine:
                 notes.append(f"not counting {theirs} of earlier runs")
             if notes:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
+        binding = ""
+        if open_plan is not None and open_plan.permitted:
+            waits = preparing(open_plan.in_preparation(), self._state.nodes.ledgers)
+            members_ = "member" if open_plan.size == 1 else "members"
+            binding = f"binding {open_plan.size} {members_}" + (f"; {waits}" if waits else "")
         self._reporter.status(
             turn,
             lives,
             facts,
             self._admission.item(members),
             why,
-            binding=open_plan.size if open_plan is not None and open_plan.permitted else 0,
+            binding=binding,
             expired=self._min_resources.expired(members.key),
             notes=advise(facts, self._groups.classes),
         )

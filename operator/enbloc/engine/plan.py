@@ -12,7 +12,7 @@ from enbloc.framework.hints import Happening
 from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledgers import NOTHING_DECIDED, Decisions
-from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.pods import Pod, PodKey
 
 
 class PlanResult(enum.Enum):
@@ -40,18 +40,14 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Members of one kind that fit no node of the cluster as it is, even alone.
+    """Alike members that fit no node of the cluster as it is, even alone.
 
     Attributes:
-        spec: of all of them.
-        members: how many there are.
-        names: of the first of them.
-        text: why not, as kube-scheduler says it.
+        members: all of them, the oldest first.
+        text: why not, as kube-scheduler says it, and for which of their claims.
     """
 
-    spec: PodSpec
-    members: int
-    names: tuple[str, ...]
+    members: tuple[PodKey, ...]
     text: str
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from enbloc.errors import ConfigError
 from enbloc.framework import act, decide
+from enbloc.framework.details import Details
 from enbloc.framework.extenders import Extender
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent, Happening, Hint, RefusalExpired
@@ -45,6 +46,7 @@ class Profile:
     bind: tuple[act.Bind, ...] = field(init=False)
     post_bind: tuple[act.PostBind, ...] = field(init=False)
     group_pre_filter: tuple[decide.GroupPreFilter, ...] = field(init=False)
+    details: tuple[Details, ...] = field(init=False)
     observers: tuple[decide.Observes, ...] = field(init=False)
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
@@ -77,6 +79,9 @@ class Profile:
             plugin
             for plugin in asked[Point.PRE_FILTER]
             if decide.implements(plugin, decide.GroupPreFilter)
+        )
+        found["details"] = tuple(
+            plugin for plugin in self.plugins if decide.implements(plugin, Details)
         )
         for says in ("same_on_any_host", "reads_claims"):
             found[says] = frozenset(

@@ -90,6 +90,8 @@ class Diagnosis:
         plugins: the plugins that refused at least one node; their events wake the group.
         pending: those of them that wait for somebody outside; their events bypass the backoff.
         message: said instead of the reasons when the pod was refused as a whole.
+        detail: which of the pod's claims it is about, and what that lacks: whole sentences; "" =
+            nothing more is known. Two that differ in this alone are equal.
     """
 
     nodes: int = 0
@@ -97,6 +99,7 @@ class Diagnosis:
     plugins: frozenset[str] = field(default_factory=frozenset)
     pending: frozenset[str] = field(default_factory=frozenset)
     message: str = ""
+    detail: str = field(default="", compare=False)
 
     def text(self) -> str:
         """The sentence that kube-scheduler writes; reasons sort as text.
@@ -111,6 +114,10 @@ class Diagnosis:
         if not self.reasons:
             return head
         return f"{head} {', '.join(sorted(f'{count} {why}' for why, count in self.reasons))}."
+
+    def full(self) -> str:
+        """The same with the detail, which kube-scheduler does not give."""
+        return f"{self.text()} {self.detail}" if self.detail else self.text()
 
 
 #: Nothing was asked, so nothing is known.

@@ -23,6 +23,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import dynamic_resources_act
+from enbloc.plugins.dynamic_resources_details import devices_detail
 from enbloc.plugins.dynamic_resources_filter import DeviceFilter, DeviceScore
 from enbloc.plugins.dynamic_resources_limits import likeness, shared_pools
 
@@ -85,6 +86,10 @@ class DynamicResources:
             return None
         asked = devices.asked(pod)
         return refuse_for_good(asked.refusal) if asked.refusal else DeviceFilter(pod, devices)
+
+    def detail(self, pod: Pod, nodes: Nodes) -> str:
+        """How many devices of which class the pod's claims ask for, and what the best node has."""
+        return devices_detail(pod, nodes)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> DeviceScore | None:
         """Skip a pod of which no claim has alternatives."""

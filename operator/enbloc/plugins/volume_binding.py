@@ -37,6 +37,7 @@ from enbloc.plugins.volume_claims import (
     not_made_for,
     volumes_of,
 )
+from enbloc.plugins.volume_details import binding_detail
 
 #: So many segments of one class are told of as pools.
 _MOST_POOLS: Final = 64
@@ -86,6 +87,10 @@ class VolumeBinding:
         if problem:
             return Status(Code.ERROR, problem)
         return BindingFilter(pod, volumes, wanted)
+
+    def detail(self, pod: Pod, nodes: Nodes) -> str:
+        """Which claims are not bound, or cannot be, and what each lacks."""
+        return binding_detail(pod, nodes)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> BindingScore | None:
         """Score by the storage that is left, where a shape says how."""

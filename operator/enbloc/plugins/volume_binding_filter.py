@@ -8,7 +8,7 @@ claims of the same plan may exchange volumes.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import ClassVar, Final, NamedTuple
 
@@ -48,7 +48,12 @@ class Refusals(NamedTuple):
     elsewhere: Mask
 
 
-_REASONS: Final = (NOT_REACHED, NOTHING_TO_BIND, NO_SPACE, NO_VOLUME, ELSEWHERE)
+def _counted(found: Refusals) -> Iterator[tuple[str, Mask]]:
+    """The reasons of which several may hold of one node."""
+    yield NOT_REACHED, found.not_reached
+    yield NOTHING_TO_BIND, found.nothing_to_bind
+    yield NO_SPACE, found.no_space
+    yield NO_VOLUME, found.no_volume
 
 
 class _Makeable(NamedTuple):
@@ -114,7 +119,7 @@ class BindingFilter:
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Every bound volume is reached, and every other claim finds or gets one."""
         del pod
-        found = self._refusals(nodes)
+        found = self.refusals(nodes)
         refused = found.nothing_to_bind | found.no_space
         if self._bound:
             refused |= found.not_reached | found.no_volume
@@ -123,10 +128,17 @@ class BindingFilter:
         return ~refused
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
-        """A node may be refused for several reasons, and counts under each."""
+        """A node may be refused for several reasons, and counts under each.
+
+        Where members of the gang use a claim elsewhere, that alone counts: what else the node
+        lacks for the claim is no matter, and may follow from that.
+        """
         del pod
-        found = zip(_REASONS, self._refusals(nodes), strict=True)
-        return +Counter({reason: int((mask & refused).sum()) for reason, mask in found})
+        found = self.refusals(nodes)
+        beside = refused & ~found.elsewhere
+        counts = Counter({reason: int((mask & beside).sum()) for reason, mask in _counted(found)})
+        counts[ELSEWHERE] = int((refused & found.elsewhere).sum())
+        return +counts
 
     def placed(self, pod: Pod, row: int) -> bool:
         """A pod with volumes may take some; what it took, the table says."""
@@ -168,7 +180,8 @@ class BindingFilter:
 
     # ── how they come about ──────────────────────────────────────────────────────────────────
 
-    def _refusals(self, nodes: Nodes) -> Refusals:
+    def refusals(self, nodes: Nodes) -> Refusals:
+        """Why each node is refused."""
         volumes = volumes_of(nodes)
         not_reached, no_volume = self._bound_elsewhere(volumes, nodes)
         nothing_to_bind, no_space = self._unbound(volumes, nodes)

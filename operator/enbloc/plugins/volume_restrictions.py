@@ -30,7 +30,9 @@ ONE_POD_ONLY: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
     "in-use by another pod"
 )
-#: So many members are named in a message.
+#: So many claims of one pod are looked at for a message.
+_MOST_CLAIMS: Final = 16
+#: So many members, or claims, are named in a message.
 _MOST_NAMED: Final = 3
 
 
@@ -69,6 +71,21 @@ class VolumeRestrictions:
         if not alone and not disks:
             return None
         return RestrictionsFilter(tuple(disks), tuple(dict.fromkeys(alone)))
+
+    def detail(self, pod: Pod, nodes: Nodes) -> str:
+        """Which claim of one pod only is in use, and where."""
+        volumes = volumes_of(nodes)
+        said: list[str] = []
+        for name in list(dict.fromkeys(named_claims(pod)))[:_MOST_CLAIMS]:
+            key = f"{pod.key.namespace}/{name}"
+            claim = volumes.known.claims.get(key)
+            user = next((user for _, user in volumes.users(key) if not user.made), None)
+            if claim is not None and claim.once_per_pod and user is not None:
+                said.append(
+                    f"PersistentVolumeClaim {name} is in use by a pod on node {user.node}, and its "
+                    "access mode is ReadWriteOncePod."
+                )
+        return " ".join(said[:_MOST_NAMED])
 
     def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
         """Two members that use the same claim of one pod only can never both run."""

@@ -133,10 +133,11 @@ class Admission:
                 self._queue.activate(item, TOO_LONG if waited else BACKOFF_OVER)
         for key in self._overdue.due(turn.now):
             members = self._groups.get(key)
-            if members is not None:
-                facts = self._groups.facts(members)
-                if not facts.quorum:  # they may have come in this turn
-                    self._tell(turn, facts, self.why(key))
+            if members is None or key in turn.changed or self._plans.of(key) is not None:
+                continue  # what it waited for has come, or may have: a review tells otherwise
+            facts, why = self._groups.facts(members), self.why(key)
+            if not facts.quorum or why.reason is Reason.WAITING_FOR_MEMBERS:
+                self._tell(turn, facts, why)
 
     def wake(self, turn: Turn, happened: Sequence[Happening]) -> None:
         """Queue the waiting groups that events could help."""
@@ -233,8 +234,6 @@ class Admission:
             misplaced: what `place` said.
         """
         item = self.item(members)
-        if not facts.solo:
-            self._overdue.look(facts, turn.now)
         self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
         if self.kept_out(turn, item, members, facts):
             self._precheck.forget(item.key)
@@ -258,6 +257,9 @@ class Admission:
         """Ask whether a group may be tried; if not, it waits for what could change that."""
         profile = self._groups.profile(facts)
         why, plugin = gate(profile, members.group, facts)
+        if not facts.solo:
+            gated = (why or self.why(item.key)).reason is Reason.WAITING_FOR_MEMBERS
+            self._overdue.look(facts, turn.now, gated=gated)
         staying = self._victims.staying(item.key)
         if staying:
             text = f"evicting {staying} members to release capacity"
@@ -371,6 +373,9 @@ class Admission:
         if why.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(turn, facts, why)
             self._tell(turn, facts, why)
+        elif why.reason is Reason.WAITING_FOR_MEMBERS:  # for claims that are made for them
+            self._overdue.look(facts, turn.now, gated=True)
+            self._wait(turn, facts, why)
         else:
             self._reporter.unplaced(turn, facts, item.profile.name, why)
 

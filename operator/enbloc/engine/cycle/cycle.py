@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from enbloc.engine.cycle.assign import MOST_HOSTS_SEARCHED, place_group
-from enbloc.engine.cycle.explain import misfits, unplaced
+from enbloc.engine.cycle.explain import kinds_of, misfits, unplaced
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
@@ -193,8 +193,9 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
     diagnoses = outcome.diagnoses or dict.fromkeys([first], facts.pending[0])
     placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
     if not placed:
-        never = misfits(facts, outcome, trial)
-        text = unplaced(facts, facts.lacking, len(outcome.needed), diagnoses, never)
+        kinds = kinds_of(facts, trial)
+        never = misfits(kinds, outcome, trial)
+        text = unplaced(facts, facts.lacking, len(outcome.needed), diagnoses, kinds, never)
         return Plan(
             plan_id,
             facts.key,
@@ -205,13 +206,14 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
             search=outcome.search,
             steps=outcome.steps,
-            misfits=never,
+            misfits=never.found,
         )
     names, ledgers = nodes.names, tried.ledgers
     empty = [pod for pod, _ in (*outcome.needed, *outcome.surplus) if not ledgers.stands(pod)]
     if empty:  # a filter has let it where there was nothing for it
         text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=text)
+    left = unplaced(facts, 0, 0, diagnoses, kinds_of(facts, trial)) if outcome.unplaced else ""
     assignments = tuple(
         Assignment(pod, names[row], needed, ledgers.decided(pod))
         for needed, members in ((True, outcome.needed), (False, outcome.surplus))
@@ -223,7 +225,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
         PlanResult.PLACED,
         assignments,
         diagnosis=first,
-        message=unplaced(facts, 0, 0, diagnoses) if outcome.unplaced else "",
+        message=left,
         search=outcome.search,
         steps=outcome.steps,
     )

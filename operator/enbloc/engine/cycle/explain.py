@@ -2,54 +2,118 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explain: a failed decision in a few sentences for people, with the members that do not fit."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from enbloc.engine.plan import Misfit
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
-from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.ledgers import Holds
+from enbloc.model.pods import Pod, PodKey, PodSpec
 
-#: So many kinds of members are asked whether they fit anywhere.
+#: So many kinds of members are asked whether they fit anywhere, and so many members why not.
 _MOST_KINDS: Final = 16
 #: So many kinds are told of, and so many members of each are named.
 _MOST_NAMED: Final = 3
 
+#: Alike pending members, the oldest first.
+Kind = Sequence[Pod]
 
-def misfits(facts: GroupFacts, outcome: Outcome, trial: Trial) -> tuple[Misfit, ...]:
-    """The kinds of members that would fit no node even if they were alone, the oldest first.
 
-    Where all members are of one kind there is nothing to tell apart, and none is given.
+class Misfits(NamedTuple):
+    """The members that would fit no node even if they were alone.
+
+    Attributes:
+        found: these, the oldest first.
+        all: there are no others.
+    """
+
+    found: tuple[Misfit, ...] = ()
+    all: bool = True
+
+    @property
+    def members(self) -> Collection[PodKey]:
+        """All that were found."""
+        return {key for misfit in self.found for key in misfit.members}
+
+
+NO_MISFITS: Final = Misfits()
+
+
+def kinds_of(facts: GroupFacts, trial: Trial) -> Sequence[Kind]:
+    """Pending members by their spec, which those of one template share, and by their claims.
 
     Args:
         facts: the group as it is.
+        trial: says which claims are alike.
+    """
+    kinds: dict[tuple[PodSpec, Holds | None], list[Pod]] = {}
+    known: dict[tuple[int, Holds | None], list[Pod]] = {}
+    for pod in facts.pending:
+        holds = trial.held_by(pod)
+        alike = known.get((id(pod.spec), holds))
+        if alike is None:
+            alike = known[id(pod.spec), holds] = kinds.setdefault((pod.spec, holds), [])
+        alike.append(pod)
+    return list(kinds.values())
+
+
+def misfits(kinds: Sequence[Kind], outcome: Outcome, trial: Trial) -> Misfits:
+    """The members that would fit no node even if they were alone.
+
+    Where all members are alike, and lack the same, there is nothing to tell apart, and none is
+    given.
+
+    Args:
+        kinds: all members of a group.
         outcome: of the pass that failed; a kind of which it placed a member does fit.
         trial: the cluster as it is.
     """
-    kinds = _kinds(facts.pending)
-    if facts.solo or len(kinds) < 2:
-        return ()
-    fit = {pod.spec for pod, _ in outcome.needed}
+    placed = {pod.key for pod, _ in outcome.needed}
+    left = [kind for kind in kinds if placed.isdisjoint(pod.key for pod in kind)]
     found: list[Misfit] = []
-    for pods in [pods for spec, pods in kinds.items() if spec not in fit][:_MOST_KINDS]:
-        diagnosis = None if trial.ranking(pods[0]).mask.any() else trial.diagnosis(pods[0])
-        if diagnosis is not None:
-            names = tuple(pod.key.name for pod in pods[:_MOST_NAMED])
-            found.append(Misfit(pods[0].spec, len(pods), names, diagnosis.text()))
-    return tuple(found)
+    everyone = len(left) <= _MOST_KINDS
+    for kind in left[:_MOST_KINDS]:
+        if trial.ranking(kind[0]).mask.any():
+            continue
+        told, rest = _told(kind, trial, _MOST_KINDS - len(found))
+        alike = len({diagnosis for _, diagnosis in told}) == 1
+        if alike and len(kinds) == 1:
+            return NO_MISFITS
+        found += [Misfit(_keys(pods), diagnosis.full()) for pods, diagnosis in told]
+        if rest and alike:
+            found.append(Misfit(_keys(rest), told[0][1].text()))
+        everyone &= alike or not rest
+    return Misfits(tuple(found), everyone)
 
 
-def _kinds(pods: Sequence[Pod]) -> dict[PodSpec, list[Pod]]:
-    """Pods by their spec, which those of one template share."""
-    kinds: dict[PodSpec, list[Pod]] = {}
-    known: dict[int, list[Pod]] = {}
-    for pod in pods:
-        alike = known.get(id(pod.spec))
-        if alike is None:
-            alike = known[id(pod.spec)] = kinds.setdefault(pod.spec, [])
-        alike.append(pod)
-    return kinds
+def _told(kind: Kind, trial: Trial, most: int) -> tuple[list[tuple[Kind, Diagnosis]], Kind]:
+    """Why members of one kind fit no node, apart where they name other claims; who was not asked.
+
+    A refusal that names the claim is another for each, and cheap; where nodes were looked at, all
+    of them lack the same.
+
+    Args:
+        kind: of which no member fits.
+        trial: the cluster as it is.
+        most: so many are asked, and one at least.
+    """
+    naming: dict[object, list[Pod]] = {}
+    for pod in kind:
+        naming.setdefault((pod.claims, pod.resource_claims), []).append(pod)
+    first = trial.diagnosis(kind[0])
+    if not first.plugins & trial.profile.reads_claims:  # whatever their claims are
+        return [(kind, first)], ()
+    parts: Sequence[Kind] = list(naming.values())
+    asked = max(1, most if first.message else min(most, _MOST_NAMED))
+    told = [(parts[0], first)]
+    told += [(pods, trial.diagnosis(pods[0])) for pods in parts[1:asked]]
+    return told, [pod for pods in parts[asked:] for pod in pods]
+
+
+def _keys(pods: Kind) -> tuple[PodKey, ...]:
+    return tuple(pod.key for pod in pods)
 
 
 def unplaced(
@@ -57,7 +121,8 @@ def unplaced(
     wanted: int,
     fitted: int,
     diagnoses: Mapping[Diagnosis, Pod],
-    misfits: Sequence[Misfit] = (),
+    kinds: Sequence[Kind],
+    misfits: Misfits = NO_MISFITS,
 ) -> str:
     """Why a plan of `wanted` members failed after `fitted` of them had found a node.
 
@@ -69,29 +134,30 @@ def unplaced(
         wanted: how many members a plan needs; 0 = it has its minimum.
         fitted: how many found a node, one after the other.
         diagnoses: why others did not, each with the first of them.
+        kinds: all members.
         misfits: who fits no node even if alone.
     """
-    kinds = len(_kinds(facts.pending))
-    if facts.solo or kinds < 2:
+    if facts.solo or (len(kinds) < 2 and not misfits.found):
         return _of_one_kind(facts, wanted, fitted, diagnoses)
-    alone = sum(misfit.members for misfit in misfits)
+    alone = misfits.members
     said: list[str] = []
-    if len(facts.pending) - alone >= wanted:  # those who do fit somewhere do not fit together
-        specs = {misfit.spec for misfit in misfits}
-        others = {d: pod for d, pod in diagnoses.items() if pod.spec not in specs}
+    if len(facts.pending) - len(alone) >= wanted:  # those who fit somewhere do not fit together
+        others = {d: pod for d, pod in diagnoses.items() if pod.key not in alone}
         if others:
             said.append(_together(wanted, fitted, others))
-    if misfits:
-        least = "at least " if kinds > _MOST_KINDS else ""
-        said.append(least + _misfits(misfits, alone, len(facts.pending)))
+    if misfits.found:
+        least = "" if misfits.all else "at least "
+        said.append(least + _misfits(misfits.found, len(alone), len(facts.pending)))
     return " ".join(said)
 
 
 def _of_one_kind(
     facts: GroupFacts, wanted: int, fitted: int, diagnoses: Mapping[Diagnosis, Pod]
 ) -> str:
-    text = " ".join(each.text() for each in diagnoses)
-    if facts.solo or not wanted:
+    if facts.solo:
+        return " ".join(each.text() for each in diagnoses)
+    text = " ".join(each.full() for each in diagnoses)
+    if not wanted:
         return text
     if not fitted:
         if wanted == 1:
@@ -105,7 +171,7 @@ def _misfits(misfits: Sequence[Misfit], alone: int, pending: int) -> str:
     verb, members = ("fits", "member") if alone == 1 else ("fit", "members")
     told = misfits[:_MOST_NAMED]
     parts = [f"{_names(misfit)}: {misfit.text}" for misfit in told]
-    more = alone - sum(misfit.members for misfit in told)
+    more = alone - sum(len(misfit.members) for misfit in told)
     if more:
         parts.append(f"And {more} more.")
     head = f"{alone} {members}" if alone == pending else f"{alone} of {pending} members"
@@ -113,13 +179,14 @@ def _misfits(misfits: Sequence[Misfit], alone: int, pending: int) -> str:
 
 
 def _names(misfit: Misfit) -> str:
-    more = misfit.members - len(misfit.names)
-    return ", ".join(misfit.names) + (f" and {more} more" if more else "")
+    names = [key.name for key in misfit.members[:_MOST_NAMED]]
+    more = len(misfit.members) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def _together(wanted: int, fitted: int, diagnoses: Mapping[Diagnosis, Pod]) -> str:
     """Who did not fit beside the members that were placed before."""
     verb = "does not" if wanted else "does not fit"
-    parts = [f"{pod.key.name} {verb}: {each.text()}" for each, pod in diagnoses.items()]
+    parts = [f"{pod.key.name} {verb}: {each.full()}" for each, pod in diagnoses.items()]
     told = " ".join(parts[:_MOST_NAMED])
     return f"{fitted} of the {wanted} required members fit; {told}" if wanted else told

@@ -4,12 +4,13 @@
 
 `reporter` remembers what stands where, `authorship` knows whose groups are ours to write of,
 `conditions` has the words of a group's conditions, `advice` what else its user should know,
-`overdue` whose PodGroup or members do not come.
+`overdue` whose PodGroup, members or claims do not come, `preparations` what a plan waits for.
 """
 
 from enbloc.engine.report.advice import advise
 from enbloc.engine.report.conditions import PENDING, Explanation
 from enbloc.engine.report.overdue import Overdue
+from enbloc.engine.report.preparations import preparing
 from enbloc.engine.report.reporter import Reporter
 
-__all__ = ["PENDING", "Explanation", "Overdue", "Reporter", "advise"]
+__all__ = ["PENDING", "Explanation", "Overdue", "Reporter", "advise", "preparing"]

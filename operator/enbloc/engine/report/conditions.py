@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions: what the scheduler says of a group, in the words of the API."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from enbloc.engine.effects import ConditionValue
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.names import Condition, Reason
-from enbloc.model.pods import Pod, PodSpec
+from enbloc.model.pods import Pod, PodKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +19,18 @@ class Explanation:
     """Why a group is not scheduled at present: a reason of the API, and a sentence.
 
     Attributes:
-        misfits: kinds of members that fit no node, each with why.
+        misfits: members that fit no node, each with why.
+        detail: what a pod without a group lacks, beyond kube-scheduler's words; "" = nothing.
     """
 
     reason: Reason
     message: str
-    misfits: tuple[tuple[PodSpec, str], ...] = ()
+    misfits: Mapping[PodKey, str] = field(default_factory=dict[PodKey, str])
+    detail: str = ""
 
     def of(self, pod: Pod) -> str:
         """Why this member in particular fits no node; "" = it is not the one."""
-        return next((text for spec, text in self.misfits if spec == pod.spec), "")
+        return self.misfits.get(pod.key, "")
 
 
 _LEAVING: Final = Reason.TIMED_OUT
@@ -41,7 +43,7 @@ def conditions(
     facts: GroupFacts,
     why: Explanation,
     *,
-    binding: int,
+    binding: str,
     ever: bool,
     satisfied: bool | None = None,
     expired: str = "",
@@ -52,7 +54,7 @@ def conditions(
     Args:
         facts: the group as it is.
         why: why its deficit is not placed, where it has one.
-        binding: members that a plan of ours is binding now.
+        binding: what a plan of ours is at, in half a sentence; "" = there is none.
         ever: it was scheduled before in this incarnation.
         satisfied: whether the floor runs together now; None = it never did.
         expired: that its reservation was given up; "" = it was not.
@@ -83,7 +85,7 @@ def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:
 
 
 def _scheduled(
-    facts: GroupFacts, why: Explanation, *, binding: int, ever: bool, expired: str
+    facts: GroupFacts, why: Explanation, *, binding: str, ever: bool, expired: str
 ) -> tuple[ConditionValue, ...]:
     floor = facts.total
     if not facts.deficit and facts.group is not None and not facts.problem:
@@ -95,7 +97,7 @@ def _scheduled(
         return (scheduled, _initially(placed))
     status: bool | None = False
     if binding:
-        why = Explanation(Reason.BINDING, f"binding {binding} members")
+        why = Explanation(Reason.BINDING, binding)
     elif why.reason is Reason.PENDING:
         status = None
     elif facts.started and floor.held and not facts.problem and why.reason is not _LEAVING:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Overdue: groups whose PodGroup, or whose members, do not come; told of after a while."""
+"""Overdue: groups whose PodGroup, members or claims do not come; told of after a while."""
 
 from typing import Final
 
@@ -23,9 +23,15 @@ class Overdue:
         self._missing = _Waits(group_grace)
         self._lacking = _Waits(member_grace)
 
-    def look(self, facts: GroupFacts, now: float) -> None:
-        """Note what this group waits for."""
-        waits = bool(facts.pending) and not facts.quorum and not facts.solo
+    def look(self, facts: GroupFacts, now: float, *, gated: bool) -> None:
+        """Note what this group waits for.
+
+        Args:
+            facts: the group as it is.
+            now: engine clock.
+            gated: it has its quorum, and waits for something else that is to come.
+        """
+        waits = bool(facts.pending) and (gated or not facts.quorum) and not facts.solo
         missing = facts.group is None
         self._missing.note(facts.key, now, waits=waits and missing)
         self._lacking.note(facts.key, now, waits=waits and not missing)

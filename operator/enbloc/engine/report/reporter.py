@@ -140,7 +140,7 @@ class Reporter:
         item: Item,
         why: Explanation,
         *,
-        binding: int,
+        binding: str,
         expired: str = "",
         notes: Sequence[str] = (),
     ) -> None:
@@ -152,7 +152,7 @@ class Reporter:
             facts: what is true of the newest.
             item: its place in the queue.
             why: why its deficit is not placed, where it has one.
-            binding: members that a plan of ours is binding now.
+            binding: what a plan of ours is at, in half a sentence; "" = there is none.
             expired: that its reservation was given up; "" = it was not.
             notes: what else its user should know.
         """
@@ -252,7 +252,7 @@ class Reporter:
                     EventType.WARNING,
                     EventReason.FAILED_SCHEDULING,
                     "Scheduling",
-                    text,
+                    f"{text} {why.detail}" if why.detail else text,
                     reporter,
                 )
         self.tell_members(turn, facts, why, reporter)

@@ -12,6 +12,7 @@ Nothing is taken back: who wants to try something tries it on a fork.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from enbloc.engine.trial.alike import rows_in_turn
 from enbloc.engine.trial.lookahead import AHEAD
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.plugin_calls import asked
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings, signatures
 from enbloc.engine.trial.selected_labels import Named
@@ -30,6 +32,9 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.snapshot import Snapshot
+
+#: So much of what plugins add to a reason is shown (characters).
+_LONGEST_DETAIL: Final = 512
 
 
 @dataclass(slots=True)
@@ -153,7 +158,7 @@ class Trial:
     def key(self, pod: Pod) -> ClassKey:
         """The class of a pod."""
         spec = pod.spec
-        holds = self._held_by(pod) if spec.holds else None
+        holds = self.held_by(pod)
         host = host_of(spec)
         if host:
             pod = replace(pod, spec=without_host(spec))
@@ -172,10 +177,12 @@ class Trial:
             before = pod
         return found
 
-    def _held_by(self, pod: Pod) -> Holds | None:
+    def held_by(self, pod: Pod) -> Holds | None:
         """What tells pods apart by their volumes and devices before any member is placed."""
+        if not pod.spec.holds:
+            return None
         if self._origin is not None:
-            return self._origin._held_by(pod)  # noqa: SLF001  # one of our own
+            return self._origin.held_by(pod)
         if pod.uid not in self._holdings:
             self._holdings[pod.uid] = self.ledgers.alike(pod)
         return self._holdings[pod.uid]
@@ -413,8 +420,22 @@ class Trial:
         self._log.append(change)
 
     def diagnosis(self, pod: Pod) -> Diagnosis:
-        """Why no node is feasible for the pod's class."""
-        return self.ranking(pod).diagnosis(self.nodes)
+        """Why no node is feasible for a pod, with what plugins say of its own claims."""
+        ranking = self.ranking(pod)
+        found = ranking.diagnosis(self.nodes)
+        if ranking.refused is not None and ranking.pod is not pod and pod.spec.holds:
+            # Claims that cannot be used are alike, and a refusal names the claim: ask of its own.
+            own = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log, scored=False)
+            found = own.refused or found
+        details = [
+            asked(plugin.name, "Filter", plugin.detail, pod, self.nodes)
+            for plugin in self.profile.details
+            if plugin.name in found.plugins
+        ]
+        detail = " ".join(filter(None, details))
+        if len(detail) > _LONGEST_DETAIL:
+            detail = detail[: _LONGEST_DETAIL - 4] + " ..."
+        return replace(found, detail=detail) if detail else found
 
     def keep(self) -> None:
         """Hand the rankings back for the next decision; nothing may be asked of this any more.

@@ -48,6 +48,11 @@ class Values:
             value: _bits(found) if len(found) >= _MANY else found for value, found in having.items()
         }
 
+    @property
+    def none(self) -> bool:
+        """No device has any."""
+        return not self._of
+
     def get(self, position: int) -> object:
         """The value that a device has; None = it has none."""
         return self._of.get(position)

@@ -66,6 +66,10 @@ class Segments:
         fits: Mask = (self._limit >= size) & ((charged == 0) | (self.left(charged) >= size))
         return fits
 
+    def largest(self, charged: Charged) -> npt.NDArray[np.int64]:
+        """int64[K], bytes: how large one volume can be there, by `enough`; below 0 = none."""
+        return np.where(charged == 0, self._limit, np.minimum(self._limit, self.left(charged)))
+
     def reach(self, nodes: "Nodes") -> Matrix:
         """bool[K, N]: which nodes have access to each."""
         if self._seen is None or not self._seen.same(nodes):

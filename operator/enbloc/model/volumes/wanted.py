@@ -84,6 +84,14 @@ def wanted_by(pod: Pod, known: Known) -> Sequence[Wanted]:
     return found
 
 
+def to_be_made(pod: Pod, known: Known) -> bool:
+    """Whether a claim of one of the pod's ephemeral volumes has not been created yet."""
+    namespace = pod.key.namespace
+    return any(
+        ephemeral and f"{namespace}/{name}" not in known.claims for name, ephemeral in names_of(pod)
+    )
+
+
 def _standing(
     pod: Pod, claim: PersistentVolumeClaim | None, known: Known, *, ephemeral: bool
 ) -> Standing:

@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""LeftOvers: volumes and devices that members got by attempts which came to nothing.
+
+A gang that is not placed is to hold nothing which others could use, and any of it may be what
+hinders it. So it is taken back when a group is refused, and when it may not be tried any more.
+
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+PostFilter, which takes one claim of one pod.
+"""
+
+from typing import Final
+
+from enbloc.engine.effects import Unreserve
+from enbloc.engine.state import ClusterState
+from enbloc.engine.turn import Turn
+from enbloc.framework.act import Target
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.model.groups import GroupKey
+
+#: A group that may not be tried is looked at again after so many seconds: Unreserve may fail.
+PAUSE: Final = 30.0
+
+
+class LeftOvers:
+    """Has taken back what members hold that are not placed.
+
+    Args:
+        state: the cluster as it is.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        #: When a group that may not be tried is looked at again, and whether even if nothing
+        #: happens.
+        self._again: dict[GroupKey, tuple[float, bool]] = {}
+
+    def take_back(self, turn: Turn, facts: GroupFacts, profile: Profile, plan: str = "") -> bool:
+        """Take back all that is left of the pending members of a group; whether anything was.
+
+        Args:
+            turn: what is to be done goes there.
+            facts: what is true of the group.
+            profile: its plugins.
+            plan: the attempt that was refused; "" = there was none.
+        """
+        if not profile.pre_bind:
+            return False
+        ledgers, found = self._state.nodes.ledgers, False
+        pending = frozenset(pod.uid for pod in facts.pending)
+        for pod in facts.pending:
+            left = ledgers.left_over(pod, pending)
+            if left is not None:
+                target = Target(plan, pod.key, pod.uid, left.node, (), left.decided)
+                turn.effects.append(Unreserve(profile.name, target))
+                found = True
+        return found
+
+    def parked(self, turn: Turn, facts: GroupFacts, profile: Profile) -> None:
+        """A group may not be tried: the same, at most once in PAUSE seconds."""
+        due, _ = self._again.get(facts.key, (turn.now, False))
+        if facts.pending and due <= turn.now:
+            found = self.take_back(turn, facts, profile)
+            self._again[facts.key] = turn.now + PAUSE, found
+
+    def tried(self, key: GroupKey) -> None:
+        """A group may be tried again, or is gone."""
+        self._again.pop(key, None)
+
+    def expire(self, turn: Turn) -> None:
+        """Have the groups reviewed of which something was left."""
+        for key, (due, left) in self._again.items():
+            if left and due <= turn.now:
+                self._again[key] = due, False
+                turn.change(key)
+
+    def deadline(self) -> float | None:
+        """When the next one is due."""
+        return min((due for due, left in self._again.values() if left), default=None)
