@@ -7,6 +7,7 @@ Those of `fixtures/controllers` were created by the projects' own code (`make fi
 in the order of the file, and a name's random end is a number.
 """
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,13 +20,14 @@ FILES: Final = {path.stem: path for path in sorted(FIXTURES.glob("*/*.yaml"))}
 
 
 @cache
-def _text(name: str) -> str:
-    return FILES[name].read_text(encoding="utf-8")
+def _as_json(name: str) -> str:
+    return json.dumps(list(yaml.load_all(FILES[name].read_bytes(), Loader=yaml.CSafeLoader)))
 
 
 def objects(name: str) -> list[dict[str, Any]]:
     """All objects of a file, in its order: owners before what they own."""
-    return list(yaml.safe_load_all(_text(name)))
+    found: list[dict[str, Any]] = json.loads(_as_json(name))
+    return found
 
 
 def of_kind(name: str, kind: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -44,18 +45,25 @@ def _tests(files: list[Path]) -> dict[str, Test]:
     }
 
 
-#: Those beside this one are about the rules and nothing else.
-BESIDE: Final = _tests([path for path in sorted(HERE.parent.glob("test_*.py")) if path != HERE])
-#: Those that every run of the tests runs: the end-to-end tests need programs of others.
-ALL: Final = _tests(
-    [
-        path
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if path != HERE and "e2e" not in path.relative_to(ROOT).as_posix()
-    ]
-)
+@cache
+def _beside() -> dict[str, Test]:
+    """Those beside this one, which are about the rules and nothing else."""
+    return _tests([path for path in sorted(HERE.parent.glob("test_*.py")) if path != HERE])
 
 
+@cache
+def _all() -> dict[str, Test]:
+    """Those that every run of the tests runs: the end-to-end tests need programs of others."""
+    return _tests(
+        [
+            path
+            for path in sorted((ROOT / "tests").rglob("test_*.py"))
+            if path != HERE and "e2e" not in path.relative_to(ROOT).as_posix()
+        ]
+    )
+
+
+@cache
 def _cited(test: Test) -> set[str]:
     """The rules that a test's docstring names."""
     runs = re.findall(
@@ -84,26 +92,28 @@ def test_the_rules_are_read_from_the_page() -> None:
 
 @pytest.mark.parametrize("rule", [pytest.param(n, id=f"{n} {text}") for n, text in RULES.items()])
 def test_each_rule_has_a_test_that_names_it_and_can_fail(rule: str) -> None:
-    about = [test for test in ALL.values() if rule in _cited(test)]
+    about = [test for test in _all().values() if rule in _cited(test)]
     assert [test.name for test in about if _asserts(test) and not _skips(test)]
 
 
 def test_no_test_names_a_rule_that_does_not_exist() -> None:
-    assert {name: unknown for name, t in ALL.items() if (unknown := _cited(t) - set(RULES))} == {}
+    assert {
+        name: unknown for name, t in _all().items() if (unknown := _cited(t) - set(RULES))
+    } == {}
 
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_each_failure_of_others_has_a_test_of_its_name(failure: str) -> None:
-    assert [test.name for test in ALL.values() if test.name.startswith(f"test_{failure}")]
+    assert [test.name for test in _all().values() if test.name.startswith(f"test_{failure}")]
 
 
 def test_the_name_of_a_test_is_a_sentence_without_the_number_of_a_rule() -> None:
-    assert [name for name, t in ALL.items() if re.match(r"test_\d_\d+_", t.name)] == []
+    assert [name for name, t in _all().items() if re.match(r"test_\d_\d+_", t.name)] == []
 
 
 def test_none_of_those_beside_is_ever_skipped() -> None:
-    assert [name for name, test in BESIDE.items() if _skips(test)] == []
+    assert [name for name, test in _beside().items() if _skips(test)] == []
 
 
 def test_each_of_those_beside_asserts_something_whatever_there_is_to_loop_over() -> None:
-    assert [name for name, test in BESIDE.items() if not _asserts(test)] == []
+    assert [name for name, test in _beside().items() if not _asserts(test)] == []
