@@ -90,6 +90,8 @@ def devices(seed: str, tag: str, names: Sequence[str]) -> Case:
             wanted.append({"name": f"r{i}", "resourceClaimTemplateName": name})
             continue
         has_devices = _used(rng, name, slices) if kind < 0.3 else None
+        if has_devices and any(_gives_again(one, has_devices) for one in objects):
+            has_devices = None
         made = has_devices or Made(RESOURCE_CLAIMS, {"metadata": metadata, "spec": spec})
         objects.append(made)
         wanted.append({"name": f"r{i}", "resourceClaimName": name})
@@ -235,6 +237,20 @@ def _used(rng: random.Random, name: str, slices: Sequence[Made]) -> Made | None:
             "status": {"allocation": allocation},
         },
     )
+
+
+def _gives_again(one: Made, other: Made) -> bool:
+    """Whether two claims have one device, each all of it."""
+    given = [_given(made) for made in (one, other)]
+    return given[0] is not None and given[0] == given[1]
+
+
+def _given(made: Made) -> tuple[str, ...] | None:
+    status: Json = made.body.get("status", {})
+    for result in status.get("allocation", {}).get("devices", {}).get("results", ()):
+        if "shareID" not in result:
+            return result["driver"], result["pool"], result["device"]
+    return None
 
 
 # ── requests ─────────────────────────────────────────────────────────────────────────────────

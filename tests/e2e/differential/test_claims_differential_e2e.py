@@ -15,6 +15,7 @@ selector that reads what a device has not, or with a pool that is not complete; 
 the next node, and must have found one or name that error among its reasons.
 
 Left out are ResourceClaims that do not exist: kube-scheduler says nothing of their pods. So are
+pods with a device that another claim has too, which enbloc does not bind (semantics §3.1),
 volumes of one size, for which of them is taken is chance, and distinctAttribute with several
 devices for one request, of which kube-scheduler compares only the last.
 """
@@ -44,7 +45,7 @@ ON_ONE_CLUSTER: Final = 10
 #: A run that differs more often than this has one cause: no need to see the rest.
 ENOUGH: Final = 100
 #: From how many cases on the variety of a run is judged.
-VARIED: Final = 500
+VARIED: Final = 1500
 CONTROLLERS: Final = (
     "persistentvolume-binder-controller",
     "persistentvolumeclaim-protection-controller",
