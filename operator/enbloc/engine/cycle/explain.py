@@ -70,6 +70,8 @@ def misfits(kinds: Sequence[Kind], outcome: Outcome, trial: Trial) -> Misfits:
         outcome: of the pass that failed; a kind of which it placed a member does fit.
         trial: the cluster as it is.
     """
+    if len(kinds) == 1 and (len(kinds[0]) == 1 or not kinds[0][0].spec.holds):
+        return NO_MISFITS
     placed = {pod.key for pod, _ in outcome.needed}
     left = [kind for kind in kinds if placed.isdisjoint(pod.key for pod in kind)]
     found: list[Misfit] = []

@@ -240,7 +240,6 @@ class DeviceClass:
     extended: str = ""
     created: float = 0.0
     resource_version: str = field(default="", compare=False)
-    problem: str = ""
 
     kind: ClassVar[str] = "DeviceClass"
 

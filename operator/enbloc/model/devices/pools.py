@@ -58,7 +58,6 @@ class Pool:
         complete: all slices of the generation are there.
         invalid: why nothing can be had of it; "" = it can.
         counters: the amounts there are.
-        counter_names: `set/counter` of each.
         consumes: by position, `(index of a counter, amount)`.
         waiting: devices with conditions to be met before a pod is bound.
         shared: devices that several claims may have.
@@ -81,7 +80,6 @@ class Pool:
     complete: bool = True
     invalid: str = ""
     counters: tuple[int, ...] = ()
-    counter_names: tuple[str, ...] = ()
     consumes: tuple[Consumed, ...] = ()
     waiting: Bits = 0
     shared: Bits = 0
@@ -159,7 +157,6 @@ def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
         complete=complete,
         invalid=invalid,
         counters=tuple(builder.totals),
-        counter_names=tuple(builder.counters),
         consumes=() if invalid else tuple(builder.consumes),
         waiting=builder.waiting,
         shared=builder.shared,

@@ -90,10 +90,6 @@ class Outcome(NamedTuple):
     cut: bool = False
     steps: int = 0
 
-    def text(self, claims: Sequence[str]) -> str:
-        """The reason for people; the claims of the tasks are called so."""
-        return told(self.reason, claims[self.of] if claims else "")
-
 
 def told(reason: str, claim: str) -> str:
     """A reason that speaks of a claim, with its name."""

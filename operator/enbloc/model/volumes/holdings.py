@@ -16,7 +16,7 @@ from enbloc.model.volumes.matching import Movable
 from enbloc.model.volumes.segments import Charged, Segments
 
 _NONE: Final[Mapping[str, Movable]] = {}
-#: Bytes: a PiB each, so that no number of claims is beyond int64.
+#: Bytes: a PiB each, so that thousands of claims are not beyond int64.
 MOST_CHARGED: Final = 2**50
 
 
