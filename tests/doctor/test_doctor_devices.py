@@ -11,8 +11,7 @@ from aiohttp import web
 
 from enbloc.doctor import Finding, Installation, Verdict
 from enbloc.doctor.devices import MOST_CLAIMS, MOST_NAMESPACES, MOST_PODS, contested
-from enbloc.doctor.shapes import DEVICE_VERSIONS
-from enbloc.kube.paths import RESOURCE_CLAIMS
+from enbloc.kube.paths import DEVICE_VERSIONS, RESOURCE_CLAIMS
 from enbloc.live.fact_informers import FACTS
 from tests.doctor.cluster import PLANNED, discovered, found, lease, of
 from tests.kube.fake import answer, refusal, talking_to

@@ -8,7 +8,7 @@ from typing import Any
 
 from enbloc.engine.effects import CancelPlan, PreBind
 from enbloc.engine.events import FactSeen, PreBound, Unreserved
-from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.devices.facts import Consumer, ResourceClaim
 from enbloc.model.ledger import Fact
 from enbloc.model.pods import PodResourceClaim, PodVolume
 from enbloc.model.volumes.facts import PersistentVolumeClaim, StorageClass
@@ -82,11 +82,16 @@ def show_what_is_written(cluster: Cluster) -> None:
         for each in decided.claims if decided is not None else ():
             claim = ledger.fact("ResourceClaim", each.claim)
             assert isinstance(claim, ResourceClaim)
-            cluster.tell(FactSeen(replace(claim, allocation=each.allocation)))
+            pod = Consumer("pods", effect.target.pod.name, effect.target.uid)
+            users = tuple(dict.fromkeys((*claim.reserved_for, pod)))
+            written = replace(claim, allocation=each.allocation, reserved_for=users)
+            cluster.tell(FactSeen(written))
+            cluster.step()
 
 
 def prepare(cluster: Cluster) -> None:
-    """Let every PreBind that is under way succeed."""
+    """Let every PreBind that is under way succeed; the watch has shown what it wrote."""
+    show_what_is_written(cluster)
     for effect in preparing(cluster).values():
         cluster.tell(PreBound(effect.target.plan, effect.target.uid))
     cluster.settle()

@@ -18,7 +18,6 @@ from tests.engine.claiming import (
     prepare,
     preparing,
     seen,
-    show_what_is_written,
     take_back,
 )
 from tests.engine.test_replay import differences
@@ -58,7 +57,6 @@ def test_a_gang_gets_a_device_beside_a_nominated_pod_and_is_planned_once(
     cluster.pod("g-0", "g", spec=wanted, resource_claims=("own",), priority=priority)
     cluster.settle()
     for amount in range(3):
-        show_what_is_written(cluster)
         prepare(cluster)
         cluster.node("other", cpu=2 + amount)
         cluster.settle(seconds=5)
@@ -77,7 +75,6 @@ def test_a_nominated_pod_that_was_bound_with_another_device_leaves_the_rest_free
     cluster.change("foreign", node="n1", nominated="")
     gang_with_devices(cluster, "g", exactly())
     cluster.settle()
-    show_what_is_written(cluster)
     prepare(cluster)
 
     assert cluster.where() == {"foreign": "n1", "g-0": "n1"}

@@ -9,11 +9,12 @@ from typing import Any, Final
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import Reader, Waiting, count, findings
 from enbloc.doctor.schedulers import served
-from enbloc.doctor.shapes import DEVICE_VERSIONS, RESOURCE_CLAIM_TEMPLATES, Named
+from enbloc.doctor.shapes import RESOURCE_CLAIM_TEMPLATES, Named
 from enbloc.kube import discovery
 from enbloc.kube.client import Client
 from enbloc.kube.paths import (
     DEVICE_CLASSES,
+    DEVICE_VERSIONS,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     RESOURCE_CLAIMS,

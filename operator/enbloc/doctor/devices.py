@@ -9,10 +9,9 @@ from typing import Final
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import MOST, Reader, shown
 from enbloc.doctor.schedulers import served
-from enbloc.doctor.shapes import DEVICE_VERSIONS
 from enbloc.kube import discovery
 from enbloc.kube.client import Client
-from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, Resource
+from enbloc.kube.paths import DEVICE_VERSIONS, PODS, RESOURCE_CLAIMS, Resource
 from enbloc.model import codec
 from enbloc.model.devices.codec import resource_claim
 from enbloc.model.devices.facts import ResourceClaim

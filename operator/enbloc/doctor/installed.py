@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from enbloc.doctor.finding import Installation, Process
 from enbloc.doctor.schedulers import configurations, configured
-from enbloc.doctor.shapes import CONFIG_MAPS, DEPLOYMENTS, ConfigMap, Deployment
+from enbloc.doctor.shapes import DEPLOYMENTS, ConfigMap, Deployment
 from enbloc.kube.client import Client
 from enbloc.kube.errors import APIError
+from enbloc.kube.paths import CONFIG_MAPS
 from enbloc.model import names
 
 _NAME_FLAG: Final = "--leader-elect-resource-name="

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from enbloc.doctor.finding import Finding, Installation, Verdict
-from enbloc.doctor.shapes import ACCESS, OWN_ACCESS, Review
+from enbloc.doctor.shapes import OWN_ACCESS, Review
 from enbloc.kube.client import Client
+from enbloc.kube.paths import SUBJECT_ACCESS_REVIEWS
 from enbloc.kube.permissions import ROLES, Rule
 from enbloc.model import names
 
@@ -99,7 +100,7 @@ async def reviewed(client: Client, attributes: Attributes, user: str | None) -> 
     Raises:
         APIError: it cannot be reviewed.
     """
-    resource = OWN_ACCESS if user is None else ACCESS
+    resource = OWN_ACCESS if user is None else SUBJECT_ACCESS_REVIEWS
     spec: dict[str, Any] = {"resourceAttributes": attributes}
     if user is not None:
         group = f"system:serviceaccounts:{user.split(':')[2]}"

@@ -11,11 +11,11 @@ import yaml
 
 from enbloc.doctor.accounts import Accounts
 from enbloc.doctor.finding import Finding, Installation, Verdict
-from enbloc.doctor.shapes import CONFIG_MAPS, DEPLOYMENTS, ConfigMap, Deployment
+from enbloc.doctor.shapes import DEPLOYMENTS, ConfigMap, Deployment
 from enbloc.kube.client import Client
 from enbloc.kube.errors import NotFound
 from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
-from enbloc.kube.paths import LEASES
+from enbloc.kube.paths import CONFIG_MAPS, LEASES
 from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 from enbloc.model.text import clipped, printable
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read of objects of other projects."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -10,7 +10,6 @@ from enbloc.kube.paths import Resource
 from enbloc.model import names
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 OWN_ACCESS = Resource(
     "authorization.k8s.io",
@@ -21,11 +20,6 @@ OWN_ACCESS = Resource(
 )
 RESOURCE_CLAIM_TEMPLATES = Resource(
     "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
-)
-#: The versions of resource.k8s.io in which the scheduler reads it, the best one first.
-DEVICE_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
-ACCESS = Resource(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
 
 

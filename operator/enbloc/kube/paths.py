@@ -104,6 +104,8 @@ VOLUME_ATTACHMENTS: Final = Resource(
     _STORAGE, "v1", "volumeattachments", "VolumeAttachment", namespaced=False
 )
 _DEVICES: Final = "resource.k8s.io"
+#: The versions of resource.k8s.io that can be read, the best one first.
+DEVICE_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 RESOURCE_CLAIMS: Final = Resource(_DEVICES, "v1", "resourceclaims", "ResourceClaim")
 RESOURCE_SLICES: Final = Resource(
     _DEVICES, "v1", "resourceslices", "ResourceSlice", namespaced=False

@@ -29,9 +29,6 @@ from enbloc.model.volumes import codec as volumes
 #: How often is looked whether the server has a resource by now, or has it in another version.
 LOOK_SECONDS: Final = 60.0
 
-#: The versions of resource.k8s.io, the best one first.
-_DEVICE_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
-
 logger = logging.getLogger(__name__)
 
 
@@ -75,7 +72,7 @@ def _devices(
     resource: Resource, shape: type[HasMeta], read: Callable[[Any], Fact], without: str
 ) -> FactKind:
     plugins = frozenset({"DynamicResources"})
-    return FactKind(resource, shape, read, plugins, without, _DEVICE_VERSIONS)
+    return FactKind(resource, shape, read, plugins, without, paths.DEVICE_VERSIONS)
 
 
 _NO_CLAIMS: Final = "pods with PersistentVolumeClaims are not scheduled"

@@ -104,13 +104,8 @@ class Ledger(Protocol[F, D]):
         """What was decided for a pod; None = nothing need be done before it is bound."""
         ...
 
-    def stands(self, uid: PodUID, *, written: bool = False) -> bool:
-        """Whether what was decided for a pod can still be had, by the objects as they are now.
-
-        Args:
-            uid: of the pod.
-            written: PreBind has written it, and the watch has shown that.
-        """
+    def stands(self, uid: PodUID) -> bool:
+        """Whether what was decided for a pod can still be had, by the objects as they are now."""
         ...
 
     def fork(self) -> Self:

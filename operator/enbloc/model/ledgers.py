@@ -253,16 +253,19 @@ class Ledgers:
             return None
         return LeftOver(node, Decisions(volumes, devices))
 
-    def stands(self, pod: Pod, *, written: bool = False) -> bool:
+    def stands(self, pod: Pod, *, written: Decisions | None = None) -> bool:
         """Whether what was decided for a pod can still be had.
 
         Args:
             pod: that sits on a node.
-            written: PreBind has written it, and the watch has shown that.
+            written: what PreBind has written for it, and the watch has shown; None = nothing yet.
         """
         if not self.concerns(pod):
             return True
-        return all(each.stands(pod.uid, written=written) for each in (self.volumes, self.devices))
+        volumes = written.volumes if written is not None else None
+        return self.volumes.stands(pod.uid, written=volumes) and self.devices.stands(
+            pod.uid, written=written is not None
+        )
 
     def withdrawn(self, member: Withdrawn, decided: Decisions | None) -> None:
         """A plan was given up whose requests may be under way.

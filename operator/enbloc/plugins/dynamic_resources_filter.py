@@ -105,16 +105,18 @@ class DeviceFilter:
         known.sights[touched] = -1
         for row in touched:
             known.mask[row] = self._answers(pod, asked, nodes.take(np.array([row])), move=False)[0]
-        uses = nodes.ledgers.devices.uses()
-        if not all(map(is_, uses, known.uses)):
-            self._known = known._replace(uses=uses)
+        if known is not self._known:
+            self._known = known
             self._look_again(asked, nodes, known)
         if asked.joined and not known.mask.any():  # what members share may have to move
             return self._answers(pod, asked, nodes)
         return known.mask.copy()
 
     def _lasting(self, asked: Asked, nodes: Nodes) -> _Known | None:
-        """What rows have answered, where only some have to be asked again; None = all have to."""
+        """What rows have answered, where only some have to be asked again; None = all have to.
+
+        It is another one than before where more is in use of what several nodes see.
+        """
         known = self._known
         if known is None or known.names != nodes.names:
             return None
@@ -124,7 +126,9 @@ class DeviceFilter:
         same = len(uses) == len(known.uses) and all(map(is_, uses, known.uses))
         if not same and (asked.served or len(uses) != len(known.uses)):
             return None
-        return known if known.asked is asked or known.asked == asked else None
+        if known.asked is not asked and known.asked != asked:
+            return None
+        return known if same else known._replace(uses=uses)
 
     def _look_again(self, asked: Asked, nodes: Nodes, known: _Known) -> None:
         """More is in use of what several nodes see: ask again for the rows that had devices.

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
@@ -67,6 +67,10 @@ class Version(NamedTuple):
 
     foreign: int
     facts: int
+
+
+#: In place of `facts`: what was written for members has to be looked at, whatever has changed.
+NOT_SEEN: Final = -1
 
 
 class OpenPlan:

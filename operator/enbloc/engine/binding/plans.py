@@ -9,7 +9,7 @@ from itertools import count, islice
 
 from enbloc.engine import effects
 from enbloc.engine.batch import Batch
-from enbloc.engine.binding.open_plan import OpenPlan, Stage, Version, Wait
+from enbloc.engine.binding.open_plan import NOT_SEEN, OpenPlan, Stage, Version, Wait
 from enbloc.engine.binding.targets import prepares, target_of
 from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
@@ -372,7 +372,7 @@ class Plans:
             return True
         try:
             if open_plan.seen.foreign == seen.foreign:
-                failed = [a for a in open_plan.unsent() if not self._stands(open_plan, a.pod)]
+                failed = [a for a in open_plan.unsent() if not self._stands(open_plan, a)]
             else:
                 failed = self._misfits(open_plan, turn.now)
         except PluginError as error:
@@ -402,16 +402,18 @@ class Plans:
                 trial.take_off(seat.pod, row)
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
-            stands = self._stands(open_plan, assignment.pod)
+            stands = self._stands(open_plan, assignment)
             if row is None or not stands or not trial.feasible(assignment.pod, row):
                 failed.append(assignment)
             else:
                 trial.put(assignment.pod, row)
         return failed
 
-    def _stands(self, open_plan: OpenPlan, pod: Pod) -> bool:
+    def _stands(self, open_plan: OpenPlan, assignment: Assignment) -> bool:
         """Whether the volumes and devices that were decided for a member can still be had."""
-        written = open_plan.stage(pod.uid) is Stage.READY and pod.uid in open_plan.prepared
+        pod = assignment.pod
+        prepared = open_plan.stage(pod.uid) is Stage.READY and pod.uid in open_plan.prepared
+        written = assignment.decided if prepared else None
         return self._state.nodes.ledgers.stands(pod, written=written)
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────
@@ -429,6 +431,8 @@ class Plans:
                 self._move(open_plan, answer.uid, Stage.BOUND)
             case PreBound() if stage is Stage.PREPARING:
                 open_plan.move(answer.uid, Stage.READY)
+                # An earlier look took what was yet to be written for there.
+                open_plan.seen = open_plan.seen._replace(facts=NOT_SEEN)
             case PreBindFailed() if stage is Stage.PREPARING:
                 assignment = open_plan.assignment(answer.uid)
                 if assignment is not None and not assignment.needed:

@@ -32,6 +32,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.snapshot import Snapshot
+from enbloc.model.text import clipped
 
 #: So much of what plugins add to a reason is shown (characters).
 _LONGEST_DETAIL: Final = 512
@@ -433,9 +434,7 @@ class Trial:
             if plugin.name in found.plugins
         ]
         detail = " ".join(filter(None, details))
-        if len(detail) > _LONGEST_DETAIL:
-            detail = detail[: _LONGEST_DETAIL - 4] + " ..."
-        return replace(found, detail=detail) if detail else found
+        return replace(found, detail=clipped(detail, _LONGEST_DETAIL)) if detail else found
 
     def keep(self) -> None:
         """Hand the rankings back for the next decision; nothing may be asked of this any more.

@@ -527,13 +527,25 @@ class Volumes:
             return node, VolumeDecision(tuple(claims))
         return None
 
-    def stands(self, uid: PodUID, *, written: bool = False) -> bool:
-        """Whether what was decided for a pod can still be had, by the objects as they are now."""
-        del written  # a volume says itself whose it is, so nothing is written over
+    def stands(self, uid: PodUID, *, written: VolumeDecision | None = None) -> bool:
+        """Whether what was decided for a pod can still be had, by the objects as they are now.
+
+        Args:
+            uid: of the pod.
+            written: what PreBind has written for it; None = nothing yet.
+        """
         seat = self._seats.get(uid)
         if seat is None:
             return True
-        return all(self._stands(key, seat.node) for key in _keys(seat.pod))
+        claims = written.claims if written is not None else ()
+        return all(map(self._is, claims)) and all(
+            self._stands(key, seat.node) for key in _keys(seat.pod)
+        )
+
+    def _is(self, decision: ClaimDecision) -> bool:
+        """Whether a claim is the one that was decided about, not one of its name."""
+        claim = self.known.claims.get(decision.claim)
+        return claim is not None and claim.uid == decision.uid
 
     def _stands(self, key: str, node: str) -> bool:
         claim, held = self.known.claims.get(key), self._holdings.claims.get(key)
