@@ -65,8 +65,8 @@ def _bound(url: str) -> bool:
     return bool(pod) and bool(json.loads(pod)["spec"].get("nodeName"))
 
 
-def measure(command: str, nodes: int, pods: int, folder: Path) -> Iterator[Figure]:
-    """Start one process on a cluster of its own."""
+def measure(command: str, nodes: int, pods: int, folder: Path, of: str = "") -> Iterator[Figure]:
+    """Start one process on a cluster of its own; `of` is part of the figures' names."""
     path = folder / "kubeconfig"
     arguments = [sys.executable, "-m", "benchmarks.start", str(path), str(nodes), str(pods)]
     known = {"PYTHONPATH": f"{ROOT / 'operator'}:{ROOT}"}
@@ -86,22 +86,23 @@ def measure(command: str, nodes: int, pods: int, folder: Path) -> Iterator[Figur
         wait_until("the pod is bound", partial(_bound, url), both, PATIENCE)
         first = time.monotonic() - began
         asyncio.run(settled(process.pid))
-        yield f"start/{command}-ready", ready
-        yield f"start/{command}-first-binding", first
-        yield f"start/{command}-cpu", cpu(process.pid)
+        yield f"start/{command}{of}-ready", ready
+        yield f"start/{command}{of}-first-binding", first
+        yield f"start/{command}{of}-cpu", cpu(process.pid)
         used = memory(process.pid)
-        yield f"start/{command}-memory", used.now
-        yield f"start/{command}-memory-peak", used.peak
+        yield f"start/{command}{of}-memory", used.now
+        yield f"start/{command}{of}-memory-peak", used.peak
     finally:
         process.stop(0)
         sandbox.stop(0)
 
 
 def start(nodes: int = NODES, pods: int = PODS) -> Iterator[Figure]:
-    """Both ways to start enbloc; times in s, memory in MiB."""
+    """Both ways to start enbloc, on a cluster with nothing in it, too; s, and memory in MiB."""
     for command in ("scheduler", "run"):
-        with tempfile.TemporaryDirectory() as folder:
-            yield from measure(command, nodes, pods, Path(folder))
+        for of, size in (("", (nodes, pods)), ("-empty", (1, 0))):
+            with tempfile.TemporaryDirectory() as folder:
+                yield from measure(command, *size, Path(folder), of)
 
 
 if __name__ == "__main__":
