@@ -26,9 +26,10 @@ import yaml
 
 from benchmarks.engine import Figure
 from benchmarks.server import ROOT, all_at_once
-from enbloc.kube import Client, load
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import CRDS, POD_GROUPS, PODS
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import CRDS, POD_GROUPS, PODS
 from enbloc.sandbox.nodes import Kubelet, Shape
 from tests.controlplane import ControlPlane
 from tests.e2e import manifests

@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, cast
 
-from enbloc.kube.config import Cluster
-from tests.kube.certificates import Authority
+from enbloc.client.config import Cluster
+from tests.client.certificates import Authority
 
 NAME: Final = "api.example"
 _SUCCESS: Final = (

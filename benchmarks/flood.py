@@ -14,6 +14,8 @@ import msgspec
 
 from benchmarks.engine import Figure
 from benchmarks.tricks import PERIOD, VICTIM, Create, Delete, Patch, Trick, gang, node, tricks
+from enbloc.client.decoding import decoded
+from enbloc.client.paths import NODES, POD_GROUPS, PODS, Resource
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
 from enbloc.engine.effects import Bind, SetPodCondition
@@ -30,8 +32,6 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.kube.decoding import decoded
-from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
 from enbloc.model import codec
 from enbloc.model.binding import Cause
 from enbloc.model.codec import NodeObject, PodGroupObject, PodObject

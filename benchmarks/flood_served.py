@@ -35,9 +35,10 @@ from benchmarks.tricks import (
     node,
     tricks,
 )
-from enbloc.kube import Client, PatchType, load
-from enbloc.kube.errors import APIError
-from enbloc.kube.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.client.client import Client, PatchType
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import APIError
+from enbloc.client.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from tests.e2e.processes import Server
 from tests.e2e.targets import SandboxTarget
 

@@ -20,9 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.engine import Figure
 from benchmarks.server import NAMESPACE, NODE_COUNT, all_at_once, enbloc, pod, pod_group, prepare
-from enbloc.kube import Client, PatchType, Reflector, load
-from enbloc.kube.items import Added, Modified
-from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.client.client import Client, PatchType
+from enbloc.client.cluster_access import load
+from enbloc.client.items import Added, Modified
+from enbloc.client.paths import POD_GROUPS, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.model.objects import PodObject
 from tests.controlplane import API_SERVER, ControlPlane
 

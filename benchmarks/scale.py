@@ -20,6 +20,7 @@ import msgspec
 
 from benchmarks import objects
 from benchmarks.engine import KINDS, Figure, populated
+from enbloc.client.decoding import decoded
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
 from enbloc.engine.effects import Bind
@@ -36,7 +37,6 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.kube.decoding import decoded
 from enbloc.model import codec
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node

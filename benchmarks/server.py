@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from enbloc.kube import Client, PatchType
-from enbloc.kube.paths import CRDS, NODES, POD_GROUPS
+from enbloc.client.client import Client, PatchType
+from enbloc.client.paths import CRDS, NODES, POD_GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
 CONCURRENCY = 32

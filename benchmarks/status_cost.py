@@ -16,9 +16,11 @@ from typing import Any, Final
 from benchmarks.engine import Figure
 from benchmarks.gang_cost import START_SECONDS, cpu
 from benchmarks.server import NAMESPACE, all_at_once, enbloc, pod_group, prepare
-from enbloc.kube import Client, PatchType, Reflector, load
-from enbloc.kube.items import Added, Modified
-from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.client.client import Client, PatchType
+from enbloc.client.cluster_access import load
+from enbloc.client.items import Added, Modified
+from enbloc.client.paths import POD_GROUPS, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.model.objects import PodGroupObject
 from tests.controlplane import ControlPlane
 

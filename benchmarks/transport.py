@@ -18,15 +18,15 @@ import msgspec
 from benchmarks.engine import Figure
 from benchmarks.fake_api import fake_api
 from enbloc.cli.servers import loop_factory
+from enbloc.client import binding, items
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
+from enbloc.client.events import Notice, ObjectReference, Recorder
+from enbloc.client.group_status import apply_group_status
+from enbloc.client.paths import PODS
 from enbloc.config import default_profiles
 from enbloc.engine.effects import Bind
 from enbloc.framework.act import Target
-from enbloc.kube import binding, items
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
-from enbloc.kube.events import Notice, ObjectReference, Recorder
-from enbloc.kube.group_status import apply_group_status
-from enbloc.kube.paths import PODS
 from enbloc.live.bind_slots import BindSlots
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
+from enbloc.client.paths import NODES, POD_GROUPS, PODS, Resource
 from tests.e2e import manifests
 
 #: Where the tenant's objects are, unless a trick says otherwise.

@@ -53,7 +53,7 @@ NOT_SERVERS: Final = ("demo", "sandbox")
 UNUSED: Final = ("numpy/distutils", "numpy/f2py")
 #: A package with clients of every API, of which only the logins of kubeconfig users are used.
 CLIENT: Final = "kubernetes"
-READER: Final = "enbloc.kube.kubeconfig_logins"
+READER: Final = "enbloc.client.kubeconfig_logins"
 
 SBOM: Final = "share/sbom/enbloc.cdx.json"
 NOTICES: Final = "share/licenses/THIRD_PARTY_NOTICES.txt"

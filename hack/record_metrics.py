@@ -26,9 +26,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
 
-from enbloc.kube.config import Cluster  # noqa: E402  # needs the path
-from enbloc.kube.errors import APIError  # noqa: E402  # as above
-from enbloc.kube.paths import POD_GROUPS  # noqa: E402  # as above
+from enbloc.client.config import Cluster  # noqa: E402  # needs the path
+from enbloc.client.errors import APIError  # noqa: E402  # as above
+from enbloc.client.paths import POD_GROUPS  # noqa: E402  # as above
 from enbloc.sandbox import Sandbox  # noqa: E402  # as above
 from tests.live.world import NAMESPACE, World  # noqa: E402  # as above
 

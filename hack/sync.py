@@ -3,7 +3,7 @@
 """Render what is written once into the places that need a copy of it.
 
 The sources: the kinds in `crds/`, the words in `enbloc.api.words`, the permissions of each process
-in `enbloc.kube.permissions`, the tables of `enbloc.config`, the flags in `enbloc.cli`, and metrics
+in `enbloc.client.permissions`, the tables of `enbloc.config`, the flags in `enbloc.cli`, metrics
 and logs in `enbloc.telemetry`. From them come the copies in `manifests/` and `helm/`, the whole of
 `manifests/install.yaml`, and reference pages.
 
@@ -23,6 +23,7 @@ import yaml
 
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import controller, run, scheduler
+from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, DRAIN_CHECK, ROLES, Rule
 from enbloc.config import default_configuration, policy, unhonoured
 from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN, is_implied
@@ -30,7 +31,6 @@ from enbloc.config.documents import WHERE
 from enbloc.config.models import EnblocConfiguration, KubeSchedulerConfiguration
 from enbloc.config.strict import Strict
 from enbloc.framework.points import Point, points_of
-from enbloc.kube.permissions import BEYOND_KUBE_SCHEDULER, DRAIN_CHECK, ROLES, Rule
 from enbloc.model.names import CONTROLLER_LEASE, NAMESPACE, SCHEDULER_LEASE, SCHEDULER_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,7 +46,7 @@ from hack.reference import table  # noqa: E402  # as above
 CRDS = Path("crds")
 BASE = Path("manifests/base")
 CHART = Path("helm/enbloc")
-PERMISSIONS = "operator/enbloc/kube/permissions.py"
+PERMISSIONS = "operator/enbloc/client/permissions.py"
 #: What names the Leases in the chart: two releases of one namespace have two of each.
 LEASES_OF_RELEASE = {
     SCHEDULER_LEASE: '(include "enbloc.schedulerLease" . | fromJson).name | quote',

@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from enbloc.kube.paths import CRDS, Resource
+from enbloc.client.paths import CRDS, Resource
 
 #: Without it the API server takes no kind of a group under k8s.io.
 _APPROVED = "api-approved.kubernetes.io"

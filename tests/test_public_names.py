@@ -8,10 +8,10 @@ from types import ModuleType
 import pytest
 
 import enbloc
-from enbloc import kube, model
+from enbloc import model
 from tests.cli.processes import python
 
-LAZY = pytest.mark.parametrize("package", [enbloc, model, kube], ids=lambda each: each.__name__)
+LAZY = pytest.mark.parametrize("package", [enbloc, model], ids=lambda each: each.__name__)
 
 
 def test_a_plugin_author_finds_exactly_these_names() -> None:

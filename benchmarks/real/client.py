@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from benchmarks.real.requests import Request, Unit
-from enbloc.kube import load
+from enbloc.client.cluster_access import load
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length:"

@@ -31,7 +31,7 @@ from benchmarks.real.requests import (
 )
 from benchmarks.real.stage import ROOT, Stage, Used, control_plane, settled
 from benchmarks.real.subjects import Subject
-from enbloc.kube.paths import CRDS, NAMESPACES, NODES, PODS
+from enbloc.client.paths import CRDS, NAMESPACES, NODES, PODS
 from tests.e2e import manifests
 from tests.hack.processes import Process, free_port
 

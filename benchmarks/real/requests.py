@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from enbloc.kube.paths import NODES, PODS, Resource
+from enbloc.client.paths import NODES, PODS, Resource
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True):

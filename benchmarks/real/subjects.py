@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.server import compile_enbloc
+from enbloc.client.paths import POD_GROUPS, Resource
 from enbloc.controller.sources import coscheduling
-from enbloc.kube.paths import POD_GROUPS, Resource
 from enbloc.model import names
 from hack.build_controlplane import PEER_TOOLS, TOOLS, ensure, module_version
 from tests.controlplane import ControlPlane

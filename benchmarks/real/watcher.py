@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from enbloc.kube import load
+from enbloc.client.cluster_access import load
 
 _NAME: Final = b'"metadata":{"name":"'
 _NODE: Final = b'"nodeName":"'

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Final
 
 from enbloc import controller, live
-from enbloc.kube.items import Item
-from enbloc.kube.options import Options, served_health
-from enbloc.kube.terms import run_terms
+from enbloc.client.items import Item
 from enbloc.model.names import KUBE_SCHEDULER_LEASE
 from enbloc.model.objects import PodObject
+from enbloc.process.options import Options, served_health
+from enbloc.process.terms import run_terms
 
 Shell = Callable[[Options], Awaitable[int]]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
 from enbloc.sandbox.nodes import Kubelet, Pace, Shape
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import Server

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.permissions import BEYOND_KUBE_SCHEDULER, ROLES, Rule
+from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, ROLES, Rule
 from enbloc.model import names
 from tests.charts.test_rendered import CI, hooked, render
 

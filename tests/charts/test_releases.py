@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import yaml
 
-from enbloc.kube.permissions import ROLES
+from enbloc.client.permissions import ROLES
 from enbloc.model.names import NAMESPACE
 from hack.build_controlplane import CHECK_TOOLS, built
 from tests.charts.releases import CHART, Cluster, Release, opened

@@ -9,7 +9,7 @@ import click
 from enbloc.cli.flags import cluster_flags, config_flag
 from enbloc.cli.server_flags import server_flags
 from enbloc.cli.servers import ServerCommand, serve
-from enbloc.kube.options import Options
+from enbloc.process.options import Options
 
 
 def told(*arguments: str, leader_elect: bool = True, secure_port: int = 10259) -> Options:

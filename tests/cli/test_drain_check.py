@@ -12,13 +12,13 @@ import pytest
 from aiohttp import web
 
 from enbloc.cli import main
+from enbloc.client.config import Cluster
+from enbloc.client.paths import LEASES, NODES, PODS, Resource
 from enbloc.engine import Engine
-from enbloc.kube.config import Cluster
-from enbloc.kube.paths import LEASES, NODES, PODS, Resource
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc.sandbox import Sandbox
 from tests.cli.processes import unreachable
-from tests.kube.fake import pod, pods, serving
+from tests.client.fake import pod, pods, serving
 from tests.live.world import NAMESPACE, World
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")

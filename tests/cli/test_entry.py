@@ -10,8 +10,8 @@ import enbloc
 from enbloc.cli import main
 from enbloc.cli.entry import COMMANDS
 from tests.cli.processes import python, started, unreachable
+from tests.client.fake import serving
 from tests.hack.processes import free_port
-from tests.kube.fake import serving
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

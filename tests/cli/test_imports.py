@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import python
-from tests.kube.certificates import Authority
+from tests.client.certificates import Authority
 
 pytestmark = pytest.mark.processes
 
@@ -21,7 +21,7 @@ LATER = (
     "enbloc.config.models",
     "enbloc.demo",
     "enbloc.doctor",
-    "enbloc.kube.kubeconfig_logins",
+    "enbloc.client.kubeconfig_logins",
     "enbloc.model.cel",
     "enbloc.sandbox",
     "highspy",
@@ -43,7 +43,9 @@ users: [{name: u, user: {token: t}}]
 RUN = """
 import asyncio, sys
 from pathlib import Path
-from enbloc.kube import Client, Options, load
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.process.options import Options
 from enbloc.telemetry import Health
 
 async def run(started):

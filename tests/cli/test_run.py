@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from enbloc import controller, live
+from enbloc.client.paths import PODS
 from enbloc.errors import ConfigError
-from enbloc.kube.options import Options
-from enbloc.kube.paths import PODS
-from enbloc.kube.serving import Serving
+from enbloc.process.options import Options
+from enbloc.process.serving import Serving
 from enbloc.run import run_together
-from tests.kube.fake import SELDOM, Script, answer, says, serving, waits
+from tests.client.fake import SELDOM, Script, answer, says, serving, waits
 
 Shell = Callable[[Options], Awaitable[int]]
 

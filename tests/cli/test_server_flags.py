@@ -14,10 +14,10 @@ import yaml
 from enbloc.cli import main
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import scheduler
+from enbloc.client.lease import LeaseTiming
 from enbloc.errors import ConfigError
-from enbloc.kube.lease import LeaseTiming
-from enbloc.kube.options import Options
 from enbloc.model.request_rate import RequestRate
+from enbloc.process.options import Options
 from enbloc.run import controller_lease
 from hack.build_controlplane import built
 from tests.cli.options import told

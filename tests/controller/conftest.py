@@ -15,15 +15,15 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from enbloc.client.client import Client, PatchType
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.client.permissions import ROLES
 from enbloc.controller.shell import Controller
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import NotFound
-from enbloc.kube.options import Options
-from enbloc.kube.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
-from enbloc.kube.permissions import ROLES
-from enbloc.kube.terms import run_terms
 from enbloc.model import names
+from enbloc.process.options import Options
+from enbloc.process.terms import run_terms
 from enbloc.sandbox import Faults, Sandbox
 from enbloc.telemetry import Health
 from tests.controlplane import ControlPlane

@@ -9,7 +9,7 @@ cluster ever gets this group as a custom one: there it is built in.
 
 from typing import Any
 
-from enbloc.kube.paths import CRDS, Resource
+from enbloc.client.paths import CRDS, Resource
 
 _TEXT = {"type": "string"}
 _EMPTY = {"type": "object"}

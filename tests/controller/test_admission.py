@@ -24,7 +24,7 @@ from enbloc.controller.admission.review import (
     warned_pod,
 )
 from enbloc.errors import ConfigError
-from enbloc.kube.serving import Webhooks
+from enbloc.process.serving import Webhooks
 from tests.hack.certificates import Authority
 from tests.hack.processes import free_port
 

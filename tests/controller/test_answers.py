@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from enbloc.client.errors import Unreachable
 from enbloc.controller.answers import Answers, readable_refusal
 from enbloc.controller.login import Connection, opened
-from enbloc.kube.errors import Unreachable
+from tests.client.fake import serving
 from tests.controller.conftest import eventually
 from tests.controller.fake import ROOT, PodGroupServer, group
 from tests.controller.test_watch import following
-from tests.kube.fake import serving
 
 #: What it tells of is not looked at.
 ANSWERS = Answers(lambda _: None, lambda: None)

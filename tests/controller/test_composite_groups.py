@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from enbloc.controller.sources.native import COMPOSITES
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import (
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import (
     CRDS,
     EVENTS,
     NAMESPACES,
@@ -22,6 +21,7 @@ from enbloc.kube.paths import (
     PODS,
     Resource,
 )
+from enbloc.controller.sources.native import COMPOSITES
 from enbloc.model import names
 from enbloc.model.auto_groups import group_name
 from enbloc.sandbox import Sandbox

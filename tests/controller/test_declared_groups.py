@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import EVENTS, POD_GROUPS, PODS
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import EVENTS, POD_GROUPS, PODS
 from enbloc.model import names
 from tests.controller.conftest import World, controller, eventually
 

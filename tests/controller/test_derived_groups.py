@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from enbloc.client.events import Recorder
 from enbloc.controller.members import Members
 from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted
 from enbloc.controller.sources.follow import Sources
-from enbloc.kube.events import Recorder
 from enbloc.model.groups import GroupKey
 from enbloc.telemetry import Problems
+from tests.client.fake import answer, refusal, talking_to
 from tests.controller.conftest import eventually
-from tests.kube.fake import answer, refusal, talking_to
 
 WHOLE, LATER = GroupKey("n", "whole"), GroupKey("n", "later")
 OWNER = {"apiVersion": "v1", "kind": "K", "name": "w", "uid": "u"}

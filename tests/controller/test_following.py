@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from enbloc.client.errors import NotFound
+from enbloc.client.events import Recorder
+from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS
 from enbloc.controller.members import Members
 from enbloc.controller.sources.coscheduling import COSCHEDULING, RESOURCE, CoschedulingPodGroup
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.declaring_pods import Read
 from enbloc.controller.sources.follow import Sources
 from enbloc.controller.sources.source import Derived, Refused, Source, View
-from enbloc.kube.errors import NotFound
-from enbloc.kube.events import Recorder
-from enbloc.kube.paths import CRDS, EVENTS, POD_GROUPS
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import MIN_MEMBER_KEY, POD_GROUP_KEY, SCHEDULER_NAME, EventReason
 from enbloc.model.objects import PodObject

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from enbloc.client.items import Added, Deleted, HasMeta, Item, Malformed, Meta, Modified, Synced
 from enbloc.controller import creator_objects
 from enbloc.controller.creator_objects import JobObject
 from enbloc.controller.informers import follow_creators, follow_namespaces, follow_pods
 from enbloc.controller.members import Members
-from enbloc.kube.items import Added, Deleted, HasMeta, Item, Malformed, Meta, Modified, Synced
 from enbloc.model.auto_groups import AutoGroups, group_name
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import NamespaceObject, PodObject

@@ -9,19 +9,19 @@ from typing import Any
 
 import kopf
 
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import CRDS, JOBS, LEASES, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.controller.sources.coscheduling import RESOURCE as THEIR_GROUPS
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import CRDS, JOBS, LEASES, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.model import names
 from enbloc.model.times import micro_time_text
+from tests.client.fake import refusal
 from tests.controller.conftest import World, controller, eventually
 from tests.controller.fake import KINDS, PodGroupServer, group
 from tests.controller.test_watch import following
 from tests.controller.test_workload_groups import group_of, job, made, one_member, pod, switch
 from tests.foreign_crds import crd
-from tests.kube.fake import refusal
 
 
 def runs() -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import PatchType
+from enbloc.client.errors import APIError, NotFound
+from enbloc.client.events import Recorder
+from enbloc.client.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS, STATEFUL_SETS
 from enbloc.controller import run_controller
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import APIError, NotFound
-from enbloc.kube.events import Recorder
-from enbloc.kube.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS, STATEFUL_SETS
 from enbloc.model import names
 from enbloc.telemetry import Health
 from tests.controller.conftest import (

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, NotFound
+from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS, PODS
 from enbloc.controller.sources.coscheduling import RESOURCE
 from enbloc.controller.sources.derived_groups import INTERVAL
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, EVENTS, POD_GROUPS, PODS
 from enbloc.model import names
 from tests.controller.conftest import World, controller, eventually
 

@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.controller.creators import JOB, Creator
-from enbloc.controller.members import Members
-from enbloc.controller.status_writer import StatusWriter
-from enbloc.kube.coalescing_writer import CROWD_SETTLED_SECONDS
-from enbloc.kube.errors import (
+from enbloc.client.coalescing_writer import CROWD_SETTLED_SECONDS
+from enbloc.client.errors import (
     APIError,
     Conflict,
     Fenced,
@@ -21,14 +18,17 @@ from enbloc.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from enbloc.kube.events import Recorder
+from enbloc.client.events import Recorder
+from enbloc.controller.creators import JOB, Creator
+from enbloc.controller.members import Members
+from enbloc.controller.status_writer import StatusWriter
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Problems
+from tests.client.fake import Script, answer, says, talking_to
+from tests.client.memory import MemoryClient, Store
 from tests.controller.fake import ROOT, group
-from tests.kube.fake import Script, answer, says, talking_to
-from tests.kube.memory import MemoryClient, Store
 
 KEY = GroupKey("n", "a")
 #: 2031-11-21T05:00:00Z, when a test begins.

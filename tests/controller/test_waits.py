@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.paths import EVENTS
 from enbloc.controller.sources.waits import Waits
-from enbloc.kube.paths import EVENTS
 from enbloc.model import names
 from enbloc.model.names import EventReason, Reason
 from tests.controller.conftest import World, controller, eventually

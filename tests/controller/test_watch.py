@@ -15,17 +15,18 @@ import pytest
 from aiohttp import web
 
 import enbloc
+from enbloc.client import probe
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster, FixedAuth, TokenFile
 from enbloc.controller.groups import Groups, WatchTiming
 from enbloc.controller.kopf_logging import KopfLogHandler
 from enbloc.controller.login import Login
 from enbloc.controller.watch import NotServedYet, Watch, WatchFailed
 from enbloc.errors import ConfigError
-from enbloc.kube import Client, Cluster, probe
-from enbloc.kube.config import FixedAuth, TokenFile
 from enbloc.telemetry import Problems
+from tests.client.fake import refusal, serving
 from tests.controller.conftest import eventually
 from tests.controller.fake import ROOT, PodGroupServer, group
-from tests.kube.fake import refusal, serving
 from tests.world.virtual_time import time_source
 
 HASTY = WatchTiming(probe=0.05, retries=(0.01,), proven=0.6)

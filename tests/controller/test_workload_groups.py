@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, NotFound
+from enbloc.client.paths import CRDS, EVENTS, JOBS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.controller.sources import WORKLOADS
 from enbloc.controller.sources.jobset import RESOURCE as JOB_SETS
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
 from enbloc.controller.sources.spark import RESOURCE as SPARK_APPLICATIONS
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, EVENTS, JOBS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.model import names
 from enbloc.model.auto_groups import group_name
 from tests.controller.conftest import World, controller, eventually

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import PatchType
+from enbloc.client.paths import JOBS, POD_GROUPS, PODS, STATEFUL_SETS, Resource
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
 from enbloc.controller.sources.ray import RESOURCE as RAY_CLUSTERS
 from enbloc.controller.sources.volcano import RESOURCE as VOLCANO
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import JOBS, POD_GROUPS, PODS, STATEFUL_SETS, Resource
 from enbloc.model import names
 from enbloc.model.auto_groups import group_name
 from tests.controller.conftest import World, controller, eventually

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.cluster_access import load
-from enbloc.kube.config import Cluster
-from enbloc.kube.errors import Invalid
-from enbloc.kube.paths import POD_GROUPS
+from enbloc.client.client import Client, PatchType
+from enbloc.client.cluster_access import load
+from enbloc.client.config import Cluster
+from enbloc.client.errors import Invalid
+from enbloc.client.paths import POD_GROUPS
 from enbloc.sandbox import Sandbox
 from tests.controlplane import ControlPlane
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources import SOURCES
-from enbloc.kube.paths import Resource
 from enbloc.model.names import API_GROUP, POD_GROUP_KIND, POD_GROUP_PLURAL
 
 FILES = sorted(Path("crds").glob("*.yaml"))

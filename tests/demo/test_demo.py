@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.paths import POD_GROUPS
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.paths import POD_GROUPS
 from tests.cli.processes import started
 
 pytestmark = pytest.mark.processes

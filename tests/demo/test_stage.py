@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import Client, PatchType
+from enbloc.client.config import Cluster
+from enbloc.client.paths import NODES, PODS
 from enbloc.demo.observed import PodSeen
 from enbloc.demo.processes import Child, DemoError, running
 from enbloc.demo.scenario import Scenario
 from enbloc.demo.screen import Screen
 from enbloc.demo.stage import Stage
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import Cluster
-from enbloc.kube.paths import NODES, PODS
 from enbloc.sandbox import Sandbox
 from enbloc.sandbox.nodes import Shape
 from tests.patience import PATIENCE

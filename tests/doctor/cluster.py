@@ -9,9 +9,9 @@ from typing import Any
 
 from aiohttp import web
 
+from enbloc.client.client import Client
 from enbloc.doctor import Finding, Installation, Verdict, examine
-from enbloc.kube.client import Client
-from tests.kube.fake import answer, refusal, talking_to
+from tests.client.fake import answer, refusal, talking_to
 
 #: What a server with resource.k8s.io has of it.
 DEVICE_KINDS = ("resourceclaims", "resourceclaimtemplates", "deviceclasses")

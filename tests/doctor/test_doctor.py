@@ -11,6 +11,8 @@ import msgspec
 import pytest
 import yaml
 
+from enbloc.client.permissions import ROLES
+from enbloc.client.server_version import NEWEST, minor
 from enbloc.doctor import Installation, Verdict
 from enbloc.doctor.finding import Process
 from enbloc.doctor.installed import installed
@@ -18,8 +20,6 @@ from enbloc.doctor.kinds import lacking
 from enbloc.doctor.permissions import listed, wanted
 from enbloc.doctor.schedulers import configured
 from enbloc.doctor.shapes import CRD
-from enbloc.kube.permissions import ROLES
-from enbloc.kube.server_version import NEWEST, minor
 from enbloc.model.names import PART_OF_KEY
 from hack.build_controlplane import module_version
 from tests.doctor.cluster import PLANNED, found, lease, of

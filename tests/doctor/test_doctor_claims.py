@@ -10,8 +10,8 @@ from aiohttp import web
 
 from enbloc.doctor import Finding, Installation, Verdict
 from enbloc.doctor.claims import MOST_NAMESPACES, MOST_OBJECTS, MOST_PODS, devices, volumes
+from tests.client.fake import answer, talking_to
 from tests.doctor.cluster import PLANNED, discovered, found, lease, of
-from tests.kube.fake import answer, talking_to
 
 
 def waiting(

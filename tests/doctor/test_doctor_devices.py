@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from enbloc.client.paths import DEVICE_VERSIONS, RESOURCE_CLAIMS
 from enbloc.doctor import Finding, Installation, Verdict
 from enbloc.doctor.devices import MOST_CLAIMS, MOST_NAMESPACES, MOST_PODS, contested
-from enbloc.kube.paths import DEVICE_VERSIONS, RESOURCE_CLAIMS
 from enbloc.live.fact_informers import FACTS
+from tests.client.fake import answer, refusal, talking_to
 from tests.doctor.cluster import PLANNED, discovered, found, lease, of
-from tests.kube.fake import answer, refusal, talking_to
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from enbloc.kube.items import Added, Deleted, Modified
-from enbloc.kube.paths import NODES, POD_GROUPS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.paths import NODES, POD_GROUPS
+from enbloc.client.reflector import Reflector
 from tests.e2e.census import Census
 from tests.e2e.churn import TIMEOUT
 from tests.e2e.observer import Meta, NodeView

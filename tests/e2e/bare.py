@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import NotFound
-from enbloc.kube.items import Added, Deleted, Modified, Synced
-from enbloc.kube.paths import NODES, PODS, Resource
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import NotFound
+from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.paths import NODES, PODS, Resource
+from enbloc.client.reflector import Reflector
 from tests.controlplane import API_SERVER, ControlPlane
 from tests.e2e.processes import Server
 from tests.e2e.targets import ControlPlaneTarget

@@ -11,10 +11,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from enbloc.kube.client import Client
-from enbloc.kube.items import Added, Deleted, Modified
-from enbloc.kube.paths import PODS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client
+from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.paths import PODS
+from enbloc.client.reflector import Reflector
 from tests.e2e.observer import PodView
 
 

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, APIError, NotFound
-from enbloc.kube.paths import JOBS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, APIError, NotFound
+from enbloc.client.paths import JOBS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.model.names import ROLE_KEY, SILENT_KEY
 from enbloc.sandbox.nodes import Kubelet, Pace, Shape
 from enbloc.sandbox.nodes.objects import persistent

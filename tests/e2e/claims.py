@@ -12,10 +12,10 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import Conflict, NotFound
-from enbloc.kube.items import Added, Deleted, Modified, Synced
-from enbloc.kube.paths import (
+from enbloc.client.client import PatchType
+from enbloc.client.errors import Conflict, NotFound
+from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.paths import (
     DEVICE_CLASSES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -24,7 +24,7 @@ from enbloc.kube.paths import (
     STORAGE_CLASSES,
     Resource,
 )
-from enbloc.kube.reflector import Reflector
+from enbloc.client.reflector import Reflector
 from enbloc.sandbox.nodes import (
     DEVICE_DRIVER,
     DISK_DRIVER,

@@ -34,7 +34,7 @@ import yaml
 from aiohttp import web
 from yarl import URL
 
-from enbloc.kube.cluster_access import load
+from enbloc.client.cluster_access import load
 from tests.hack.certificates import Authority
 
 HOST: Final = "127.0.0.1"

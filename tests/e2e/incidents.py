@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NODES, PODS, Resource
+from enbloc.client.client import PatchType
+from enbloc.client.paths import NODES, PODS, Resource
 from tests.e2e.census import Census
 from tests.e2e.fault_proxy import Fault, FaultProxy
 from tests.e2e.world import World

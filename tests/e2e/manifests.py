@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from enbloc.kube.paths import JOBS, POD_GROUPS, STATEFUL_SETS
+from enbloc.client.paths import JOBS, POD_GROUPS, STATEFUL_SETS
 from enbloc.model import names
 
 

@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from enbloc.kube.paths import NATIVE_POD_GROUPS, Resource
+from enbloc.client.paths import NATIVE_POD_GROUPS, Resource
 from tests.controlplane import API_SERVER, CONTROLLER_MANAGER, ControlPlane
 
 GROUPS = NATIVE_POD_GROUPS[-1]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from enbloc.kube.client import Client
-from enbloc.kube.items import Added, Deleted, Malformed, Modified, Synced
-from enbloc.kube.paths import NODES, PODS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client
+from enbloc.client.items import Added, Deleted, Malformed, Modified, Synced
+from enbloc.client.paths import NODES, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME, TAINT_NOT_READY
 from enbloc.model.quantity import amount
 

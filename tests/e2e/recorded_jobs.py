@@ -11,10 +11,18 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from enbloc.client.errors import AlreadyExists, NotFound
+from enbloc.client.paths import (
+    CONFIG_MAPS,
+    CRDS,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    Resource,
+)
 from enbloc.controller.sources import WORKLOADS, coscheduling, godel, kai, volcano
 from enbloc.controller.sources.source import Derived
-from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CONFIG_MAPS, CRDS, JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.model import codec, names
 from enbloc.model.auto_groups import auto_group
 from enbloc.model.objects import PodObject, controller_of

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import msgspec
 
-from enbloc.kube.permissions import ROLES
+from enbloc.client.permissions import ROLES
 from tests.e2e.targets import ControlPlaneTarget, user_name
 
 Request = tuple[str, str, str, str]

@@ -26,8 +26,8 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
 from tests.controlplane import API_SERVER, ControlPlane
 from tests.e2e.auditor import Auditor
 from tests.e2e.churn import Machines, Tenant, described, priorities

@@ -6,8 +6,8 @@ import json
 
 import msgspec
 
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
 from enbloc.model.names import POD_GROUP_KEY
 from tests.e2e.auditor import IN_PART, Auditor, Minimums
 from tests.e2e.census import Census

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS
+from enbloc.client.client import PatchType
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS
 from tests.e2e import incidents
 from tests.e2e.claims import Claims, from_template, mounted
 from tests.e2e.fault_proxy import Fault

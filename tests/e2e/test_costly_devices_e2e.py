@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from enbloc.kube.errors import Invalid
-from enbloc.kube.paths import RESOURCE_SLICES
+from enbloc.client.errors import Invalid
+from enbloc.client.paths import RESOURCE_SLICES
 from tests.e2e.claims import Claims, from_template
 from tests.e2e.world import World
 from tests.effort import slow

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import POD_GROUPS
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import POD_GROUPS
 from tests.e2e.world import World
 
 TASK_GROUPS = json.dumps(

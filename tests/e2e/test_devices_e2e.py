@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from enbloc.kube.errors import Invalid
+from enbloc.client.errors import Invalid
 from enbloc.sandbox.nodes import DEVICE_DRIVER
 from tests.e2e import incidents
 from tests.e2e.claims import Claims, from_template, sharing

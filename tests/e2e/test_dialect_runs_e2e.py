@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import PatchType
+from enbloc.client.paths import NAMESPACES, POD_GROUPS, Resource
 from enbloc.controller.sources import coscheduling, godel, kai, volcano
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NAMESPACES, POD_GROUPS, Resource
 from enbloc.model.names import AUTO_GROUP_KEY, Condition, EventReason, Reason
 from tests.e2e import incidents, manifests
 from tests.e2e.fault_proxy import Fault, is_binding

@@ -8,10 +8,10 @@ from contextlib import suppress
 import pytest
 import yaml
 
+from enbloc.client.client import PatchType
+from enbloc.client.errors import Invalid, NotFound
+from enbloc.client.paths import CRDS, POD_GROUPS
 from enbloc.controller.sources import volcano
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import Invalid, NotFound
-from enbloc.kube.paths import CRDS, POD_GROUPS
 from enbloc.model import names
 from tests.e2e.recorded_jobs import (
     DIALECTS,

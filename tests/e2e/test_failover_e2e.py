@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES
 from tests.e2e.replicas import Replicas
 from tests.e2e.world import World
 from tests.effort import slow

@@ -12,10 +12,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import Conflict, Gone, TooManyRequests, Unreachable
-from enbloc.kube.paths import PODS
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import Conflict, Gone, TooManyRequests, Unreachable
+from enbloc.client.paths import PODS
 from tests.e2e.fault_proxy import HOST, Asked, Fault, FaultProxy, WatchFault
 
 NAMESPACE = "default"

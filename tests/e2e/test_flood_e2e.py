@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import PODS, PRIORITY_CLASSES
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import PODS, PRIORITY_CLASSES
 from tests.e2e.world import World
 
 SIZE: Final = 8

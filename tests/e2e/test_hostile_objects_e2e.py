@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.kube.paths import JOBS, POD_GROUPS, PODS, SERVICES, Resource
+from enbloc.client.paths import JOBS, POD_GROUPS, PODS, SERVICES, Resource
 from enbloc.model import names
 from tests.e2e import manifests
 from tests.e2e.world import World

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, NotFound
+from enbloc.client.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.model import names
 from enbloc.sandbox.nodes import Shape
 from enbloc.sandbox.nodes.reports import node_status

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.errors import Invalid
-from enbloc.kube.paths import EVENTS, POD_GROUPS, PODS
+from enbloc.client.errors import Invalid
+from enbloc.client.paths import EVENTS, POD_GROUPS, PODS
 from enbloc.model import names
 from tests.e2e.processes import Server
 from tests.e2e.world import World

@@ -5,8 +5,8 @@
 import pytest
 import yaml
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import PODS
+from enbloc.client.client import PatchType
+from enbloc.client.paths import PODS
 from tests.e2e.world import World
 
 SCHEDULER = "kai-scheduler"

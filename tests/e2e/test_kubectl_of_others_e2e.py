@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import CRDS, NAMESPACES, NATIVE_POD_GROUPS
+from enbloc.client.client import PatchType
+from enbloc.client.paths import CRDS, NAMESPACES, NATIVE_POD_GROUPS
 from enbloc.model import names
 from tests.controller.native_kinds import crd
 from tests.e2e.targets import ROOT

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import JOBS, POD_GROUPS, PODS
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import JOBS, POD_GROUPS, PODS
 from enbloc.model import names
 from tests.e2e import incidents
 from tests.e2e import native_objects as native

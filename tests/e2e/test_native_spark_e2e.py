@@ -9,8 +9,8 @@ Source of labels and owners: Spark 4.0, resource-managers/kubernetes/core/…/Ku
 from collections.abc import Mapping
 from typing import Any
 
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import POD_GROUPS, PODS
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.model import names
 from tests.e2e.world import World
 

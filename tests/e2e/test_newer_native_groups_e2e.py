@@ -10,9 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, NotFound
+from enbloc.client.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS
 from tests.controller.native_kinds import crd
 from tests.e2e import native_objects as native
 from tests.e2e.targets import SandboxTarget

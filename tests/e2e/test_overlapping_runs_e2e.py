@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from enbloc.kube.paths import JOBS, POD_GROUPS
+from enbloc.client.paths import JOBS, POD_GROUPS
 from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import incidents
 from tests.e2e.fault_proxy import Fault, evicts, is_binding

@@ -8,7 +8,7 @@ runs that left theirs in the folder `--requests`.
 
 import pytest
 
-from enbloc.kube.permissions import ROLES
+from enbloc.client.permissions import ROLES
 from tests.e2e.requests import Requests
 
 pytestmark = pytest.mark.controlplane

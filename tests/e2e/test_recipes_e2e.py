@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import EVENTS, LEASES, NODES, PODS
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import EVENTS, LEASES, NODES, PODS
 from tests.controlplane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.bare import bare_control_plane

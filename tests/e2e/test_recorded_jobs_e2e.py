@@ -4,8 +4,8 @@
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NAMESPACES, POD_GROUPS
+from enbloc.client.client import PatchType
+from enbloc.client.paths import NAMESPACES, POD_GROUPS
 from enbloc.model.names import AUTO_GROUP_KEY
 from tests import recorded
 from tests.e2e import incidents

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.paths import POD_GROUPS
+from enbloc.client.paths import POD_GROUPS
 from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import incidents
 from tests.e2e.fault_proxy import Fault, FaultProxy, evicts, is_binding

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from enbloc import Mask, Nodes, Pod, Reads, Scores
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.paths import LEASES
 from enbloc.config import Configuration, LeaderElection, default_profiles
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.options import Options
-from enbloc.kube.paths import LEASES
 from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import SCHEDULER_LEASE, SCHEDULER_NAME
+from enbloc.process.options import Options
 from enbloc.telemetry import Health
 from tests.e2e.replicas import elected, leads
 from tests.e2e.world import World

@@ -4,8 +4,8 @@
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NODES
+from enbloc.client.client import PatchType
+from enbloc.client.paths import NODES
 from enbloc.model.names import REFUSE_KEY, Condition, EventReason, Reason
 from tests.e2e import incidents
 from tests.e2e.requests import Requests

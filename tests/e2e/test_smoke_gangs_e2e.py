@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from enbloc.kube.paths import JOBS
+from enbloc.client.paths import JOBS
 from enbloc.model.auto_groups import group_name
 from enbloc.model.names import AUTO_GROUP_KEY, Condition, Reason
 from tests.e2e.claims import Claims, from_template, own

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.items import Added, Modified
-from enbloc.kube.lease import LeaseTiming
-from enbloc.kube.paths import LEASES, PODS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.items import Added, Modified
+from enbloc.client.lease import LeaseTiming
+from enbloc.client.paths import LEASES, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.model.names import PLAN_KEY, SCHEDULER_LEASE
 from tests.e2e import incidents
 from tests.e2e.fault_proxy import Fault, FaultProxy

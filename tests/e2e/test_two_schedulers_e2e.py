@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import CLUSTER_ROLE_BINDINGS, LEASES, NAMESPACES, POD_GROUPS
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES, NAMESPACES, POD_GROUPS
 from enbloc.model.field_managers import schedulers_among
 from enbloc.model.names import SCHEDULER_LEASE, SCHEDULER_NAME
 from tests.e2e import manifests

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from enbloc.client.client import PatchType
+from enbloc.client.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from tests.e2e import incidents
 from tests.e2e.claims import REFUSE, Claims, mounted, own
 from tests.e2e.fault_proxy import Fault

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, NotFound
+from enbloc.client.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, STATEFUL_SETS, Resource
 from enbloc.controller.sources import SOURCES, WORKLOADS
 from enbloc.controller.sources.native import COMPOSITE, NATIVE
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound
-from enbloc.kube.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, STATEFUL_SETS, Resource
 from enbloc.model.auto_groups import group_name
 from enbloc.model.names import AUTO_GROUP_KEY
 from tests.e2e import manifests

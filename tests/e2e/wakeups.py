@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists
-from enbloc.kube.paths import NAMESPACES, NODES, PODS
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import NAMESPACES, NODES, PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e import bare
 from tests.e2e.bare import Bare, without_afterwards

@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import AlreadyExists, Conflict, NotFound, Unreachable
-from enbloc.kube.paths import CRDS as CRD_KIND
-from enbloc.kube.paths import (
+from enbloc.client.client import Client, PatchType
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import AlreadyExists, Conflict, NotFound, Unreachable
+from enbloc.client.paths import CRDS as CRD_KIND
+from enbloc.client.paths import (
     EVENTS,
     JOBS,
     NAMESPACES,

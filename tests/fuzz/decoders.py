@@ -17,6 +17,16 @@ from typing import Any
 import msgspec
 from multidict import CIMultiDict
 
+from enbloc.client import binding, eviction, kubeconfig, transport
+from enbloc.client.binding import Binding
+from enbloc.client.client import _read
+from enbloc.client.decoding import UNREADABLE
+from enbloc.client.errors import APIError, TooManyRequests, Unreachable, from_status, readable
+from enbloc.client.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.client.items import Identified, Wire
+from enbloc.client.lease import _checked
+from enbloc.client.lease_objects import LeaseObject, RoleBindingObject
+from enbloc.client.reflector import _ERROR
 from enbloc.config import Findings, Source, configure, convert
 from enbloc.controller.answers import Answers, readable_refusal
 from enbloc.controller.creator_objects import JobObject, SetObject, job, replica_set, stateful_set
@@ -28,16 +38,6 @@ from enbloc.controller.sources.source import Refused, View
 from enbloc.controller.sources.source import Source as Origin
 from enbloc.errors import ConfigError
 from enbloc.framework.extenders import Extender
-from enbloc.kube import binding, eviction, kubeconfig, transport
-from enbloc.kube.binding import Binding
-from enbloc.kube.client import _read
-from enbloc.kube.decoding import UNREADABLE
-from enbloc.kube.errors import APIError, TooManyRequests, Unreachable, from_status, readable
-from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Question
-from enbloc.kube.items import Identified, Wire
-from enbloc.kube.lease import _checked
-from enbloc.kube.lease_objects import LeaseObject, RoleBindingObject
-from enbloc.kube.reflector import _ERROR
 from enbloc.live.group_status import GroupObject
 from enbloc.live.informers import PriorityClassObject
 from enbloc.live.raw_nodes import RawNode, without_managed_fields
@@ -211,7 +211,7 @@ def _answer(shape: Any, use: Callable[[Any], Any] = lambda found: found) -> Deco
 
 
 def _listed(shape: Any) -> Decode:
-    from enbloc.kube.client import _Page  # noqa: PLC0415
+    from enbloc.client.client import _Page  # noqa: PLC0415
 
     def use(page: _Page) -> None:
         for item in page.items or ():

@@ -180,7 +180,7 @@ def test_kubeconfigs_of_every_kind_are_read_by_what_is_left_of_the_client(tree: 
     assert where.stdout.startswith(str(tree.packages))
     pytest_command = [sys.executable, "-m", "pytest", "-n0", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*pytest_command, "tests/kube/test_config.py"],
+        [*pytest_command, "tests/client/test_config.py"],
         cwd=ROOT,
         env=env,
         stdout=subprocess.PIPE,

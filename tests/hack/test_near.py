@@ -15,7 +15,7 @@ IMPORTERS = {
     "enbloc.engine.queue.order": {"enbloc.engine.queue", "enbloc.engine.queue.heap"},
     "enbloc.engine.queue": {"enbloc.engine.cycle", "enbloc.config.reading"},
     "enbloc.config.reading": {"enbloc.cli.run"},
-    "enbloc.errors": {"enbloc.kube.lease", "enbloc.run"},
+    "enbloc.errors": {"enbloc.client.lease", "enbloc.run"},
 }
 
 
@@ -53,7 +53,7 @@ def test_those_that_import_a_package_import_the_modules_whose_names_it_exports()
             id="the package, and those that import it",
         ),
         pytest.param(
-            ["operator/enbloc/errors.py"], ["tests/cli", "tests/kube"], id="no package of its own"
+            ["operator/enbloc/errors.py"], ["tests/cli", "tests/client"], id="no package of its own"
         ),
         pytest.param(["operator/enbloc/live/new.py"], ["tests/live"], id="a new module"),
         pytest.param(["tests/rules/test_waves.py"], ["tests/rules/test_waves.py"], id="a test"),
@@ -72,7 +72,7 @@ def test_the_tests_of_a_change(changed: list[str], tests: list[str]) -> None:
 
 
 def test_what_takes_longer_is_named_once() -> None:
-    changed = ["operator/enbloc/kube/lease.py", "tests/e2e/world.py", "docs/index.md"]
+    changed = ["operator/enbloc/client/lease.py", "tests/e2e/world.py", "docs/index.md"]
 
     assert near.later(changed) == ["smoke", "real", "e2e", "processes"]
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What binding plugins send their requests by, where nothing is watched."""
 
-from enbloc.kube.client import Client
+from enbloc.client.client import Client
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.objects import Objects
 

@@ -6,19 +6,19 @@ from typing import Any, ClassVar
 
 import pytest
 
+from enbloc.client import binding as kube
+from enbloc.client.errors import Fenced, Unreachable
 from enbloc.config import default_profiles
 from enbloc.engine.events import BindRefused, Bound, Event, PreBindFailed, PreBound
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status, refuse
-from enbloc.kube import binding as kube
-from enbloc.kube.errors import Fenced, Unreachable
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.extenders import Extenders
 from enbloc.model.binding import Cause
 from enbloc.model.pods import PodKey, PodUID
-from tests.kube.memory import MemoryClient, Store
+from tests.client.memory import MemoryClient, Store
 from tests.live.objects import objects
 
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("u1"), "n1", (("enbloc.dev/plan", "{}"),))

@@ -6,17 +6,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
 from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event, Stream
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
-from enbloc.kube.options import Options
-from enbloc.kube.serving import Serving
 from enbloc.live import checks
 from enbloc.live.checks import step_ends
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.loop import Loop
 from enbloc.live.scheduler import Scheduler
+from enbloc.process.options import Options
+from enbloc.process.serving import Serving
 from tests.hack.processes import free_port
 
 

@@ -12,15 +12,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from enbloc.config import default_profiles
-from enbloc.engine.effects import PreBind
-from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
-from enbloc.framework.act import Api, Target
-from enbloc.framework.profile import Profile
-from enbloc.framework.status import Status
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import Cluster
-from enbloc.kube.paths import (
+from enbloc.client.client import Client, PatchType
+from enbloc.client.config import Cluster
+from enbloc.client.paths import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -29,7 +23,13 @@ from enbloc.kube.paths import (
     STORAGE_CLASSES,
     Resource,
 )
-from enbloc.kube.permissions import ROLES
+from enbloc.client.permissions import ROLES
+from enbloc.config import default_profiles
+from enbloc.engine.effects import PreBind
+from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
+from enbloc.framework.act import Api, Target
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import Status
 from enbloc.live.binding import MemberApi
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informers import Informers

@@ -4,11 +4,11 @@
 
 import asyncio
 
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
+from enbloc.client.paths import LEASES
 from enbloc.config import Source, configure
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
-from enbloc.kube.options import Options
-from enbloc.kube.paths import LEASES
+from enbloc.process.options import Options
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, Running, World

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import (
+from enbloc.client.client import PatchType
+from enbloc.client.paths import (
     CRDS,
     NATIVE_POD_GROUPS,
     POD_GROUPS,

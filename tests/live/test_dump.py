@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from enbloc.cli import main
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
 from enbloc.config import Source, configure, default_configuration, effective
 from enbloc.engine import Settings
 from enbloc.engine.replay.file import decoded
 from enbloc.engine.state.claims import PLAN, Against, Claim
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
-from enbloc.kube.options import Options
 from enbloc.live.dump import Dumper, without_secrets
 from enbloc.live.scheduler import Scheduler
+from enbloc.process.options import Options
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, Running, World

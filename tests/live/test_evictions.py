@@ -19,7 +19,7 @@ from enbloc.live.evictions import Evictions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodKey, PodUID
-from tests.kube.fake import answer, refusal, talking_to
+from tests.client.fake import answer, refusal, talking_to
 
 NOW = 1_800_000_000.0
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from enbloc.client.client import Client, PatchType
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import PODS, Resource
+from enbloc.client.permissions import ROLES
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import Evicted, EvictRefused
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import PODS, Resource
-from enbloc.kube.permissions import ROLES
 from enbloc.live.evictions import Evictions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason

@@ -27,7 +27,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.telemetry import Problems
-from tests.kube.memory import MemoryClient, Store
+from tests.client.memory import MemoryClient, Store
 
 
 @dataclass

@@ -9,21 +9,21 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from enbloc.client.errors import Fenced, Forbidden, Unreachable
 from enbloc.config import default_profiles
 from enbloc.engine.effects import Ask
 from enbloc.engine.events import Answer, BindRefused, Bound, Event
 from enbloc.framework.act import Target
 from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
-from enbloc.kube.errors import Fenced, Forbidden, Unreachable
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.extenders import Extenders
 from enbloc.model.binding import Cause
 from enbloc.model.credentials import URL
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
-from tests.kube.extenders import FakeExtender
-from tests.kube.memory import MemoryClient, Store
+from tests.client.extenders import FakeExtender
+from tests.client.memory import MemoryClient, Store
 from tests.live.objects import objects
 
 KEY, UID = PodKey("ns", "p"), PodUID("u1")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from enbloc.kube.config import Cluster
-from enbloc.kube.paths import PODS
+from enbloc.client.config import Cluster
+from enbloc.client.paths import PODS
 from enbloc.sandbox import Sandbox
-from tests.kube.extenders import FakeExtender
+from tests.client.extenders import FakeExtender
 from tests.live.world import NAMESPACE, World
 from tests.world.virtual_time import time_source
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from enbloc.client.items import Timing
 from enbloc.config import default_profiles
 from enbloc.engine.events import Event, FactGone, FactSeen
 from enbloc.framework.act import Seen
 from enbloc.framework.profile import Profile
-from enbloc.kube.items import Timing
 from enbloc.live import fact_informers
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.fact_informers import FACTS, wanted
@@ -27,7 +27,7 @@ from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.model.volumes.facts import PersistentVolumeClaim
 from enbloc.telemetry import Problems
-from tests.kube.fake import answer, event, refusal, talking_to
+from tests.client.fake import answer, event, refusal, talking_to
 
 QUICK = Timing(retry=(0.01, 0.05), refused=(0.01, 0.05))
 CLAIMS = "persistentvolumeclaims"

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from enbloc.client.events import ObjectReference
 from enbloc.config import default_profiles
 from enbloc.engine.events import (
     Event,
@@ -21,7 +22,6 @@ from enbloc.engine.events import (
     WorkloadSeen,
 )
 from enbloc.framework.profile import Profile
-from enbloc.kube.events import ObjectReference
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.informer import Informer
@@ -33,7 +33,7 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey, equals
 from enbloc.telemetry import Problems
-from tests.kube.fake import answer, event, pod, pods, stream, talking_to
+from tests.client.fake import answer, event, pod, pods, stream, talking_to
 
 
 class Server:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-from enbloc.kube.events import ObjectReference
-from enbloc.kube.items import Meta
-from enbloc.kube.paths import NODES
+from enbloc.client.events import ObjectReference
+from enbloc.client.items import Meta
+from enbloc.client.paths import NODES
 from enbloc.live.malformed import MalformedObjects
 
 META = Meta("uid", "n")

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from enbloc.client.items import Meta
+from enbloc.client.paths import PERSISTENT_VOLUME_CLAIMS, Resource
 from enbloc.framework.act import Seen
-from enbloc.kube.items import Meta
-from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, Resource
 from enbloc.live.object_watches import UNWATCHED_SECONDS, ObjectWatches
 
 KIND = PERSISTENT_VOLUME_CLAIMS.kind

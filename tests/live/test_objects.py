@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 from prometheus_client import REGISTRY
 
+from enbloc.client.errors import Fenced
+from enbloc.client.paths import RESOURCE_CLAIMS, Resource
 from enbloc.framework.act import Reply
-from enbloc.kube.errors import Fenced
-from enbloc.kube.paths import RESOURCE_CLAIMS, Resource
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.objects import REQUESTS
-from tests.kube.fake import HTML, Handler, Script, answer, refusal, resets, says, talking_to
+from tests.client.fake import HTML, Handler, Script, answer, refusal, resets, says, talking_to
 from tests.live.objects import objects
 
 CLAIM = "PersistentVolumeClaim"

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import pytest
 from prometheus_client import REGISTRY
 
-from enbloc.kube.client import PAGE_SIZE, Client, PatchType
-from enbloc.kube.config import Cluster
-from enbloc.kube.options import Options
-from enbloc.kube.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.client.client import PAGE_SIZE, Client, PatchType
+from enbloc.client.config import Cluster
+from enbloc.client.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
+from enbloc.process.options import Options
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
 from tests.live.world import NAMESPACE, Running, World

@@ -19,7 +19,7 @@ from enbloc.live.objects import UNRESERVE_SECONDS
 from enbloc.live.preparations import Preparations
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
-from tests.kube.memory import MemoryClient, Store
+from tests.client.memory import MemoryClient, Store
 from tests.live.objects import objects
 
 

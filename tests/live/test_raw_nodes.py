@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.kube.items import Wire
+from enbloc.client.items import Wire
 from enbloc.live.raw_nodes import RawNode, without_managed_fields
 from enbloc.model import codec
 from enbloc.model.objects import NodeObject

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from enbloc.kube.events import Recorder
-from enbloc.kube.lease import LeaseTiming
-from enbloc.kube.options import Options
-from enbloc.kube.paths import POD_GROUPS
+from enbloc.client.events import Recorder
+from enbloc.client.lease import LeaseTiming
+from enbloc.client.paths import POD_GROUPS
+from enbloc.process.options import Options
 from enbloc.run import run_both
 from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health

@@ -7,16 +7,16 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
-from enbloc.kube.coalescing_writer import CROWD_SETTLED_SECONDS
-from enbloc.kube.errors import (
+from enbloc.client.coalescing_writer import CROWD_SETTLED_SECONDS
+from enbloc.client.errors import (
     APIError,
     Conflict,
     ServerError,
     TooManyRequests,
     Unreachable,
 )
-from enbloc.kube.group_status import SETTLED
+from enbloc.client.group_status import SETTLED
+from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.live.group_status import GroupObject
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
@@ -25,8 +25,8 @@ from enbloc.model.objects import FieldsOwned, PodGroupMetadata
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
-from tests.kube.fake import HTML, Script, answer, says, talking_to
-from tests.kube.memory import MemoryClient, Store
+from tests.client.fake import HTML, Script, answer, says, talking_to
+from tests.client.memory import MemoryClient, Store
 
 GROUP = GroupKey("ns", "g")
 MANAGER = "enbloc-scheduler:enbloc"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import (
+from enbloc.client.client import PatchType
+from enbloc.client.paths import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

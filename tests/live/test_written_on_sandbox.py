@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from enbloc.client.binding import Bound, bind
+from enbloc.client.client import Client, PatchType
+from enbloc.client.config import Cluster
+from enbloc.client.paths import EVENTS, POD_GROUPS, PODS
+from enbloc.client.permissions import ROLES
 from enbloc.engine.effects import ConditionValue, Emit, EventType, SetGangRunning, SetGroupStatus
 from enbloc.framework.act import Target
-from enbloc.kube.binding import Bound, bind
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import Cluster
-from enbloc.kube.paths import EVENTS, POD_GROUPS, PODS
-from enbloc.kube.permissions import ROLES
 from enbloc.live.binding import binding_of
 from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.group_status import GroupObject

@@ -13,18 +13,18 @@ from typing import Any, Self
 import pytest
 import yaml
 
+from enbloc.client.client import Client, PatchType
+from enbloc.client.config import Cluster
+from enbloc.client.errors import APIError, Unreachable
+from enbloc.client.items import Timing
+from enbloc.client.paths import CRDS, EVENTS, LEASES, NODES, POD_GROUPS, PODS
+from enbloc.client.permissions import ROLES
 from enbloc.config import Configuration, default_profiles
 from enbloc.framework.extenders import Extender
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.config import Cluster
-from enbloc.kube.errors import APIError, Unreachable
-from enbloc.kube.items import Timing
-from enbloc.kube.options import Options
-from enbloc.kube.paths import CRDS, EVENTS, LEASES, NODES, POD_GROUPS, PODS
-from enbloc.kube.permissions import ROLES
-from enbloc.kube.terms import run_terms
 from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
+from enbloc.process.options import Options
+from enbloc.process.terms import run_terms
 from enbloc.sandbox.nodes import run_controllers
 from enbloc.telemetry import Health
 from tests.patience import PATIENCE

@@ -14,10 +14,10 @@ import yaml
 
 from enbloc import __version__
 from enbloc.cli.servers import controller, run, scheduler
+from enbloc.client.permissions import ROLES
 from enbloc.config import Source, configure, default_configuration
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
-from enbloc.kube.permissions import ROLES
 from enbloc.model import codec, names
 from enbloc.model.objects import PodGroupObject
 from enbloc.sandbox.nodes import GPU, default_shapes

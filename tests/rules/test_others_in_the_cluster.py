@@ -401,7 +401,7 @@ def test_waiting_on_permit_overwrites_a_stale_unschedulable() -> None:
     assert _reasons(cluster, "g-1") == []
 
 
-# ── consistent start (the rest: tests/kube, tests/live) (semantics §6.3) ─────────────────────────
+# ── consistent start (the rest: tests/client, tests/live) (semantics §6.3) ───────────────────────
 
 
 @pytest.mark.parametrize("missing", list(Stream))

@@ -15,11 +15,11 @@ from aiohttp import ClientSession
 
 from enbloc.cli import main
 from enbloc.cli.sandbox import _fault
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.errors import Forbidden, NotFound
+from enbloc.client.paths import CRDS, NODES, PODS, RESOURCE_SLICES
 from enbloc.errors import UsageError
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.errors import Forbidden, NotFound
-from enbloc.kube.paths import CRDS, NODES, PODS, RESOURCE_SLICES
 from enbloc.sandbox.nodes.shapes import Shape
 from enbloc.sandbox.together import Plan, run_sandbox
 from tests.cli.processes import started

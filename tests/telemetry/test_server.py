@@ -19,7 +19,7 @@ from enbloc.errors import ConfigError
 from enbloc.telemetry import Asked, Certificates, Health, Refusal, Server
 from enbloc.telemetry.certificates import LIFETIME
 from enbloc.telemetry.server import MOST_CONNECTIONS
-from tests.kube.certificates import Authority
+from tests.client.certificates import Authority
 
 
 class Doorman:

@@ -19,7 +19,7 @@ from concurrent.futures import Executor
 from contextvars import Context
 from typing import Final, TypeVar, TypeVarTuple, Unpack
 
-from enbloc.kube.clock import MACHINE, TimeSource
+from enbloc.client.clock import MACHINE, TimeSource
 
 #: Where loops have sockets, the kernel may still be handing on what was sent: before time passes,
 #: all have been idle for this share of that time, at least and at most so many seconds.

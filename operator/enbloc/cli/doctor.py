@@ -86,8 +86,9 @@ async def _examined(
     kubeconfig: Path | None, context: str | None, ours: "Installation"
 ) -> "list[Finding]":
     # Imported here: `--help` needs none of it.
+    from enbloc.client.client import Client  # noqa: PLC0415
+    from enbloc.client.cluster_access import load  # noqa: PLC0415
     from enbloc.doctor import examine  # noqa: PLC0415
-    from enbloc.kube import Client, load  # noqa: PLC0415
 
     async with Client(await load(kubeconfig, context), component="doctor") as client:
         return await examine(client, ours)

@@ -91,8 +91,9 @@ async def _read(
     kubeconfig: Path | None, context: str | None, configuration: "Configuration"
 ) -> "Reading":
     # Imported here: `--help` needs none of it.
-    from enbloc.kube import Client, load  # noqa: PLC0415
-    from enbloc.kube.permissions import DRAIN_CHECK  # noqa: PLC0415
+    from enbloc.client.client import Client  # noqa: PLC0415
+    from enbloc.client.cluster_access import load  # noqa: PLC0415
+    from enbloc.client.permissions import DRAIN_CHECK  # noqa: PLC0415
     from enbloc.live import read_once  # noqa: PLC0415
 
     named = Path(configuration.kubeconfig) if configuration.kubeconfig else None
@@ -117,7 +118,7 @@ def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
 
 def _said(error: Exception) -> str:
     """The error with its fix; one that concerns every request is the same for each."""
-    from enbloc.kube.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
+    from enbloc.client.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
 
     if isinstance(error, Unreachable):
         return f"the API server cannot be reached: {error.message}"

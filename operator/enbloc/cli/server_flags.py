@@ -24,8 +24,8 @@ from enbloc.errors import ConfigError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_PORT
 
 if TYPE_CHECKING:
-    from enbloc.kube.serving import Serving
     from enbloc.model.request_rate import RequestRate
+    from enbloc.process.serving import Serving
 
 
 #: Under this key a command's context keeps the flags that were given and have no effect.
@@ -371,8 +371,8 @@ def take_serving(flags: dict[str, Any], *, strict_port: bool) -> "Serving":
     Raises:
         ConfigError: they contradict each other.
     """
-    from enbloc.kube.access_rules import AccessRules  # noqa: PLC0415  # `--help` needs none of it
-    from enbloc.kube.serving import Serving  # noqa: PLC0415  # as above
+    from enbloc.process.access_rules import AccessRules  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc.process.serving import Serving  # noqa: PLC0415  # as above
 
     take = flags.pop
     certificate, key = take("tls_cert_file"), take("tls_private_key_file")

@@ -32,8 +32,8 @@ from enbloc.errors import EnblocError
 from enbloc.model.names import CONTROLLER_PORT, SCHEDULER_NAME, SCHEDULER_PORT
 
 if TYPE_CHECKING:
-    from enbloc.kube.lease import LeaseTiming
-    from enbloc.kube.options import Options
+    from enbloc.client.lease import LeaseTiming
+    from enbloc.process.options import Options
 
 Server = Callable[["Options"], Awaitable[int]]
 Format = Literal["text", "json"]
@@ -242,7 +242,7 @@ def _options(component: str, flags: dict[str, Any]) -> "Options":
     Raises:
         ConfigError: a file cannot be read, or naming everything that is wrong.
     """
-    from enbloc.kube.options import Options  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc.process.options import Options  # noqa: PLC0415  # `--help` needs none of it
 
     # In a pod probes ask for it; on a developer's machine another server may have it.
     asked = _is_given("secure_port") or _is_given("tls_cert_file")
@@ -306,8 +306,8 @@ def _timing(options: "Options", given: Sequence[float | None]) -> "LeaseTiming":
     Raises:
         ConfigError: they do not go together.
     """
+    from enbloc.client.lease import LeaseTiming  # noqa: PLC0415  # as above
     from enbloc.config import LeaderElection  # noqa: PLC0415  # `--help` needs none of it
-    from enbloc.kube.lease import LeaseTiming  # noqa: PLC0415  # as above
 
     election = LeaderElection()
     if options.configuration is not None:

@@ -23,7 +23,7 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
         return
     import asyncio  # noqa: PLC0415  # only asking a server needs it
 
-    from enbloc.kube.server_version import OLDEST, minor, written  # noqa: PLC0415  # as above
+    from enbloc.client.server_version import OLDEST, minor, written  # noqa: PLC0415  # as above
 
     try:
         info = asyncio.run(_server_version(kubeconfig, context))
@@ -41,7 +41,9 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
 
 
 async def _server_version(kubeconfig: Path | None, context: str | None) -> Mapping[str, str]:
-    from enbloc.kube import Client, load  # noqa: PLC0415  # an HTTP client, only when it is used
+    # An HTTP client, only when it is used.
+    from enbloc.client.client import Client  # noqa: PLC0415
+    from enbloc.client.cluster_access import load  # noqa: PLC0415
 
     async with Client(await load(kubeconfig, context), component="cli") as client:
         return await client.version()

@@ -11,7 +11,7 @@ from enbloc.cli.flags import F, Number, all_of
 from enbloc.errors import ConfigError
 
 if TYPE_CHECKING:
-    from enbloc.kube.serving import Webhooks
+    from enbloc.process.serving import Webhooks
 
 _FILE = click.Path(path_type=Path)
 _FLAGS = (
@@ -43,7 +43,7 @@ def take_webhooks(flags: dict[str, Any], bind_address: str) -> "Webhooks | None"
     Raises:
         ConfigError: there is no certificate for them.
     """
-    from enbloc.kube.serving import Webhooks  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc.process.serving import Webhooks  # noqa: PLC0415  # `--help` needs none of it
 
     port = flags.pop("webhook_port", 0)
     certificate, key = flags.pop("webhook_cert_file", None), flags.pop("webhook_key_file", None)

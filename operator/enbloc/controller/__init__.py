@@ -3,7 +3,7 @@
 """The controller: watches PodGroups through kopf, and keeps the summary in their status.
 
 What may live here: the pure part (`reconcile`, `members`) and the shell around it. kopf stays in
-this package; pods come through `enbloc.kube`. It decides nothing about placement, and never
+this package; pods come through `enbloc.client`. It decides nothing about placement, and never
 writes a pod.
 """
 

@@ -23,12 +23,12 @@ import msgspec
 from aiohttp import hdrs
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from enbloc.kube.decoding import UNREADABLE, decoded, why
-from enbloc.kube.errors import LONGEST_WAIT, readable
-from enbloc.kube.items import Identified, ListMeta
-from enbloc.kube.paths import POD_GROUPS
-from enbloc.kube.reflector import CHANGES
-from enbloc.kube.transport import asked_to_wait
+from enbloc.client.decoding import UNREADABLE, decoded, why
+from enbloc.client.errors import LONGEST_WAIT, readable
+from enbloc.client.items import Identified, ListMeta
+from enbloc.client.paths import POD_GROUPS
+from enbloc.client.reflector import CHANGES
+from enbloc.client.transport import asked_to_wait
 from enbloc.model.objects import Metadata, PodGroupObject
 from enbloc.model.text import clipped, quoted
 from enbloc.model.versions import version_of

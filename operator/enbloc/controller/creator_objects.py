@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
+from enbloc.client.paths import JOBS, STATEFUL_SETS
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.kube.paths import JOBS, STATEFUL_SETS
 from enbloc.model.auto_groups import auto_group
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey

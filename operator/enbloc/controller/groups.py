@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The watch of PodGroups: kopf, started when they are served, and restarted when it fails.
 
-It is restarted as well when it does not show what a consistent read does (`kube/probe.py`).
+It is restarted as well when it does not show what a consistent read does (`client/probe.py`).
 """
 
 import asyncio
@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from enbloc.client.backoff import Backoff
+from enbloc.client.client import Client
+from enbloc.client.errors import APIError
+from enbloc.client.paths import POD_GROUPS
+from enbloc.client.probe import Key, Probe
 from enbloc.controller.login import Login
 from enbloc.controller.watch import NotServedYet, Seen, Watch, WatchFailed
 from enbloc.errors import ConfigError
-from enbloc.kube import APIError, Client
-from enbloc.kube.backoff import Backoff
-from enbloc.kube.paths import POD_GROUPS
-from enbloc.kube.probe import Key, Probe
 from enbloc.model.versions import version_of
 from enbloc.telemetry import Problems, metrics
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final
 
+from enbloc.client.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, T
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
-from enbloc.kube.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, T
 from enbloc.model import codec
 from enbloc.model.auto_groups import AutoGroups, kinds_of
 from enbloc.model.groups import GroupKey

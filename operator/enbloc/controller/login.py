@@ -10,10 +10,10 @@ from typing import Final
 
 import aiohttp
 
+from enbloc.client.config import Cluster
+from enbloc.client.transport import user_agent
 from enbloc.controller.answers import Answers, PatientResponse
 from enbloc.controller.lean_kopf import kopf
-from enbloc.kube import Cluster
-from enbloc.kube.transport import user_agent
 from enbloc.model.credentials import redacted
 
 #: kopf asks again after this long, and reconnects with what it is given then: tokens in files are

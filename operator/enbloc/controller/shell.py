@@ -24,6 +24,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.events import Recorder
+from enbloc.client.items import Item
+from enbloc.client.lease import LeaseLost
+from enbloc.client.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+from enbloc.client.reflector import Reflector
 from enbloc.controller.creator_objects import (
     JobObject,
     SetObject,
@@ -43,17 +50,13 @@ from enbloc.controller.sources import SOURCES
 from enbloc.controller.sources.follow import Sources
 from enbloc.controller.status_writer import StatusWriter
 from enbloc.errors import ConfigError
-from enbloc.kube import Client, LeaseLost, Reflector, load
-from enbloc.kube.election import candidate
-from enbloc.kube.events import Recorder
-from enbloc.kube.items import Item
-from enbloc.kube.options import Options
-from enbloc.kube.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
-from enbloc.kube.terms import run_terms
 from enbloc.model import codec_groups, names
 from enbloc.model.auto_groups import AutoGroups
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import NamespaceObject, PodObject
+from enbloc.process.election import candidate
+from enbloc.process.options import Options
+from enbloc.process.terms import run_terms
 from enbloc.telemetry import Health, Heartbeat, Problems
 
 log = logging.getLogger(__name__)

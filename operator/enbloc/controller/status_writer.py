@@ -11,22 +11,22 @@ from typing import Any, Final
 import msgspec
 from cachetools import LRUCache
 
+from enbloc.client.client import Client
+from enbloc.client.coalescing_writer import (
+    CROWD_LATEST_SECONDS,
+    CROWD_SETTLED_SECONDS,
+    CoalescingWriter,
+)
+from enbloc.client.errors import NotFound
+from enbloc.client.events import Notice, ObjectReference, Recorder
+from enbloc.client.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
+from enbloc.client.paths import JOBS, POD_GROUPS
 from enbloc.controller.answers import WholeGroup
 from enbloc.controller.existence import Creators, fragile
 from enbloc.controller.incarnation import History, finished
 from enbloc.controller.members import Members
 from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sharing import sharing
-from enbloc.kube import Client
-from enbloc.kube.coalescing_writer import (
-    CROWD_LATEST_SECONDS,
-    CROWD_SETTLED_SECONDS,
-    CoalescingWriter,
-)
-from enbloc.kube.errors import NotFound
-from enbloc.kube.events import Notice, ObjectReference, Recorder
-from enbloc.kube.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
-from enbloc.kube.paths import JOBS, POD_GROUPS
 from enbloc.model import codec, names
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey

@@ -22,12 +22,12 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+from enbloc.client.paths import POD_GROUPS
 from enbloc.controller.answers import Answers
 from enbloc.controller.kopf_logging import KopfLogHandler
 from enbloc.controller.lean_kopf import kopf
 from enbloc.controller.login import Connection, Session, opened
 from enbloc.errors import ConfigError, EnblocError
-from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import names
 
 REQUEST_SECONDS: Final = 30.0

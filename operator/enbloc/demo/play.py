@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from enbloc.client import cluster_access
+from enbloc.client.client import Client
+from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.demo.judge import judge_alone, judge_gangs
 from enbloc.demo.processes import Child, DemoError, running
 from enbloc.demo.scenario import GANGS, Scenario, demo_shapes, scenario
 from enbloc.demo.screen import Screen
 from enbloc.demo.stage import Stage
-from enbloc.kube import cluster_access
-from enbloc.kube.client import Client
-from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.model import names
 from enbloc.sandbox.nodes import Shape, read_trace
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from enbloc.client.paths import POD_GROUPS
 from enbloc.errors import UsageError
-from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import names
 from enbloc.model.quantity import render
 from enbloc.sandbox.nodes import GPU, Shape

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.client import Client
+from enbloc.client.errors import NotFound
+from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.paths import NODES, POD_GROUPS, PODS, Resource
+from enbloc.client.reflector import Reflector
 from enbloc.demo.observed import GroupSeen, PodSeen, Seen, held, read_group, read_pod
 from enbloc.demo.processes import Child, DemoError
 from enbloc.demo.scenario import JOB_LABEL, NAMESPACE
 from enbloc.demo.screen import Screen
-from enbloc.kube.client import Client
-from enbloc.kube.errors import NotFound
-from enbloc.kube.items import Added, Deleted, Modified
-from enbloc.kube.paths import NODES, POD_GROUPS, PODS, Resource
-from enbloc.kube.reflector import Reflector
 from enbloc.sandbox.nodes import Object
 
 _PARALLEL: Final = 16

@@ -7,11 +7,11 @@ Anybody who may edit a namespace may write Leases and Deployments there that loo
 
 from typing import Final
 
+from enbloc.client.client import Client
+from enbloc.client.errors import Forbidden
+from enbloc.client.lease_objects import RoleBindingObject
+from enbloc.client.paths import CLUSTER_ROLE_BINDINGS
 from enbloc.doctor.permissions import reviewed
-from enbloc.kube.client import Client
-from enbloc.kube.errors import Forbidden
-from enbloc.kube.lease_objects import RoleBindingObject
-from enbloc.kube.paths import CLUSTER_ROLE_BINDINGS
 
 _BIND: Final = {"resource": "pods", "subresource": "binding", "verb": "create"}
 #: So many accounts are asked about; further ones count.

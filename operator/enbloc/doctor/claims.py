@@ -6,13 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from enbloc.doctor.finding import Finding, Installation, Verdict
-from enbloc.doctor.reading import Reader, Waiting, count, findings
-from enbloc.doctor.schedulers import served
-from enbloc.doctor.shapes import RESOURCE_CLAIM_TEMPLATES, Named
-from enbloc.kube import discovery
-from enbloc.kube.client import Client
-from enbloc.kube.paths import (
+from enbloc.client import discovery
+from enbloc.client.client import Client
+from enbloc.client.paths import (
     DEVICE_CLASSES,
     DEVICE_VERSIONS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -21,6 +17,10 @@ from enbloc.kube.paths import (
     STORAGE_CLASSES,
     Resource,
 )
+from enbloc.doctor.finding import Finding, Installation, Verdict
+from enbloc.doctor.reading import Reader, Waiting, count, findings
+from enbloc.doctor.schedulers import served
+from enbloc.doctor.shapes import RESOURCE_CLAIM_TEMPLATES, Named
 from enbloc.model import codec
 from enbloc.model.codec_volumes import CLAIM, EPHEMERAL
 from enbloc.model.devices import codec as devices_codec

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from enbloc.client import discovery
+from enbloc.client.client import Client
+from enbloc.client.paths import DEVICE_VERSIONS, PODS, RESOURCE_CLAIMS, Resource
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import MOST, Reader, shown
 from enbloc.doctor.schedulers import served
-from enbloc.kube import discovery
-from enbloc.kube.client import Client
-from enbloc.kube.paths import DEVICE_VERSIONS, PODS, RESOURCE_CLAIMS, Resource
 from enbloc.model import codec
 from enbloc.model.devices.codec import resource_claim
 from enbloc.model.devices.facts import ResourceClaim

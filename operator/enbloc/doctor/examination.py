@@ -5,17 +5,17 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Final
 
+from enbloc.client.client import Client
+from enbloc.client.errors import APIError, NotFound
+from enbloc.client.lease_objects import LeaseObject
+from enbloc.client.paths import JOBS, LEASES, POD_GROUPS
+from enbloc.client.server_version import NEWEST, OLDEST, minor, written
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
 from enbloc.doctor import claims, devices, kinds, permissions, pods, schedulers
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.installed import installed
 from enbloc.doctor.shapes import QUOTAS, Quota
-from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError, NotFound
-from enbloc.kube.lease_objects import LeaseObject
-from enbloc.kube.paths import JOBS, LEASES, POD_GROUPS
-from enbloc.kube.server_version import NEWEST, OLDEST, minor, written
 from enbloc.model import codec
 from enbloc.model.objects import PodGroupObject
 

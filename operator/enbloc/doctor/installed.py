@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from enbloc.client.client import Client
+from enbloc.client.errors import APIError
+from enbloc.client.paths import CONFIG_MAPS
 from enbloc.doctor.finding import Installation, Process
 from enbloc.doctor.schedulers import configurations, configured
 from enbloc.doctor.shapes import DEPLOYMENTS, ConfigMap, Deployment
-from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError
-from enbloc.kube.paths import CONFIG_MAPS
 from enbloc.model import names
 
 _NAME_FLAG: Final = "--leader-elect-resource-name="

@@ -8,10 +8,10 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from enbloc.api.podgroup import PodGroupSpec, PodGroupStatus
+from enbloc.client.client import Client
+from enbloc.client.paths import CRDS, POD_GROUPS
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import CRD
-from enbloc.kube.client import Client
-from enbloc.kube.paths import CRDS, POD_GROUPS
 from enbloc.model.names import API_VERSION
 
 CHECK: Final = "crds"

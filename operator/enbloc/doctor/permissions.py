@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from enbloc.client.client import Client
+from enbloc.client.paths import SUBJECT_ACCESS_REVIEWS
+from enbloc.client.permissions import ROLES, Rule
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import OWN_ACCESS, Review
-from enbloc.kube.client import Client
-from enbloc.kube.paths import SUBJECT_ACCESS_REVIEWS
-from enbloc.kube.permissions import ROLES, Rule
 from enbloc.model import names
 
 CHECK: Final = "permissions"

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Final
 
+from enbloc.client.client import Client
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.doctor.finding import Finding, Installation
 from enbloc.doctor.reading import Waiting, count, findings
 from enbloc.doctor.schedulers import served
-from enbloc.kube.client import Client
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import POD_GROUPS, PODS
 from enbloc.model import codec
 from enbloc.model.claims import claimed
 from enbloc.model.groups import Group, GroupKey

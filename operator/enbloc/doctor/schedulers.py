@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import yaml
 
+from enbloc.client.client import Client
+from enbloc.client.errors import NotFound
+from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
+from enbloc.client.paths import CONFIG_MAPS, LEASES
 from enbloc.doctor.accounts import Accounts
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import DEPLOYMENTS, ConfigMap, Deployment
-from enbloc.kube.client import Client
-from enbloc.kube.errors import NotFound
-from enbloc.kube.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
-from enbloc.kube.paths import CONFIG_MAPS, LEASES
 from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 from enbloc.model.text import clipped, printable
 

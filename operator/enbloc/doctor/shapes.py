@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from enbloc.kube.paths import Resource
+from enbloc.client.paths import Resource
 from enbloc.model import names
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")

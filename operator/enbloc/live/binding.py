@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, assert_never
 
+from enbloc.client import binding as kube
+from enbloc.client.client import Client
+from enbloc.client.errors import Fenced
 from enbloc.engine.events import (
     BindRefused,
     Bound,
@@ -20,9 +23,6 @@ from enbloc.framework.act import PreBind, PreBindPreFlight, Reply, Seen, Target,
 from enbloc.framework.decide import implements
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status, refuse
-from enbloc.kube import binding as kube
-from enbloc.kube.client import Client
-from enbloc.kube.errors import Fenced
 from enbloc.live.extenders import Extenders
 from enbloc.live.objects import Objects
 from enbloc.live.plugin_times import MemberCall

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final, Self
 
+from enbloc.client.client import Client
+from enbloc.client.events import Notice, ObjectReference, Recorder, Urgency
+from enbloc.client.paths import NODES, POD_GROUPS, PODS
 from enbloc.engine.effects import Emit
-from enbloc.kube.client import Client
-from enbloc.kube.events import Notice, ObjectReference, Recorder, Urgency
-from enbloc.kube.paths import NODES, POD_GROUPS, PODS
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
 
 _URGENCY: Final[Mapping[str, Urgency]] = {

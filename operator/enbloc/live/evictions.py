@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable
 from typing import Final, assert_never
 
+from enbloc.client import eviction as kube
+from enbloc.client.client import Client
+from enbloc.client.errors import Fenced
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import Evicted, EvictRefused
-from enbloc.kube import eviction as kube
-from enbloc.kube.client import Client
-from enbloc.kube.errors import Fenced
 from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, assert_never
 
+from enbloc.client.client import Client
+from enbloc.client.errors import Fenced
 from enbloc.engine.effects import (
     Ask,
     Bind,
@@ -25,8 +27,6 @@ from enbloc.engine.effects import (
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
 from enbloc.framework.act import Target
 from enbloc.framework.profile import Profile
-from enbloc.kube.client import Client
-from enbloc.kube.errors import Fenced
 from enbloc.live import binding
 from enbloc.live.bind_slots import BindSlots
 from enbloc.live.event_queue import EventQueue

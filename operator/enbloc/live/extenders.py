@@ -12,14 +12,10 @@ from typing import Final, Self
 
 import msgspec
 
-from enbloc.engine.effects import Ask
-from enbloc.engine.events import Answer
-from enbloc.framework.extenders import Extender
-from enbloc.framework.profile import Profile
-from enbloc.kube.backoff import Backoff
-from enbloc.kube.binding import Binding, Bound, Refused, look
-from enbloc.kube.client import Client
-from enbloc.kube.errors import (
+from enbloc.client.backoff import Backoff
+from enbloc.client.binding import Binding, Bound, Refused, look
+from enbloc.client.client import Client
+from enbloc.client.errors import (
     APIError,
     NotFound,
     ServerError,
@@ -28,9 +24,13 @@ from enbloc.kube.errors import (
     Unreachable,
     readable,
 )
-from enbloc.kube.extender import ExtenderClient, ExtenderFailed, Question
-from enbloc.kube.items import Identified
-from enbloc.kube.paths import PODS
+from enbloc.client.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.client.items import Identified
+from enbloc.client.paths import PODS
+from enbloc.engine.effects import Ask
+from enbloc.engine.events import Answer
+from enbloc.framework.extenders import Extender
+from enbloc.framework.profile import Profile
 from enbloc.live.raw_nodes import without_managed_fields
 from enbloc.model import codec
 from enbloc.model.binding import Cause

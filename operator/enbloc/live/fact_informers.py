@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from enbloc.client import paths
+from enbloc.client.backoff import Backoff
+from enbloc.client.client import Client
+from enbloc.client.discovery import served
+from enbloc.client.errors import APIError
+from enbloc.client.items import HasMeta, Meta
+from enbloc.client.paths import Resource
+from enbloc.client.reflector import Reflector
 from enbloc.engine.events import Event, FactGone, FactSeen
 from enbloc.framework.profile import Profile
-from enbloc.kube import paths
-from enbloc.kube.backoff import Backoff
-from enbloc.kube.client import Client
-from enbloc.kube.discovery import served
-from enbloc.kube.errors import APIError
-from enbloc.kube.items import HasMeta, Meta
-from enbloc.kube.paths import Resource
-from enbloc.kube.reflector import Reflector
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informer import Informer, T
 from enbloc.live.malformed import MalformedObjects

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, assert_never
 
+from enbloc.client import items
+from enbloc.client.backoff import Backoff
+from enbloc.client.errors import APIError
+from enbloc.client.items import HasMeta, Meta
+from enbloc.client.reflector import Reflector
 from enbloc.engine.events import Event, Stream, Synced
-from enbloc.kube import items
-from enbloc.kube.backoff import Backoff
-from enbloc.kube.errors import APIError
-from enbloc.kube.items import HasMeta, Meta
-from enbloc.kube.reflector import Reflector
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.malformed import MalformedObjects
 

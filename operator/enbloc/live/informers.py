@@ -11,6 +11,22 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Raw
 
+from enbloc.client import items
+from enbloc.client.client import Client
+from enbloc.client.items import HasMeta, Meta, MetaLike, Timing
+from enbloc.client.paths import (
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
+from enbloc.client.reflector import Reflector
 from enbloc.engine.events import (
     Event,
     FactSeen,
@@ -29,22 +45,6 @@ from enbloc.engine.events import (
     WorkloadSeen,
 )
 from enbloc.framework.profile import Profile
-from enbloc.kube import items
-from enbloc.kube.client import Client
-from enbloc.kube.items import HasMeta, Meta, MetaLike, Timing
-from enbloc.kube.paths import (
-    NAMESPACES,
-    NODES,
-    POD_GROUPS,
-    PODS,
-    PRIORITY_CLASSES,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
-    SERVICES,
-    STATEFUL_SETS,
-    Resource,
-)
-from enbloc.kube.reflector import Reflector
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.fact_informers import DiscoveredInformer, FactKind, wanted
 from enbloc.live.group_status import GroupObject

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable
 
-from enbloc.kube.events import ObjectReference
-from enbloc.kube.items import MetaLike
-from enbloc.kube.paths import Resource
+from enbloc.client.events import ObjectReference
+from enbloc.client.items import MetaLike
+from enbloc.client.paths import Resource
 
 _Key = tuple[str, str, str]
 

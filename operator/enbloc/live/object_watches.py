@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from enbloc.client.items import Item, MetaLike, Synced
+from enbloc.client.paths import Resource
 from enbloc.framework.act import Seen
-from enbloc.kube.items import Item, MetaLike, Synced
-from enbloc.kube.paths import Resource
 
 #: For an object that no stream shows, so long is waited, and not for as long as it takes (seconds).
 UNWATCHED_SECONDS: Final = 2.0

@@ -18,14 +18,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from enbloc.framework.act import Reply
-from enbloc.kube.backoff import asked_for
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.decoding import UNREADABLE, decoded, why
-from enbloc.kube.discovery import served
-from enbloc.kube.errors import APIError, Fenced
-from enbloc.kube.fair_slots import FairSlots
-from enbloc.kube.paths import (
+from enbloc.client.backoff import asked_for
+from enbloc.client.client import Client, PatchType
+from enbloc.client.decoding import UNREADABLE, decoded, why
+from enbloc.client.discovery import served
+from enbloc.client.errors import APIError, Fenced
+from enbloc.client.fair_slots import FairSlots
+from enbloc.client.paths import (
     NATIVE_POD_GROUPS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -34,7 +33,8 @@ from enbloc.kube.paths import (
     RESOURCE_CLAIMS,
     Resource,
 )
-from enbloc.kube.transport import JSON
+from enbloc.client.transport import JSON
+from enbloc.framework.act import Reply
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID

@@ -16,11 +16,11 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
+from enbloc.client.errors import Fenced
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import Event, Unreserved
 from enbloc.framework.act import Target
 from enbloc.framework.profile import Profile
-from enbloc.kube.errors import Fenced
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.objects import UNRESERVE_SECONDS

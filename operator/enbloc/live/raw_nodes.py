@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from enbloc.kube.decoding import decoded
+from enbloc.client.decoding import decoded
 from enbloc.model.objects import Metadata, NodeObject, NodeSpecObject, NodeStatusObject
 
 _NULL: Final = msgspec.Raw(b"null")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from enbloc.client.client import Client
+from enbloc.client.errors import APIError
+from enbloc.client.events import ObjectReference
 from enbloc.config import Configuration
 from enbloc.engine import Engine
-from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError
-from enbloc.kube.events import ObjectReference
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers

@@ -14,18 +14,15 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
+from enbloc.client import cluster_access
+from enbloc.client.client import Client
+from enbloc.client.events import ObjectReference
+from enbloc.client.items import Item, Timing
+from enbloc.client.lease import LeaseLost, LeaseTiming
+from enbloc.client.paths import LEASES
 from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
 from enbloc.errors import ConfigError
-from enbloc.kube import cluster_access
-from enbloc.kube.client import Client
-from enbloc.kube.election import candidate
-from enbloc.kube.events import ObjectReference
-from enbloc.kube.items import Item, Timing
-from enbloc.kube.lease import LeaseLost, LeaseTiming
-from enbloc.kube.options import Options, served_health
-from enbloc.kube.paths import LEASES
-from enbloc.kube.terms import run_terms
 from enbloc.live.bind_slots import BindSlots
 from enbloc.live.checks import step_ends
 from enbloc.live.configz import configz
@@ -46,6 +43,9 @@ from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.traces import from_environment
 from enbloc.model.field_managers import field_manager
 from enbloc.model.objects import PodObject
+from enbloc.process.election import candidate
+from enbloc.process.options import Options, served_health
+from enbloc.process.terms import run_terms
 from enbloc.telemetry import Health, Heartbeat, Problems
 
 #: How long a stop waits for Bindings under way (seconds).

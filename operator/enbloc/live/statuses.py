@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.coalescing_writer import (
+from enbloc.client.client import Client, PatchType
+from enbloc.client.coalescing_writer import (
     CROWD_LATEST_SECONDS,
     CROWD_SETTLED_SECONDS,
     CoalescingWriter,
 )
-from enbloc.kube.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
-from enbloc.kube.items import Identified
-from enbloc.kube.paths import PODS
+from enbloc.client.group_status import INTERVAL, PASSING, SETTLED, apply_group_status
+from enbloc.client.items import Identified
+from enbloc.client.paths import PODS
+from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
 from enbloc.model.codec import status_writers
 from enbloc.model.conditions import pod_condition

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import yaml
 
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
+from enbloc.client.items import Added, Modified
+from enbloc.client.paths import NODES
+from enbloc.client.reflector import Reflector
 from enbloc.errors import EnblocError, UsageError
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
-from enbloc.kube.items import Added, Modified
-from enbloc.kube.paths import NODES
-from enbloc.kube.reflector import Reflector
 from enbloc.sandbox.apiserver import Sandbox
 from enbloc.sandbox.nodes import (
     UNATTENDED,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from enbloc.kube.paths import PODS
+from enbloc.client.paths import PODS
 from tests.e2e.differential.claim_objects import (
     ATTACHMENTS,
     CAPACITIES,

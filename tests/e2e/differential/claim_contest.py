@@ -17,9 +17,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import AlreadyExists, NotFound, ServerError, Unreachable
-from enbloc.kube.paths import PODS
+from enbloc.client.client import PatchType
+from enbloc.client.errors import AlreadyExists, NotFound, ServerError, Unreachable
+from enbloc.client.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e.bare import Bare, PlanResult
 from tests.e2e.differential import sights

@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.kube.paths import NAMESPACES, Resource
+from enbloc.client.paths import NAMESPACES, Resource
 from tests.e2e.differential.vocabulary import Json
 
 _STORAGE: Final = "storage.k8s.io"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from enbloc.kube.paths import PODS
+from enbloc.client.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
 from tests.e2e.bare import Bare, PlanResult, without_afterwards
 from tests.e2e.differential.clusters import Cluster

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from enbloc.kube.client import Client
-from enbloc.kube.items import Added, Deleted, Meta, Modified, Synced
-from enbloc.kube.paths import Resource
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client
+from enbloc.client.items import Added, Deleted, Meta, Modified, Synced
+from enbloc.client.paths import Resource
+from enbloc.client.reflector import Reflector
 from tests.e2e.differential.vocabulary import Json
 from tests.patience import PATIENCE
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import NODES, PODS
+from enbloc.client.client import PatchType
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import NODES, PODS
 from tests.e2e.bare import Bare
 from tests.e2e.differential.clusters import Cluster
 from tests.e2e.differential.vocabulary import Json

@@ -7,7 +7,7 @@ What does not change is made before the schedulers start, so both know it from t
 
 from typing import Any, Final
 
-from enbloc.kube.paths import NAMESPACES, Resource
+from enbloc.client.paths import NAMESPACES, Resource
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@
 
 from typing import Any
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import (
+from enbloc.client.client import PatchType
+from enbloc.client.paths import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import Client
-from enbloc.kube.config import Cluster
-from enbloc.kube.errors import NotFound
-from enbloc.kube.paths import EVENTS, JOBS, NODES, PODS, Resource
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import EVENTS, JOBS, NODES, PODS, Resource
 from enbloc.sandbox import Sandbox
 from enbloc.sandbox.nodes.controllers import ControllerPace, run_controllers
 from enbloc.sandbox.nodes.kubelet import Kubelet, Pace

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.errors import TooManyRequests
-from enbloc.kube.paths import PODS
+from enbloc.client.client import PatchType
+from enbloc.client.errors import TooManyRequests
+from enbloc.client.paths import PODS
 from enbloc.sandbox.nodes.budgets import BUDGETS, budget_status
 from enbloc.sandbox.nodes.objects import Metadata, Object, timestamp
 from enbloc.sandbox.nodes.shapes import Shape

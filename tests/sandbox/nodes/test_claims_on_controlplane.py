@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from enbloc.kube.client import Client
-from enbloc.kube.cluster_access import load
-from enbloc.kube.paths import (
+from enbloc.client.client import Client
+from enbloc.client.cluster_access import load
+from enbloc.client.paths import (
     CSI_STORAGE_CAPACITIES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import JOBS, NODES, PODS
+from enbloc.client.client import PatchType
+from enbloc.client.paths import JOBS, NODES, PODS
 from enbloc.model.names import EXIT_CODE_KEY, RUN_SECONDS_KEY
 from enbloc.sandbox.nodes.controllers import ControllerPace
 from enbloc.sandbox.nodes.kubelet import Pace

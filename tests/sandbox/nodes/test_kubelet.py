@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import LEASES, NODES, PODS
+from enbloc.client.client import PatchType
+from enbloc.client.paths import LEASES, NODES, PODS
 from enbloc.model.names import EXIT_CODE_KEY, RUN_SECONDS_KEY
 from enbloc.sandbox.nodes.kubelet import LEASE_NAMESPACE, Pace
 from enbloc.sandbox.nodes.shapes import Shape

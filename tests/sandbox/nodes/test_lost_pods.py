@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import NODES, PODS
+from enbloc.client.client import PatchType
+from enbloc.client.paths import NODES, PODS
 from enbloc.model.names import REFUSE_KEY, SILENT_KEY
 from enbloc.sandbox.nodes.controllers import ControllerPace
 from enbloc.sandbox.nodes.kubelet import Pace

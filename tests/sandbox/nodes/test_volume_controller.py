@@ -4,8 +4,8 @@
 
 import asyncio
 
-from enbloc.kube.client import PatchType
-from enbloc.kube.paths import (
+from enbloc.client.client import PatchType
+from enbloc.client.paths import (
     CSI_STORAGE_CAPACITIES,
     EVENTS,
     PERSISTENT_VOLUME_CLAIMS,

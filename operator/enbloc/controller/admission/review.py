@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.decoding import UNREADABLE, decoded
+from enbloc.client.decoding import UNREADABLE, decoded
 from enbloc.model import codec
 from enbloc.model.names import DEFAULT_SCHEDULER
 from enbloc.model.objects import PodObject

@@ -20,7 +20,7 @@ from enbloc.controller.admission.review import (
     warned_pod,
 )
 from enbloc.errors import ConfigError
-from enbloc.kube.serving import Webhooks
+from enbloc.process.serving import Webhooks
 
 #: The API server sends objects of up to 3 MiB, old and new, in one review (bytes).
 LARGEST: Final = 8 * 2**20

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from enbloc.client.paths import JOBS, STATEFUL_SETS
 from enbloc.controller.sources.source import Derived, Source, SourceObject
 from enbloc.controller.sources.workloads import Part, Template, bounded, of_roles, requests
-from enbloc.kube.paths import JOBS, STATEFUL_SETS
 from enbloc.model.auto_groups import JOB, STATEFUL_SET, group_name
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
-from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64, Quantities
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text

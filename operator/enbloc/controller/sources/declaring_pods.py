@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from dataclasses import dataclass
 from typing import Final
 
+from enbloc.client.events import ObjectReference
+from enbloc.client.items import Added, Deleted, Item, Malformed, Modified
+from enbloc.client.paths import PODS
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.derived_groups import FROM_PODS, Wanted, reference
 from enbloc.controller.sources.source import Derived, Refused
-from enbloc.kube.events import ObjectReference
-from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified
-from enbloc.kube.paths import PODS
 from enbloc.model.auto_groups import JOB
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey

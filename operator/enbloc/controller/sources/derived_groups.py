@@ -12,12 +12,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from enbloc.client.client import Client, PatchType
+from enbloc.client.coalescing_writer import CoalescingWriter
+from enbloc.client.errors import AlreadyExists, APIError, Conflict, NotFound, Unreachable
+from enbloc.client.paths import POD_GROUPS
 from enbloc.controller.answers import readable_group
 from enbloc.controller.sources.source import Derived, Refused
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.errors import AlreadyExists, APIError, Conflict, NotFound, Unreachable
-from enbloc.kube.paths import POD_GROUPS
 from enbloc.model import codec
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY, Condition

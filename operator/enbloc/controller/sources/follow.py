@@ -21,6 +21,13 @@ from typing import Any, Final
 import msgspec
 from cachetools import LRUCache
 
+from enbloc.client.client import Client, PatchType
+from enbloc.client.coalescing_writer import CoalescingWriter
+from enbloc.client.errors import AlreadyExists, APIError, NotFound
+from enbloc.client.events import Notice, ObjectReference, Recorder
+from enbloc.client.items import Added, Deleted, Malformed, Meta, Modified, Synced
+from enbloc.client.paths import POD_GROUPS, Resource
+from enbloc.client.reflector import Reflector
 from enbloc.controller.answers import readable_group
 from enbloc.controller.members import Members
 from enbloc.controller.sources.declared import declaration
@@ -48,13 +55,6 @@ from enbloc.controller.sources.source import (
     View,
 )
 from enbloc.controller.sources.waits import Waits, notice
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.coalescing_writer import CoalescingWriter
-from enbloc.kube.errors import AlreadyExists, APIError, NotFound
-from enbloc.kube.events import Notice, ObjectReference, Recorder
-from enbloc.kube.items import Added, Deleted, Malformed, Meta, Modified, Synced
-from enbloc.kube.paths import POD_GROUPS, Resource
-from enbloc.kube.reflector import Reflector
 from enbloc.model import codec, names
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import Metadata, PodGroupObject

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import (
     LARGEST,
     LONGEST_TIMEOUT,
@@ -19,7 +20,6 @@ from enbloc.controller.sources.source import (
     SourceObject,
     topology_ignored,
 )
-from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
 
 RESOURCE: Final = Resource("scheduling.godel.kubewharf.io", "v1alpha1", "podgroups", "PodGroup")

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.batch import JobSpec
 from enbloc.controller.sources.source import (
     MOST_GROUPS,
@@ -20,7 +21,6 @@ from enbloc.controller.sources.source import (
     SourceObject,
 )
 from enbloc.controller.sources.workloads import Part, bounded, of_roles, requests
-from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import JOB_SET, group_name
 
 RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)

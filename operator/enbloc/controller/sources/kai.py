@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.role_trees import tree_spec
 from enbloc.controller.sources.source import (
     LARGEST,
@@ -22,7 +23,6 @@ from enbloc.controller.sources.source import (
     misnamed,
     topology_ignored,
 )
-from enbloc.kube.paths import Resource
 from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, quoted
 from enbloc.model.trees import Child, Tree

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import Derived, Source, SourceObject
 from enbloc.controller.sources.workloads import (
     Part,
@@ -19,7 +20,6 @@ from enbloc.controller.sources.workloads import (
     of_roles,
     requests,
 )
-from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import LAUNCHER, MPI_JOB, TRAINING, WORKER, group_name
 
 _GROUP: Final = "kubeflow.org"

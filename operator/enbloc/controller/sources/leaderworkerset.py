@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import (
     MOST_GROUPS,
     Derived,
@@ -18,7 +19,6 @@ from enbloc.controller.sources.source import (
     SourceObject,
 )
 from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
-from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
 
 RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)

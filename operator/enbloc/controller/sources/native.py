@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.paths import NATIVE_POD_GROUPS, Resource
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
@@ -22,7 +23,6 @@ from enbloc.controller.sources.source import (
     View,
     topology_ignored,
 )
-from enbloc.kube.paths import NATIVE_POD_GROUPS, Resource
 from enbloc.model.auto_groups import group_name
 from enbloc.model.codec_groups import MOST_PARTS
 from enbloc.model.names import Condition, Reason

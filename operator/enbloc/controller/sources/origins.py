@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from enbloc.client.events import ObjectReference
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.derived_groups import reference
 from enbloc.controller.sources.source import (
     Derived,
@@ -17,8 +19,6 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
 )
-from enbloc.kube.events import ObjectReference
-from enbloc.kube.paths import Resource
 from enbloc.model.groups import GroupKey
 from enbloc.model.objects import OwnerReference, controller_of
 

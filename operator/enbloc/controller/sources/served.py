@@ -6,9 +6,9 @@ import asyncio
 import random
 from collections.abc import Sequence
 
-from enbloc.kube.client import Client
-from enbloc.kube.errors import APIError
-from enbloc.kube.paths import Resource
+from enbloc.client.client import Client
+from enbloc.client.errors import APIError
+from enbloc.client.paths import Resource
 
 
 class Discovery:

@@ -13,9 +13,9 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from enbloc.client.decoding import UNREADABLE, decoded
+from enbloc.client.paths import Resource
 from enbloc.controller.members import Member
-from enbloc.kube.decoding import UNREADABLE, decoded
-from enbloc.kube.paths import Resource
 from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition

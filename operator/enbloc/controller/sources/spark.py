@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import Derived, Source, SourceObject
 from enbloc.controller.sources.workloads import Part, bounded, of_roles
-from enbloc.kube.paths import Resource
 from enbloc.model.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 from enbloc.model.quantity import amount
 

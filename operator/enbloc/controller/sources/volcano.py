@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from enbloc.client.paths import Resource
 from enbloc.controller.members import Member
 from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.role_trees import tree_spec
@@ -30,7 +31,6 @@ from enbloc.controller.sources.source import (
     SourceObject,
     View,
 )
-from enbloc.kube.paths import Resource
 from enbloc.model.dialects import part_of
 from enbloc.model.dns_names import LABEL
 from enbloc.model.names import Condition, Reason

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 
-from enbloc.kube.events import Notice, ObjectReference
-from enbloc.kube.paths import POD_GROUPS, Resource
+from enbloc.client.events import Notice, ObjectReference
+from enbloc.client.paths import POD_GROUPS, Resource
 from enbloc.model import names
 from enbloc.model.names import Condition, EventReason, Reason
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client.decoding import UNREADABLE, why
 from enbloc.controller.sources.source import (
     LARGEST,
     LONGEST_TIMEOUT,
@@ -22,7 +23,6 @@ from enbloc.controller.sources.source import (
     Refused,
     misnamed,
 )
-from enbloc.kube.decoding import UNREADABLE, why
 from enbloc.model.objects import Quantities
 from enbloc.model.problems import Problems, quantities
 from enbloc.model.quantity import MAXIMUM, render

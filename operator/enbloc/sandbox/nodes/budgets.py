@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.items import Added, Deleted, Modified, Synced
-from enbloc.kube.paths import PODS, Resource
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client, PatchType
+from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.paths import PODS, Resource
+from enbloc.client.reflector import Reflector
 from enbloc.sandbox.nodes.objects import Object, seconds_since, settled, timestamp
 from enbloc.sandbox.nodes.selectors import fits_labels
 

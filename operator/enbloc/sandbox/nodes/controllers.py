@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.kube.client import Client
+from enbloc.client.client import Client
 from enbloc.sandbox.nodes.budgets import Budgets
 from enbloc.sandbox.nodes.claims.controllers import ResourceClaimController, VolumeController
 from enbloc.sandbox.nodes.job_controller import JobController

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.items import Added, Deleted, Modified, Synced
-from enbloc.kube.paths import JOBS, PODS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client, PatchType
+from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.paths import JOBS, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.sandbox.nodes import jobs
 from enbloc.sandbox.nodes.objects import Object, settled
 

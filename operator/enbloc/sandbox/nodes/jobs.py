@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from enbloc.kube.paths import JOBS
+from enbloc.client.paths import JOBS
 from enbloc.sandbox.nodes.objects import Object, reference, timestamp
 from enbloc.sandbox.nodes.pod_failure_policy import counted, fatal
 

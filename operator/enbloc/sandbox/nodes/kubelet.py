@@ -26,11 +26,11 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.errors import AlreadyExists, APIError, NotFound
-from enbloc.kube.items import Added, Deleted, Item, Malformed, Modified, Synced
-from enbloc.kube.paths import LEASES, NAMESPACES, NODES, PODS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client, PatchType
+from enbloc.client.errors import AlreadyExists, APIError, NotFound
+from enbloc.client.items import Added, Deleted, Item, Malformed, Modified, Synced
+from enbloc.client.paths import LEASES, NAMESPACES, NODES, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.model import names
 from enbloc.model.quantity import amount
 from enbloc.sandbox.nodes import reports

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.items import Added, Deleted, Item, Modified, Synced
-from enbloc.kube.paths import NODES, PODS
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client, PatchType
+from enbloc.client.items import Added, Deleted, Item, Modified, Synced
+from enbloc.client.paths import NODES, PODS
+from enbloc.client.reflector import Reflector
 from enbloc.model.names import DISRUPTION_TARGET
 from enbloc.sandbox.nodes.objects import Object, settled, timestamp
 from enbloc.sandbox.nodes.selectors import tolerates

@@ -14,10 +14,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.items import Added, Deleted, Modified
-from enbloc.kube.paths import LEASES, NODES
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client, PatchType
+from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.paths import LEASES, NODES
+from enbloc.client.reflector import Reflector
 from enbloc.model import names
 from enbloc.sandbox.nodes.kubelet import LEASE_NAMESPACE
 from enbloc.sandbox.nodes.objects import Object, settled, timestamp

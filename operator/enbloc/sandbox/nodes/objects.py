@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.backoff import Backoff
-from enbloc.kube.errors import (
+from enbloc.client.backoff import Backoff
+from enbloc.client.errors import (
     APIError,
     Conflict,
     NotFound,
@@ -20,7 +20,7 @@ from enbloc.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from enbloc.kube.paths import Resource
+from enbloc.client.paths import Resource
 from enbloc.model.times import micro_time_text, time_text
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})

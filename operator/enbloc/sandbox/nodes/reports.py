@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from enbloc.kube.paths import LEASES
+from enbloc.client.paths import LEASES
 from enbloc.sandbox.nodes.objects import Object, timestamp
 from enbloc.sandbox.nodes.room import Refusal
 from enbloc.sandbox.nodes.shapes import Shape

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from enbloc.kube.client import Client
-from enbloc.kube.discovery import served
-from enbloc.kube.errors import APIError
-from enbloc.kube.paths import (
+from enbloc.client.client import Client
+from enbloc.client.discovery import served
+from enbloc.client.errors import APIError
+from enbloc.client.paths import (
     NATIVE_POD_GROUPS,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from enbloc.kube.client import Client
-from enbloc.kube.paths import DEVICE_CLASSES, NODES, RESOURCE_SLICES
+from enbloc.client.client import Client
+from enbloc.client.paths import DEVICE_CLASSES, NODES, RESOURCE_SLICES
 from enbloc.sandbox.nodes.claims.following import Change, Following
 from enbloc.sandbox.nodes.claims.of_pods import Objects
 from enbloc.sandbox.nodes.objects import Object, reference

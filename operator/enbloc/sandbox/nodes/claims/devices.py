@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from enbloc.kube.paths import PODS, RESOURCE_CLAIMS, Resource
+from enbloc.client.paths import PODS, RESOURCE_CLAIMS, Resource
 from enbloc.sandbox.nodes.claims.events import Reporter, Told
 from enbloc.sandbox.nodes.claims.following import Change, Identity, each
 from enbloc.sandbox.nodes.claims.of_pods import (

@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.kube.paths import EVENTS, Resource
+from enbloc.client.paths import EVENTS, Resource
 from enbloc.model.text import clipped
 from enbloc.sandbox.nodes.claims.following import Change
 from enbloc.sandbox.nodes.objects import Object, micro_timestamp

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.client import Client, PatchType
-from enbloc.kube.errors import APIError, NotFound
-from enbloc.kube.items import Added, Deleted, Modified, Synced
-from enbloc.kube.paths import Resource
-from enbloc.kube.reflector import Reflector
+from enbloc.client.client import Client, PatchType
+from enbloc.client.errors import APIError, NotFound
+from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.paths import Resource
+from enbloc.client.reflector import Reflector
 from enbloc.sandbox.nodes.objects import Object, settled
 
 #: One object that was made once: its kind, namespace, name and UID.

@@ -5,8 +5,8 @@
 import asyncio
 from typing import Final
 
-from enbloc.kube.client import Client
-from enbloc.kube.paths import (
+from enbloc.client.client import Client
+from enbloc.client.paths import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

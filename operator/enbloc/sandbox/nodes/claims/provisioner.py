@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.client import Client
-from enbloc.kube.paths import (
+from enbloc.client.client import Client
+from enbloc.client.paths import (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     NODES,

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from enbloc.kube.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from enbloc.client.paths import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from enbloc.model.quantity import whole
 from enbloc.sandbox.nodes.claims.events import Reporter, Told
 from enbloc.sandbox.nodes.claims.following import Change, each

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long to wait before the next try."""
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from enbloc.client.errors import LONGEST_WAIT, APIError, TooManyRequests, Unreachable
+from enbloc.telemetry import metrics
+
+#: A server that takes no connection is tried again after at most this (seconds): that costs it
+#: nothing, and whatever waits goes on soon after its return.
+DOWN_SECONDS: Final = 2.0
+#: A wait of this length that a server asks for is logged (seconds).
+LONG_SECONDS: Final = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+def asked_for(error: APIError, least: float = 0.0) -> float:
+    """For how long a server asks to wait, spread; counted if it is a 429, and logged if long.
+
+    Args:
+        error: what it answered.
+        least: seconds that are waited anyway.
+
+    Returns:
+        Seconds, up to LONGEST_WAIT; `least` where it asks for nothing.
+    """
+    if isinstance(error, TooManyRequests):
+        metrics.THROTTLED.labels(error.verb, error.resource).inc()
+    elif not error.retry_after:
+        return least
+    longest = LONGEST_WAIT * random.uniform(0.8, 1.0)  # noqa: S311
+    wait = min(longest, max(least, error.retry_after * random.uniform(1.0, 1.2)))  # noqa: S311
+    if wait >= LONG_SECONDS:
+        logger.warning(
+            "API server asks to wait %.0f s; retrying in %.0f s: %s",
+            error.retry_after,
+            wait,
+            error,
+        )
+    return wait
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Exponential waits with full-range jitter: initial · 2^n, capped, times 0.5 to 1.
+
+    Attributes:
+        initial: the first wait, seconds.
+        cap: the longest wait, seconds.
+    """
+
+    initial: float = 0.5
+    cap: float = 30.0
+    _failures: int = 0
+
+    def next(self) -> float:
+        """Seconds to wait after one more failure."""
+        wait = min(self.cap, self.initial * 2.0 ** min(self._failures, 60))
+        self._failures += 1
+        return wait * random.uniform(0.5, 1.0)  # noqa: S311  # spreading load is no secret
+
+    def after(self, error: APIError) -> float:
+        """Seconds to wait after this error.
+
+        While the server takes no connection the waits do not grow beyond DOWN_SECONDS. After a 429
+        it is what the server asks for, up to LONGEST_WAIT; that is counted, and logged if long.
+        """
+        if isinstance(error, Unreachable) and not error.sent:
+            return min(self.cap, DOWN_SECONDS) * random.uniform(0.5, 1.0)  # noqa: S311
+        wait = self.next()
+        return asked_for(error, wait) if isinstance(error, TooManyRequests) else wait
+
+    async def wait_out(self, error: APIError) -> None:
+        """Wait after this error; the metric of waiting requests shows it meanwhile."""
+        seconds = self.after(error)
+        with metrics.WAITING_REQUESTS.labels(error.verb, error.resource).track_inprogress():
+            await asyncio.sleep(seconds)
+
+    def reset(self) -> None:
+        """Start over after a success."""
+        self._failures = 0

@@ -1,0 +1,213 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Binding a pod to a node, until the outcome is certain.
+
+::
+
+    bind ──201──► Bound
+      │ ───409──► a GET of the pod tells       the first may have been this one, sent twice
+      │ ───4xx──► Refused(cause)               401 and 429 are no outcomes: the same is sent again
+      └─timeout, reset, 5xx──► Unknown ──settle──► the same Binding again and again, until
+        or no API server's                         201, or a 4xx that a GET of the pod explains
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from enbloc.client.backoff import Backoff
+from enbloc.client.client import Client
+from enbloc.client.errors import (
+    APIError,
+    Conflict,
+    Fenced,
+    Forbidden,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from enbloc.client.paths import PODS
+from enbloc.model.binding import Cause
+
+#: The longest pause before a Binding of unknown outcome is sent again: few wait so, and their gang
+#: is partially bound meanwhile.
+SETTLE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One pod and its node.
+
+    Attributes:
+        namespace: of the pod.
+        name: of the pod.
+        uid: of the pod; another pod of that name is not bound.
+        node: the node's name.
+        annotations: what the server merges into the pod in the same write.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The pod is bound to this node."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The pod is not bound by this Binding, and will not be."""
+
+    cause: Cause
+    message: str
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """The pod may be bound: ``settle`` finds out."""
+
+    message: str
+
+
+Outcome = Bound | Refused | Unknown
+
+
+class _Success(msgspec.Struct):
+    """What the API server answers where it has bound a pod: a Status."""
+
+    kind: Literal["Status"]
+    status: Literal["Success"]
+
+
+class _Metadata(msgspec.Struct):
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
+    name: str
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str | None = None
+
+
+class _Pod(msgspec.Struct):
+    """What is read of a pod; an answer without a UID, a name or a spec shows none."""
+
+    metadata: _Metadata
+    spec: _Spec
+
+
+async def bind(client: Client, binding: Binding) -> Outcome:
+    """Send a Binding; after 401 and 429 again, for those were not processed.
+
+    Raises:
+        Fenced: not sent, because the client may no longer write.
+    """
+    error = await _send(client, binding)
+    if error is None:
+        return Bound()
+    if _is_unknown(error):
+        return Unknown(str(error))
+    refused = Refused(cause(error), str(error))
+    if isinstance(error, Conflict):
+        # It may be this very Binding that came first: somebody on the way sent it twice.
+        return await look(client, binding, refused) or Unknown(refused.message)
+    return refused
+
+
+async def settle(client: Client, binding: Binding) -> Bound | Refused:
+    """Send a Binding whose outcome was unknown until it is certain; ends only so, or cancelled.
+
+    Raises:
+        Fenced: not sent, because the client may no longer write.
+    """
+    backoff = Backoff(cap=SETTLE_SECONDS)
+    while True:
+        error = await _send(client, binding)
+        if error is None:
+            return Bound()
+        if not _is_unknown(error):
+            # An earlier send may have bound the pod, which this answer does not tell.
+            settled = await look(client, binding, Refused(cause(error), str(error)))
+            if settled is not None:
+                return settled
+        await backoff.wait_out(error)
+
+
+async def _send(client: Client, binding: Binding) -> APIError | None:
+    """POST the Binding until the answer is neither 401 nor 429; None if the pod is bound."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": binding.name,
+            "namespace": binding.namespace,
+            "uid": binding.uid,
+            "annotations": dict(binding.annotations),
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
+    }
+    backoff = Backoff()
+    while True:
+        try:
+            await client.create(
+                PODS,
+                body,
+                binding.namespace,
+                name=binding.name,
+                subresource="binding",
+                tries=1,
+                shape=_Success,
+            )
+        except (TooManyRequests, Unauthorized) as error:
+            await backoff.wait_out(error)
+        except Fenced:
+            raise
+        except APIError as error:
+            return error
+        else:
+            return None
+
+
+async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Refused | None:
+    """Settle by what the pod is now; None if it cannot be read, `refused` if it has no node."""
+    try:
+        pod: _Pod = await client.get(PODS, binding.name, binding.namespace, shape=_Pod)
+    except NotFound as missing:
+        gone = Refused(Cause.MEMBER_CHANGED, str(missing))
+        return None if missing.resource_missing else gone
+    except APIError:
+        return None
+    if pod.metadata.name != binding.name:
+        return None
+    if pod.metadata.uid != binding.uid:
+        return Refused(Cause.MEMBER_CHANGED, f"another pod has the name {binding.name}")
+    node = pod.spec.node_name
+    if node == binding.node:
+        return Bound()
+    if node:
+        return Refused(Cause.MEMBER_CHANGED, f"the pod is bound to {node}")
+    return refused
+
+
+def _is_unknown(error: APIError) -> bool:
+    """Whether the pod may be bound in spite of this answer, or nothing was learnt."""
+    if isinstance(error, ServerError):
+        return "failed calling webhook" not in error.message
+    # Somebody on the way, who may have passed it on, says a 404 that names nothing (every server
+    # has pods) or a code that is not in client/errors.py.
+    if isinstance(error, NotFound):
+        return error.resource_missing
+    return isinstance(error, Unreachable) or type(error) is APIError
+
+
+def cause(error: APIError) -> Cause:
+    """Whom a refusal blames."""
+    if isinstance(error, NotFound | Conflict):
+        return Cause.MEMBER_CHANGED
+    if isinstance(error, Forbidden) and error.namespace_terminating:
+        return Cause.NAMESPACE_TERMINATING
+    return Cause.SCHEDULER_ERROR

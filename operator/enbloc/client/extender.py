@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The calls to one HTTP extender, in the words of `k8s.io/kube-scheduler/extender/v1`.
+
+Its Go types have no JSON names, so fields are spelled as in Go, and are read in any case.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import aiohttp
+import msgspec
+
+from enbloc.client.binding import Binding
+from enbloc.client.config import Cluster
+from enbloc.client.decoding import UNREADABLE, decoded, why
+from enbloc.client.errors import MOST_SAID, APIError
+from enbloc.client.transport import Call, Transport
+from enbloc.errors import EnblocError
+from enbloc.framework.extenders import TLS, Extender
+from enbloc.model.objects import Int64
+from enbloc.model.text import clipped, printable
+
+#: An answer may be this long in any case, and twice as long as its question (bytes).
+ANSWER_BYTES: Final = 2**24
+CONNECTIONS: Final = 64
+#: So much is kept of what it says of a node (characters).
+_REASON_SAID: Final = 256
+
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class ExtenderFailed(EnblocError):  # noqa: N818  # what happened, not a fault of ours
+    """An extender gave no answer that can be used.
+
+    Attributes:
+        unknown: what was asked for may have been done, or may still be.
+    """
+
+    def __init__(self, message: str, *, unknown: bool = False) -> None:
+        super().__init__(clipped(printable(message), MOST_SAID))
+        self.unknown = unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One pod, and the nodes to which it could go.
+
+    Attributes:
+        pod: the object as JSON.
+        nodes: their names.
+        objects: the nodes as JSON, by name; for an extender that does not know them itself.
+    """
+
+    pod: msgspec.Raw
+    nodes: Sequence[str]
+    objects: Mapping[str, msgspec.Raw] = field(default_factory=dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """Which nodes an extender leaves.
+
+    Attributes:
+        feasible: their names.
+        refused: `(node, why)`.
+        unresolvable: `(node, why)`; preemption would not help there. No node is in both.
+    """
+
+    feasible: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...] = ()
+    unresolvable: tuple[tuple[str, str], ...] = ()
+
+
+class _Name(msgspec.Struct):
+    name: str
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name
+
+
+class _Nodes(msgspec.Struct):
+    items: list[_Named] | None = None
+
+
+class _Result(msgspec.Struct, rename=lambda name: name.replace("_", "")):
+    """The base of all answers: names in lower case; null and absent are the same."""
+
+
+class _FilterResult(_Result):
+    nodes: _Nodes | None = None
+    node_names: list[str] | None = None
+    failed_nodes: dict[str, str] | None = None
+    failed_and_unresolvable_nodes: dict[str, str] | None = None
+    error: str | None = None
+
+
+class _HostPriority(_Result):
+    host: str | None = None
+    score: Int64 | None = None
+
+
+class _BindingResult(_Result):
+    error: str | None = None
+
+
+class ExtenderClient:
+    """One extender; an async context manager. Nothing is sent twice.
+
+    Args:
+        extender: where it is, and what it may say.
+    """
+
+    def __init__(self, extender: Extender) -> None:
+        self.extender: Final = extender
+        self._timeout = aiohttp.ClientTimeout(total=extender.timeout)
+        self._transport: Transport | None = None
+
+    async def __aenter__(self) -> Self:
+        """Make the pool of connections.
+
+        Raises:
+            ConfigError: a certificate cannot be used.
+        """
+        with tempfile.TemporaryDirectory(prefix="enbloc-") as folder:
+            reached = _reached(self.extender, Path(folder))
+            self._transport = Transport(reached, "scheduler", CONNECTIONS)
+            await self._transport.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._transport is not None:
+            await self._transport.close()
+
+    async def filter(self, question: Question) -> Filtered:
+        """Which of the nodes it leaves.
+
+        Raises:
+            ExtenderFailed: it did not answer, or with an error or an unknown node.
+        """
+        verb = self.extender.filter_verb
+        result = _read(await self._ask(verb, self._arguments(question)), _FilterResult, verb)
+        if result.error:
+            raise ExtenderFailed(f"{verb}: {result.error}")
+        names = result.node_names if self.extender.node_cache_capable else None
+        if names is None:
+            listed = result.nodes or _Nodes()
+            names = [node.metadata.name for node in listed.items or ()]
+        strange = sorted(set(names) - set(question.nodes))
+        if strange:
+            raise ExtenderFailed(f"{verb}: it names {strange[0]}, about which it was not asked")
+        refused, hopeless = result.failed_nodes or {}, result.failed_and_unresolvable_nodes or {}
+        return Filtered(
+            tuple(dict.fromkeys(names)),
+            tuple((node, _said(why)) for node, why in refused.items() if node not in hopeless),
+            tuple((node, _said(why)) for node, why in hopeless.items()),
+        )
+
+    async def prioritize(self, question: Question) -> tuple[tuple[str, int], ...]:
+        """`(node, score)` as it gives them, usually 0 to 10.
+
+        Raises:
+            ExtenderFailed: it did not answer, or not with a list of scores.
+        """
+        verb = self.extender.prioritize_verb
+        raw = await self._ask(verb, self._arguments(question))
+        asked = set(question.nodes)
+        each = (_read(item, _HostPriority, verb) for item in _items(raw, verb))
+        return tuple((found.host, found.score or 0) for found in each if found.host in asked)
+
+    async def bind(self, binding: Binding) -> None:
+        """Let it bind a pod.
+
+        Raises:
+            ExtenderFailed: it says that it did not, or nothing that can be understood.
+        """
+        verb = self.extender.bind_verb
+        raw = await self._ask(
+            verb,
+            {
+                "PodName": binding.name,
+                "PodNamespace": binding.namespace,
+                "PodUID": binding.uid,
+                "Node": binding.node,
+            },
+        )
+        result = _read(raw, _BindingResult, verb)
+        if result.error:
+            raise ExtenderFailed(f"{verb}: {result.error}")
+
+    def _arguments(self, question: Question) -> dict[str, Any]:
+        """ExtenderArgs."""
+        if self.extender.node_cache_capable:
+            return {"Pod": question.pod, "Nodes": None, "NodeNames": question.nodes}
+        objects = question.objects
+        items = [objects[name] for name in question.nodes if name in objects]
+        return {"Pod": question.pod, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+
+    async def _ask(self, verb: str, arguments: dict[str, Any]) -> bytes:
+        assert self._transport is not None, "the client is not open"
+        body = msgspec.json.encode(arguments)
+        path = "/" + verb
+        call = Call("create", path, path, body, timeout=self._timeout, limit=_limit(body))
+        try:
+            return await self._transport.exchange(call)
+        except APIError as error:
+            why = f"answered {error.code} {error.message}" if error.code else error.message
+            raise ExtenderFailed(f"{verb}: {why}", unknown=error.outcome_unknown) from error
+
+
+def _said(why: str) -> str:
+    """A reason of its own, for one node: many make one message."""
+    return clipped(printable(why), _REASON_SAID)
+
+
+def _limit(body: bytes) -> int:
+    return max(ANSWER_BYTES, 2 * len(body))
+
+
+def _reached(extender: Extender, folder: Path) -> Cluster:
+    """How to connect to it, as to an API server that asks for no token; PEM texts become files."""
+    tls = extender.tls or TLS()
+
+    def file(name: str, text: str, path: str) -> Path | None:
+        if text:
+            (folder / name).write_text(text, encoding="utf-8")
+            return folder / name
+        return Path(path) if path else None
+
+    cert = file("cert.pem", tls.cert_data, tls.cert_file)
+    key = file("key.pem", tls.key_data, tls.key_file)
+    return Cluster(
+        server=extender.url.full,
+        source=f"extender {extender.url}",
+        ca_file=file("ca.pem", tls.ca_data, tls.ca_file),
+        client_cert=(cert, key) if cert and key else None,
+        verify=not tls.insecure,
+        server_name=tls.server_name or None,
+    )
+
+
+def _read(raw: bytes | msgspec.Raw, shape: type[T], verb: str) -> T:
+    """An object of the answer; its names may be in any case, for Go reads them so."""
+    try:
+        found = decoded(_FIELDS, raw) or {}
+        lowered = msgspec.json.encode({name.lower(): value for name, value in found.items()})
+        return msgspec.json.decode(lowered, type=shape)
+    except UNREADABLE as error:
+        raise _unreadable(verb, error) from error
+
+
+def _items(raw: bytes, verb: str) -> Sequence[msgspec.Raw]:
+    """The items of an answer that is a list."""
+    try:
+        return decoded(_LIST, raw) or ()
+    except UNREADABLE as error:
+        raise _unreadable(verb, error) from error
+
+
+def _unreadable(verb: str, error: Exception) -> ExtenderFailed:
+    return ExtenderFailed(f"{verb}: cannot read the answer: {why(error)}", unknown=True)

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a reflector reads off the wire, and the items that it emits."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from enbloc.client.decoding import UNREADABLE, decoded, why
+from enbloc.model.versions import version_of
+
+
+class Meta(msgspec.Struct, rename="camel", gc=False):
+    """The part of metadata that identifies an object and its state."""
+
+    uid: str = ""
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion as a number; 0 if it is none."""
+        return version_of(self.resource_version)
+
+
+class MetaLike(Protocol):
+    """What must be readable in the metadata of a watched type."""
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        ...
+
+    @property
+    def namespace(self) -> str | None:
+        """metadata.namespace; absent for cluster-scoped objects."""
+        ...
+
+    @property
+    def resource_version(self) -> str | None:
+        """metadata.resourceVersion."""
+        ...
+
+
+class HasMeta(Protocol):
+    """A msgspec Struct of a Kubernetes object."""
+
+    @property
+    def metadata(self) -> MetaLike:
+        """The object's metadata."""
+        ...
+
+
+T = TypeVar("T", bound=HasMeta)
+_Object = TypeVar("_Object")
+
+
+class Added(msgspec.Struct, Generic[T], frozen=True):
+    """An object that was not known."""
+
+    meta: Meta
+    object: T
+
+
+class Modified(msgspec.Struct, Generic[T], frozen=True):
+    """A newer state of a known object."""
+
+    meta: Meta
+    object: T
+
+
+class Deleted(msgspec.Struct, Generic[T], frozen=True):
+    """A known object is gone.
+
+    Attributes:
+        meta: which one.
+        object: its last state; None when it vanished while no watch was open.
+    """
+
+    meta: Meta
+    object: T | None
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """A state of an object that cannot be decoded; the stream goes on.
+
+    Attributes:
+        meta: which one.
+        problem: what is wrong, with its JSON path.
+    """
+
+    meta: Meta
+    problem: str
+
+
+class Synced(msgspec.Struct, frozen=True):
+    """A list is complete: all that it differed by was emitted."""
+
+
+Item = Added[T] | Modified[T] | Deleted[T] | Malformed | Synced
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a reflector waits (seconds).
+
+    Attributes:
+        watch: least and most length of a watch; each is drawn anew.
+        grace: silence allowed beyond a watch's length before it counts as stalled.
+        retry: first and longest wait after an error.
+        refused: first and longest wait after 403, or 404 of the whole resource.
+        probe: the longest time between two looks whether a watch shows what the server has.
+    """
+
+    watch: tuple[float, float] = (300.0, 600.0)
+    grace: float = 15.0
+    retry: tuple[float, float] = (0.5, 30.0)
+    refused: tuple[float, float] = (1.0, 30.0)
+    probe: float = 30.0
+
+
+class Row(msgspec.Struct, gc=False):
+    """What is kept of an object: UID and resourceVersion."""
+
+    uid: str
+    version: int
+
+    def meta(self, namespace: str, name: str) -> Meta:
+        """The identity, for an item."""
+        return Meta(self.uid, name, namespace, str(self.version))
+
+
+class Identified(msgspec.Struct):
+    """An object of which only the identity is read."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+
+class _Event(msgspec.Struct, Generic[_Object]):
+    type: str
+    object: _Object
+
+
+class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "more": "continue"}):
+    """metadata of a list."""
+
+    resource_version: str
+    more: str = ""
+
+
+class Page(msgspec.Struct):
+    """One page of a list, its objects undecoded."""
+
+    metadata: ListMeta
+    items: list[msgspec.Raw] | None = None
+
+    def __post_init__(self) -> None:
+        """Fail where no version is named: no API server sends such a page."""
+        if not self.version:
+            raise ValueError("metadata.resourceVersion is no number above 0")
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion as a number."""
+        return version_of(self.metadata.resource_version)
+
+
+class Wire(Generic[T]):
+    """Decoders for one type: an object is decoded in one pass, and identified when it cannot be."""
+
+    def __init__(self, shape: type[T]) -> None:
+        events: Any = _Event[shape]  # type: ignore[valid-type]  # known at run time only
+        self._event = msgspec.json.Decoder(events)
+        self._object = msgspec.json.Decoder(shape)
+        self._bare_event = msgspec.json.Decoder(_Event[msgspec.Raw])
+        self._identified = msgspec.json.Decoder(Identified)
+        self.page = msgspec.json.Decoder(Page).decode
+
+    def line(self, line: bytes) -> tuple[str, Meta, T | None, str]:
+        """(event type, identity, object, problem) of one line of a watch.
+
+        Raises:
+            msgspec.DecodeError: the line is no watch event at all; or another of UNREADABLE.
+        """
+        try:
+            event = decoded(self._event.decode, line)
+        except UNREADABLE as error:
+            bare = decoded(self._bare_event.decode, line)
+            return bare.type, self._identity(bare.object), None, why(error)
+        return event.type, *_identified(event.object)
+
+    def object(self, raw: msgspec.Raw) -> tuple[Meta, T | None, str]:
+        """(identity, object, problem) of one item of a list."""
+        try:
+            found = decoded(self._object.decode, raw)
+        except UNREADABLE as error:
+            return self._identity(raw), None, why(error)
+        return _identified(found)
+
+    def _identity(self, raw: msgspec.Raw) -> Meta:
+        """Which object it is, though it cannot be read; an empty Meta if that cannot be told."""
+        try:
+            return decoded(self._identified.decode, raw).metadata
+        except UNREADABLE:
+            return Meta()
+
+
+def _identified(found: T) -> tuple[Meta, T | None, str]:
+    """An object that was read, behind its identity; it has none without a name."""
+    metadata = found.metadata
+    meta = Meta(
+        metadata.uid, metadata.name, metadata.namespace or "", metadata.resource_version or ""
+    )
+    return (meta, found, "") if metadata.name else (meta, None, "metadata.name: missing")

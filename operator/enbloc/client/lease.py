@@ -1,0 +1,426 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Leader election on a Lease, with a fence that does not trust anybody's wall clock.
+
+::
+
+    STANDBY ──lease free, released, or unchanged for its duration by our clock──► LEADING
+       ▲                                                                            │
+       └── run() has ended: released, or LeaseLost  ◄── work done, or not renewed ──┘
+           (`terms` begins anew after the latter)       within renew_deadline
+
+A rival (`rivals`) has another Lease, and must not lead at the same time: nobody leads who sees one.
+
+``holds()`` is true until renew_deadline after the last successful renewal *was sent*: every write
+is checked against it, and a write takes at most duration − renew_deadline.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.client.client import Client
+from enbloc.client.clock import boot_clock
+from enbloc.client.errors import (
+    APIError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Unreachable,
+    readable,
+)
+from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseMetadata, LeaseSpec
+from enbloc.client.lease_owner import owner_reference
+from enbloc.client.paths import LEASES
+from enbloc.client.rivals import Rivals
+from enbloc.client.transport import WRITE_SECONDS
+from enbloc.errors import ConfigError, EnblocError
+from enbloc.model.text import clipped, printable
+from enbloc.model.times import micro_time_text
+from enbloc.telemetry import metrics
+
+logger = logging.getLogger(__name__)
+
+#: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
+SLACK: Final = 20.0
+#: A Lease of another is looked at so long after its end, and ours not renewed so shortly before
+#: (seconds).
+MOMENT: Final = 0.05
+#: How often the Lease is given back, when renewals that were under way get in between.
+RELEASE_TRIES: Final = 3
+
+
+#: leaseTransitions is an int32, and begins anew after the largest.
+_MOST_TRANSITIONS: Final = 2**31
+
+
+class _Lease(msgspec.Struct):
+    """What is read of our Lease, which has a spec; all else of it is kept."""
+
+    metadata: LeaseMetadata
+    spec: LeaseSpec
+
+
+class LeaseLost(EnblocError):  # noqa: N818  # what happened, not a fault
+    """Leadership ended before the work did."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTiming:
+    """How long each part of an election takes (seconds); duration > renew_deadline > 1.2 × retry.
+
+    Attributes:
+        duration: others may take a lease that was not renewed for this long.
+        renew_deadline: a leader that could not renew for this long stops.
+        retry: between two tries, jittered up to 1.2 times.
+    """
+
+    duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.duration > self.renew_deadline > 1.2 * self.retry > 0:
+            raise ConfigError(
+                f"leader election: the lease duration ({self.duration:g} s) must be above the "
+                f"renew deadline ({self.renew_deadline:g} s), and that above 1.2 × the retry "
+                f"period ({self.retry:g} s); set them in the configuration (leaderElection) or "
+                "with --leader-elect-lease-duration, --leader-elect-renew-deadline and "
+                "--leader-elect-retry-period"
+            )
+
+
+def identity_of(pod_name: str) -> str:
+    """A holder's name: who it is, and unlike every earlier one of that name."""
+    return f"{pod_name}_{uuid.uuid4()}"
+
+
+class Elector:
+    """One candidate for one Lease.
+
+    Args:
+        client: the API, not fenced.
+        namespace: of the Lease; must exist.
+        name: of the Lease.
+        identity: ours.
+        timing: see LeaseTiming.
+        clock: monotonic seconds.
+        report: called with the problem when there is a new one, and with None when it is over.
+        rivals: who else must not lead; None = only who holds the same Lease.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        timing: LeaseTiming | None = None,
+        clock: Callable[[], float] = boot_clock,
+        report: Callable[[str | None], None] = lambda _: None,
+        rivals: Rivals | None = None,
+    ) -> None:
+        #: Called after each try to take it that failed; may be set until this runs.
+        self.tried: Callable[[], None] = lambda: None
+        #: Until when writes may be sent, on ``clock``.
+        self.valid_until: float = float("-inf")
+        #: leaseTransitions of the lease we hold: one number per term of leadership.
+        self.epoch = 0
+        #: When it was ours, on ``clock``; nobody else writes since.
+        self.since = math.inf
+        #: Who holds it, as last seen.
+        self.holder = ""
+        #: Nobody else has held it since the first look: we take up what was ours already.
+        self.unbroken = True
+        #: Why the last try failed; None while tries succeed.
+        self.last_error: APIError | None = None
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._timing = timing or LeaseTiming()
+        self._clock = clock
+        self._report = report
+        self._rivals = rivals
+        self._lease: dict[str, Any] | None = None
+        self._may_own = True
+        self._seen: tuple[Any, float] = (None, float("-inf"))
+        self._left = math.inf
+
+    def holds(self) -> bool:
+        """Whether a write sent now lands before anybody else may lead."""
+        return self._clock() < self.valid_until
+
+    def healthy(self) -> bool:
+        """False if this still leads long after its Lease expired: what client-go's `Check` asks."""
+        slack = self._timing.duration - self._timing.renew_deadline + SLACK
+        return self.valid_until == float("-inf") or self._clock() < self.valid_until + slack
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Wait for the Lease, do the work while holding it, release it.
+
+        Cancelling ``run`` cancels the work and releases the Lease.
+
+        Raises:
+            LeaseLost: the Lease could not be renewed in time, or is another's; the work was
+                cancelled.
+            ConfigError: the namespace of the Lease does not exist.
+        """
+        leading = metrics.LEADER.labels(self._name)
+        leading.set(0)
+        while not await self._acquired():
+            self.tried()
+            await self._pause(self._left + MOMENT)
+        leading.set(1)
+        self.since = self._clock()
+        task = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._renew())
+        stop_within: float | None = None
+        try:
+            await asyncio.wait({task, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                stop_within = self._timing.duration - self._timing.renew_deadline
+                self.valid_until = float("-inf")  # nothing more is sent, whoever holds it now
+                renewing.result()
+                raise LeaseLost(f"lost the Lease {self._namespace}/{self._name}: {self._why()}")
+            task.result()
+        finally:
+            await _cancelled(task, stop_within)  # a graceful stop may take its time: we renew
+            await _cancelled(renewing, None)
+            leading.set(0)
+            if stop_within is None:
+                await self._release()
+
+    def _why(self) -> str:
+        if self.holder != self._identity:
+            return f"{clipped(printable(self.holder), SHOWN) or 'nobody'} holds it"
+        return f"not renewed for {self._timing.renew_deadline} s ({self.last_error})"
+
+    async def _pause(self, at_most: float = math.inf) -> None:
+        jitter = random.uniform(0.8, 1.2)  # noqa: S311  # spreading load is no secret
+        await asyncio.sleep(min(self._timing.retry * jitter, at_most))
+
+    async def _renew(self) -> None:
+        """Renew until that fails for too long, or another holds the Lease.
+
+        What is left of it in the end is no time to renew it: less than what a clock tells apart
+        would be waited for again and again.
+        """
+        while (left := self.valid_until - self._clock()) > MOMENT and self.holder == self._identity:
+            await self._pause(left)
+            left = self.valid_until - self._clock()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(left, WRITE_SECONDS))):
+                    await self._try()
+
+    async def _acquired(self) -> bool:
+        """Take the Lease, and give it back if a rival has one; whether we lead now."""
+        if not await self._try(first=True):
+            return False
+        try:
+            async with asyncio.timeout(self._timing.renew_deadline / 2):
+                if not await self._rivalled():
+                    return True
+        except APIError as error:
+            self._note(error)
+        except TimeoutError:
+            pass
+        await self._release(in_vain=True)
+        return False
+
+    async def _rivalled(self) -> bool:
+        """Whether a rival leads.
+
+        Raises:
+            APIError: that cannot be found out.
+        """
+        return self._rivals is not None and await self._rivals.lead()
+
+    async def _try(self, *, first: bool = False) -> bool:
+        """Take or renew the Lease once; false if that did not succeed.
+
+        Args:
+            first: we do not lead yet, and do not take it while a rival leads.
+        """
+        lease, self._lease = self._lease, None  # anything but success makes us read it again
+        self._left = math.inf
+        try:
+            if lease is None:
+                if self.holder == self._identity:
+                    metrics.LEADER_SLOWPATH.labels(self._name).inc()
+                lease = await self._read()
+            if not self._may_take(lease.get("spec") or {}):
+                if self._rivals is not None:
+                    self._rivals.compare(lease)
+                return False
+            if first and await self._rivalled():
+                return False
+            sent = self._clock()
+            claim = self._claim(lease.get("spec") or {})
+            self._lease = await self._write(lease, claim)
+        except APIError as error:
+            self._note(error)
+            return False
+        self._note(None)
+        self.holder = self._identity
+        self.epoch = claim["leaseTransitions"]
+        self.valid_until = sent + self._timing.renew_deadline
+        return True
+
+    async def _read(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = await self._client.get(LEASES, self._name, self._namespace)
+        except NotFound:
+            metadata = {"name": self._name, "namespace": self._namespace}
+            return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata}
+        return _checked("get", found)
+
+    async def _write(
+        self, lease: dict[str, Any], spec: dict[str, Any], *, in_vain: bool = False
+    ) -> dict[str, Any]:
+        """Create or replace the Lease, if it is still as we read it."""
+        # The server knows who manages which field; what it shows of that may nest without end.
+        metadata = {k: v for k, v in lease["metadata"].items() if k != "managedFields"}
+        if self._rivals:
+            metadata = self._rivals.marked(metadata, in_vain=in_vain)
+        metadata = await self._owned(metadata)
+        body = {**lease, "metadata": metadata, "spec": spec}
+        written: dict[str, Any]
+        if "resourceVersion" in lease["metadata"]:
+            try:
+                written = await self._client.replace(LEASES, self._name, body, self._namespace)
+            except Forbidden:
+                # Some clusters let nobody change the owners of what he may not delete.
+                self._may_own = False
+                raise
+            return _checked("update", written)
+        try:
+            written = await self._client.create(LEASES, body, self._namespace)
+        except NotFound as error:
+            raise ConfigError(
+                f'the namespace "{self._namespace}" of the Lease {self._name} does not exist: '
+                "create it, or name another with --lease-namespace"
+            ) from error
+        return _checked("create", written)
+
+    async def _owned(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The metadata of our Lease with its owner, if it has none and we are one."""
+        if metadata.get("ownerReferences") or not self._may_own:
+            return metadata
+        with suppress(ConfigError):  # the request will say it
+            header = await self._client.cluster.auth.header(None)
+            if owner := owner_reference(header, self._namespace):
+                return {**metadata, "ownerReferences": [owner]}
+        return metadata
+
+    def _may_take(self, spec: dict[str, Any]) -> bool:
+        """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
+        self.holder = spec.get("holderIdentity") or ""
+        self.unbroken = self.unbroken and self.holder == self._identity
+        if self.holder in {"", self._identity}:
+            return True
+        state, now = (self.holder, spec.get("renewTime")), self._clock()
+        if state != self._seen[0]:
+            if self._seen[0] is None or self._seen[0][0] != self.holder:
+                holder = clipped(printable(self.holder), SHOWN)
+                lease = f"{self._namespace}/{self._name}"
+                logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
+            self._seen = (state, now)
+        left = self._seen[1] + self._lasts(spec) - now
+        self._left = left if left > 0 else math.inf
+        return left <= 0
+
+    def _lasts(self, spec: Mapping[str, Any]) -> float:
+        """How long another holder's Lease lasts: anybody who may edit it may write anything."""
+        asked = spec.get("leaseDurationSeconds") or 0
+        longest = max(LONGEST, self._timing.duration)
+        return float(min(asked, longest) if asked > 0 else self._timing.duration)
+
+    def _claim(self, old: dict[str, Any]) -> dict[str, Any]:
+        now = _micro_time()
+        ours = old.get("holderIdentity") == self._identity
+        transitions = old.get("leaseTransitions")
+        if transitions is not None:
+            transitions = (transitions + (not ours)) % _MOST_TRANSITIONS
+        return {
+            **old,
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": math.ceil(self._timing.duration),
+            "acquireTime": old.get("acquireTime", now) if ours else now,
+            "renewTime": now,
+            "leaseTransitions": transitions or 0,
+        }
+
+    async def _release(self, *, in_vain: bool = False) -> None:
+        """Give the Lease back, so that a standby need not wait for its end.
+
+        A renewal may have been cut off just now, and have landed: then the Lease is read again.
+
+        Args:
+            in_vain: we took it, and never led.
+        """
+        self.valid_until = float("-inf")
+        lease, self._lease = self._lease, None
+        with suppress(TimeoutError):  # it ends by itself
+            async with asyncio.timeout(WRITE_SECONDS):
+                for _ in range(RELEASE_TRIES):
+                    try:
+                        lease = lease or await self._read()
+                        held = lease.get("spec") or {}
+                        if held.get("holderIdentity") == self._identity:
+                            await self._write(lease, _given_back(held), in_vain=in_vain)
+                    except Conflict:
+                        lease = None
+                    except APIError as error:
+                        self._note(error)
+                        return
+                    else:
+                        return
+
+    def _note(self, error: APIError | None) -> None:
+        # Losing a race for the Lease is no problem to tell of.
+        before, self.last_error = self.last_error, error
+        if str(error) != str(before) and not isinstance(error, Conflict):
+            self._report(None if error is None else error.advice)
+
+
+def _checked(verb: str, lease: dict[str, Any]) -> dict[str, Any]:
+    """An answer that is a Lease.
+
+    Raises:
+        Unreachable: it is none.
+    """
+    read = readable(partial(msgspec.convert, type=_Lease), lease, verb, LEASES.label())
+    if not read.metadata.resource_version:
+        why = "unreadable answer: metadata.resourceVersion: missing"
+        raise Unreachable(verb, LEASES.label(), why, sent=True)
+    return lease
+
+
+def _given_back(spec: dict[str, Any]) -> dict[str, Any]:
+    freed = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
+    return {**spec, **freed}
+
+
+def _micro_time() -> str:
+    """Now as metav1.MicroTime: UTC, six decimals."""
+    return micro_time_text(time.time())
+
+
+async def _cancelled(task: asyncio.Future[Any], timeout: float | None) -> None:
+    """Cancel a task and wait for its end, at most so long; its outcome is its reader's."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=timeout)
+    if task.done() and not task.cancelled():
+        task.exception()  # seen: run() raises what matters

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a watch shows what the API server has: a look at a page of the collection, now and then.
+
+A watch can fall silent, or show some changes and not others, without any error: behind a watch
+cache that is stuck, or a proxy that buffers or drops. So a consistent read of PROBE_ROWS objects,
+of which only the metadata is sent, is compared with what the watch has shown of these; and the
+number of all objects with how many it has shown. The next look goes on where the last one ended,
+as long as the server keeps that snapshot (5 to 10 minutes).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.client.client import Client, Query
+from enbloc.client.decoding import UNREADABLE, decoded
+from enbloc.client.errors import Gone, readable
+from enbloc.client.items import Identified
+from enbloc.client.paths import Resource
+from enbloc.client.transport import JSON
+from enbloc.model.versions import version_of
+
+#: How many objects one look compares.
+PROBE_ROWS: Final = 250
+#: A watch has so many turns to show what was read, counted from its latest progress.
+TURNS: Final = 10
+TURN_SECONDS: Final = 0.5
+#: And so many in all.
+MOST_TURNS: Final = 60
+METADATA_ONLY: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+class _ListMeta(
+    msgspec.Struct,
+    rename={
+        "resource_version": "resourceVersion",
+        "more": "continue",
+        "remaining": "remainingItemCount",
+    },
+):
+    resource_version: str = ""
+    more: str = ""
+    remaining: int | None = None
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+_PAGE: Final = msgspec.json.Decoder(_Page).decode
+_IDENTIFIED: Final = msgspec.json.Decoder(Identified).decode
+
+
+class Probe:
+    """Compares what a watch has shown with consistent reads.
+
+    Args:
+        client: the API.
+        resource: what is watched.
+        version_of: the resourceVersion at which an object was last shown; 0 = it is not known.
+        count: how many objects are known; None if that is not to be compared.
+        namespace: of the watch.
+        query: selectors of the watch.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        version_of: Callable[[Key], int],
+        count: Callable[[], int] | None = None,
+        *,
+        namespace: str | None = None,
+        query: Query | None = None,
+    ) -> None:
+        self._client = client
+        self.resource = resource
+        self._version_of = version_of
+        self._count = count
+        self._namespace = namespace
+        self._query = dict(query or {})
+        self._more = ""
+        self._looking = False
+        self._seen: dict[Key, int] = {}
+        self._counts: set[int] = set()
+        self._latest = 0
+
+    def saw(self, key: Key, version: int) -> None:
+        """The watch has shown this object in this version, or its deletion."""
+        if self._looking:
+            self._seen[key] = version
+            self._latest = max(self._latest, version)
+            if self._count is not None:
+                self._counts.add(self._count())
+
+    async def look(self) -> str:
+        """What the watch should have shown and has not, for people; "" if there is nothing.
+
+        Raises:
+            APIError: the collection cannot be read.
+        """
+        self._looking, self._latest = True, 0
+        self._counts = set() if self._count is None else {self._count()}
+        try:
+            version, wanted, total = await self._page()
+            return await self._lacking(version, wanted, total)
+        except Gone:  # the snapshot of the last look is gone: begin again
+            self._more = ""
+            return ""
+        finally:
+            self._looking = False
+            self._seen, self._counts = {}, set()
+
+    async def _page(self) -> tuple[int, dict[Key, int], int | None]:
+        """The next page: its resourceVersion, that of each object, the number of all objects."""
+        first = not self._more
+        more: dict[str, Any] = {} if first else {"continue": self._more}
+        raw = await self._client.page(
+            self.resource,
+            self._namespace,
+            query={**self._query, **more},
+            limit=PROBE_ROWS,
+            accept=METADATA_ONLY,
+        )
+        page = readable(_PAGE, raw, "list", self.resource.label())
+        self._more = page.metadata.more
+        items = page.items or []
+        remaining = page.metadata.remaining if self._more else 0
+        counted = first and not self._query and remaining is not None
+        return (
+            version_of(page.metadata.resource_version),
+            dict(filter(None, map(_identity, items))),
+            len(items) + (remaining or 0) if counted else None,
+        )
+
+    async def _lacking(self, version: int, wanted: Mapping[Key, int], total: int | None) -> str:
+        quiet = 0
+        for _ in range(MOST_TURNS):
+            problem = self._problem(version, wanted, total)
+            if not problem or quiet == TURNS:
+                return problem
+            before = self._latest
+            await asyncio.sleep(TURN_SECONDS)
+            quiet = 0 if before < self._latest < version else quiet + 1
+        return self._problem(version, wanted, total)
+
+    def _problem(self, read_at: int, wanted: Mapping[Key, int], total: int | None) -> str:
+        for key, version in wanted.items():
+            shown = max(self._version_of(key), self._seen.get(key, 0))
+            # A state newer than what was read later: the server was restored from a backup.
+            if shown < version or version < self._version_of(key) <= read_at:
+                name = "/".join(filter(None, key))
+                return f"{name} of resourceVersion {version}"
+        if total is None or self._count is None or total in {*self._counts, self._count()}:
+            return ""
+        return f"{total} objects in all, but {self._count()}"
+
+
+def _identity(raw: msgspec.Raw) -> tuple[Key, int] | None:
+    """Key and resourceVersion of an item; None if it has none that can be read."""
+    try:
+        meta = decoded(_IDENTIFIED, raw).metadata
+    except UNREADABLE:
+        return None
+    return ((meta.namespace, meta.name), meta.version) if meta.name else None

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rivals: schedulers elsewhere in the cluster that serve a schedulerName of ours.
+
+Each scheduler writes on its Lease which names it serves. Who has taken its own Lease looks at all
+others, and gives it back if one of them serves a name of ours. Each of two writes before it looks,
+so one sees the other at least; only who sees nobody leads.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from enbloc.client.client import Client
+from enbloc.client.clock import boot_clock
+from enbloc.client.errors import Forbidden, NotFound
+from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec, RoleBindingObject
+from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES
+from enbloc.model.names import COMPONENT_KEY, PART_OF_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
+from enbloc.model.text import clipped, printable
+
+#: A rival's Lease is over after so many times its duration, and ours is lost after one: replicas
+#: of the rival come first.
+PATIENCE: Final = 2.0
+
+_SCHEDULER: Final = "scheduler"
+
+logger = logging.getLogger(__name__)
+
+
+class Rivals:
+    """Finds the Leases of rivals; for one loop.
+
+    Anybody who may edit a namespace may write Leases there. So a Lease counts only where some
+    ClusterRoleBinding of enbloc gives rights to its namespace, if that can be told: if such a
+    binding is found for our own.
+
+    Args:
+        client: the API; may list Leases and ClusterRoleBindings of all namespaces, or else some
+            rivals are not found, or Leases count that should not.
+        namespace: of our own Lease.
+        name: of our own Lease.
+        serves: the schedulerNames that we serve.
+        duration: of our own Lease, seconds.
+        report: called with what keeps us from leading that will not pass by itself, as does a
+            Lease that a replica holds, when there is something new, and with None when it is over.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        serves: Collection[str],
+        duration: float,
+        report: Callable[[str | None], None] = lambda _: None,
+        clock: Callable[[], float] = boot_clock,
+    ) -> None:
+        self._client = client
+        self._own = (namespace, name)
+        self._serves = frozenset(serves)
+        self._duration = duration
+        self._report = report
+        self._clock = clock
+        self._said = ""
+        self._seen: dict[tuple[str, str], tuple[tuple[Any, Any], float]] = {}
+        self._warned = False
+
+    def marked(self, metadata: Mapping[str, Any], *, in_vain: bool = False) -> dict[str, Any]:
+        """The metadata of our Lease, with what we serve.
+
+        Args:
+            metadata: as it is.
+            in_vain: we never led: whoever looks next need not wait for our replicas.
+        """
+        labels = {**(metadata.get("labels") or {}), COMPONENT_KEY: _SCHEDULER}
+        served = "" if in_vain else ",".join(sorted(self._serves))
+        annotations = {**(metadata.get("annotations") or {}), SCHEDULER_NAMES_KEY: served}
+        return {**metadata, "labels": labels, "annotations": annotations}
+
+    def compare(self, lease: Mapping[str, Any]) -> None:
+        """Report it if the holder of our own Lease serves other names."""
+        shown = msgspec.convert(lease, LeaseObject)
+        served = _served(shown)
+        if served is None or served == self._serves:
+            self._say("")
+            return
+        self._say(
+            f"the Lease {_where(self._own)} is held by {_holder(shown)}, which serves "
+            f"{_named(served)}, and not {_named(self._serves)}; if that is another install, give "
+            "this one a Lease of its own with leaderElection.resourceName"
+        )
+
+    async def lead(self) -> bool:
+        """Whether a rival has a Lease; it is reported with its holder and what to do.
+
+        Raises:
+            APIError: the Leases cannot be read.
+        """
+        now, found = self._clock(), await self._overlapping()
+        seen, self._seen = self._seen, {}
+        for key, lease in found.items():
+            spec = lease.spec or LeaseSpec()
+            state = (spec.holder_identity or "", spec.renew_time)
+            before, since = seen.get(key, (None, now))
+            if before != state:  # one that was given back before we looked never was our rival's
+                since = now if state[0] or before is not None else float("-inf")
+            self._seen[key] = (state, since)
+        standing = [
+            key
+            for key, (_, since) in sorted(self._seen.items())
+            if now - since < PATIENCE * self._lasts(found[key])
+        ]
+        if not standing:
+            self._say("")
+            return False
+        lease = found[standing[0]]
+        both = _named(self._serves & (_served(lease) or frozenset()))
+        holder = _holder(lease) or "nobody now"
+        self._say(
+            f"the scheduler of the Lease {_where(standing[0])} (held by {holder}) serves {both} "
+            "too; give each scheduler a schedulerName of its own, or remove one of the two"
+        )
+        return True
+
+    def _say(self, text: str) -> None:
+        before, self._said = self._said, text
+        if before != text:
+            self._report(text or None)
+
+    def _lasts(self, lease: LeaseObject) -> float:
+        spec = lease.spec or LeaseSpec()
+        return max(min(spec.lease_duration_seconds or 0, LONGEST), self._duration)
+
+    async def _overlapping(self) -> dict[tuple[str, str], LeaseObject]:
+        """The Leases of others, by namespace and name, on which a name of ours stands."""
+        query = {"labelSelector": f"{COMPONENT_KEY}={_SCHEDULER}"}
+        found: dict[tuple[str, str], LeaseObject] = {}
+        # No other namespace is read: a tenant may have written Leases without end.
+        namespaces: list[str | None] = [*sorted(await self._installs())]
+        try:
+            for namespace in namespaces or [None]:
+                async for lease in self._client.list(
+                    LEASES, namespace, query=query, shape=LeaseObject
+                ):
+                    key = (lease.metadata.namespace, lease.metadata.name)
+                    if key != self._own and self._serves & (_served(lease) or frozenset()):
+                        found[key] = lease
+        except Forbidden as error:
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "Cannot see whether another scheduler serves the same schedulerName: %s",
+                    error.advice,
+                )
+            return {}
+        return found
+
+    async def _installs(self) -> frozenset[str]:
+        """The namespaces that ClusterRoleBindings of enbloc give rights to; empty = not known."""
+        query = {"labelSelector": f"{PART_OF_KEY}={SCHEDULER_NAME}"}
+        found: set[str] = set()
+        try:
+            async for binding in self._client.list(
+                CLUSTER_ROLE_BINDINGS, query=query, shape=RoleBindingObject
+            ):
+                found.update(each.namespace for each in binding.subjects or () if each.namespace)
+        except (Forbidden, NotFound):
+            return frozenset()
+        return frozenset(found) if self._own[0] in found else frozenset()
+
+
+def _served(lease: LeaseObject) -> frozenset[str] | None:
+    """The schedulerNames that stand on a Lease; None = none do."""
+    text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY)
+    return frozenset(text.split(",")) if text else None
+
+
+def _holder(lease: LeaseObject) -> str:
+    """Who holds a Lease, for people: anybody who may edit it may write any name."""
+    return clipped(printable((lease.spec and lease.spec.holder_identity) or ""), SHOWN)
+
+
+def _where(key: tuple[str, str]) -> str:
+    return "/".join(key)
+
+
+def _named(names: Collection[str]) -> str:
+    some = sorted(names)
+    return ("schedulerName " if len(some) == 1 else "schedulerNames ") + ", ".join(some)

@@ -1,0 +1,261 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""An election in a thread of its own, so that no long step of the work can cost the Lease.
+
+::
+
+    the caller's loop                      the thread's loop, with its own connection
+    run(work) ─────────────starts────────► Elector.run(stand-in)
+    work begins ◄──────────leads────────── the stand-in waits for its end, the elector renews
+    work is cancelled ◄────lost, or────────
+    run raises ◄───────────ended──────────
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from functools import partial
+
+from enbloc.client.client import Client
+from enbloc.client.lease import Elector, LeaseTiming, identity_of
+from enbloc.client.rivals import Rivals
+from enbloc.process.options import Options
+
+Work = Callable[[], Awaitable[None]]
+Report = Callable[[str | None], None]
+
+
+class Election:
+    """One candidate for one Lease, which is renewed however busy the loop is that does the work.
+
+    Args:
+        client: the API, not fenced; the election has a connection of its own.
+        namespace: of the Lease; must exist.
+        name: of the Lease.
+        identity: the holder's name; None = made up.
+        timing: see LeaseTiming.
+        report: called in the loop of `run`, as Elector does.
+        serves: the schedulerNames of a scheduler, of which there is one that serves each; empty =
+            nobody but who holds the same Lease is a rival.
+        conflict: called in the loop of `run`, as Rivals does.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        identity: str | None = None,
+        timing: LeaseTiming | None = None,
+        report: Report = lambda _: None,
+        serves: Collection[str] = (),
+        conflict: Report = lambda _: None,
+    ) -> None:
+        self.namespace = namespace
+        self.name = name
+        timing = timing or LeaseTiming()
+        self._client = client.again()
+        rivals = Rivals(
+            self._client,
+            namespace=namespace,
+            name=name,
+            serves=serves,
+            duration=timing.duration,
+            report=partial(self._tell, conflict),
+            clock=client.clock.local,
+        )
+        self._elector = Elector(
+            self._client,
+            namespace=namespace,
+            name=name,
+            identity=identity or identity_of(socket.gethostname()),
+            timing=timing,
+            clock=client.clock.local,
+            report=partial(self._tell, report),
+            rivals=rivals if serves else None,
+        )
+        self._elector.tried = self._have_tried
+        #: Set in the loop of `run` once it is known whether the first try has taken the Lease.
+        self.tried = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _tell(self, report: Report, text: str | None) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it is closed: nobody is there to be told
+                self._loop.call_soon_threadsafe(report, text)
+
+    def _have_tried(self) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # as above
+                self._loop.call_soon_threadsafe(self.tried.set)
+
+    @property
+    def since(self) -> float:
+        """When the Lease was ours, in seconds of the client's `clock.local`; for any thread."""
+        return self._elector.since
+
+    @property
+    def epoch(self) -> int:
+        """One number per term of leadership."""
+        return self._elector.epoch
+
+    @property
+    def unbroken(self) -> bool:
+        """Whether nobody else has held the Lease since this looked first; for any thread."""
+        return self._elector.unbroken
+
+    def holds(self) -> bool:
+        """Whether a write sent now lands before anybody else may lead; for any thread."""
+        return self._elector.holds()
+
+    def healthy(self) -> bool:
+        """False if this still leads long after its Lease expired; for any thread."""
+        return self._elector.healthy()
+
+    async def run(self, work: Work) -> None:
+        """Wait for the Lease, do the work in this loop while holding it, release it.
+
+        Raises:
+            LeaseLost: as Elector.run.
+            ConfigError: as Elector.run, and of a certificate that cannot be used.
+        """
+        self._loop = asyncio.get_running_loop()
+
+        async def begin() -> None:
+            self.tried.set()
+            await work()
+
+        term = _Term(self._elector, self._client, begin)
+        thread = threading.Thread(target=term.hold, name="lease", daemon=True)
+        thread.start()
+        try:
+            await asyncio.shield(term.ended)
+        except asyncio.CancelledError:
+            if not term.ended.done():
+                term.cancel()
+                await asyncio.wait({term.ended})
+            raise
+        finally:
+            if term.ended.done():
+                thread.join()
+
+
+class _Term:
+    """One run: what passes between the two loops."""
+
+    def __init__(self, elector: Elector, client: Client, work: Work) -> None:
+        self._elector, self._client, self._work = elector, client, work
+        self._loop = asyncio.get_running_loop()
+        self._runner = asyncio.Runner(loop_factory=client.clock.new_loop)
+        self._runner.get_loop()  # there before the thread is, for who tells when all loops are idle
+        self._threads: asyncio.AbstractEventLoop | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
+        self._cancelled = False
+        #: Done when the thread is; its outcome is the run's.
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+
+    # ── in the thread ────────────────────────────────────────────────────────────────────────
+
+    def hold(self) -> None:
+        """The thread's work."""
+        error: BaseException | None = None
+        try:
+            self._runner.run(self._campaign())
+        except BaseException as raised:  # noqa: BLE001  # whatever it is, the caller raises it
+            error = raised
+        with self._runner, suppress(RuntimeError):  # the caller's loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._end, error)
+
+    async def _campaign(self) -> None:
+        self._threads = asyncio.get_running_loop()
+        self._running = asyncio.current_task()
+        if self._cancelled:
+            return
+        try:
+            async with self._client:
+                await self._elector.run(self._stand_in)
+        finally:  # not as the runner is closed: the caller's loop would be held up by the join
+            await self._threads.shutdown_default_executor()
+
+    async def _stand_in(self) -> None:
+        """What the elector takes for the work: it ends when the work does, with its outcome."""
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def begin() -> None:
+            self._task = asyncio.ensure_future(self._work())
+            self._task.add_done_callback(tell)
+
+        def tell(_: object) -> None:
+            with suppress(RuntimeError):  # the Lease was lost, and the work took long to stop
+                loop.call_soon_threadsafe(ended.set)
+
+        self._loop.call_soon_threadsafe(begin)
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            self._loop.call_soon_threadsafe(self._cancel_work)
+            await ended.wait()
+            raise
+        assert self._task is not None, "it has ended"
+        self._task.result()
+
+    # ── in the caller's loop ─────────────────────────────────────────────────────────────────
+
+    def cancel(self) -> None:
+        """End the work, release the Lease, end the thread."""
+        self._cancelled = True
+        if self._threads is not None and self._running is not None:
+            with suppress(RuntimeError):  # it has just ended
+                self._threads.call_soon_threadsafe(self._running.cancel)
+
+    def _cancel_work(self) -> None:
+        assert self._task is not None, "it was begun before"
+        self._task.cancel()
+
+    def _end(self, error: BaseException | None) -> None:
+        if self.ended.done():
+            return
+        if error is None or isinstance(error, asyncio.CancelledError):
+            self.ended.set_result(None)
+        else:
+            self.ended.set_exception(error)
+
+
+def candidate(
+    client: Client,
+    options: Options,
+    name: str,
+    report: Report,
+    timing: LeaseTiming | None = None,
+    serves: Collection[str] = (),
+    conflict: Report = lambda _: None,
+) -> Election | None:
+    """The candidate that this process is by its options; None = it takes no Lease.
+
+    Args:
+        client: see Election.
+        options: what the flags say.
+        name: of the Lease.
+        report: see Election.
+        timing: see Election.
+        serves: see Election.
+        conflict: see Election.
+    """
+    if not options.leader_elect:
+        return None
+    namespace = options.lease_namespace or client.cluster.namespace
+    return Election(
+        client,
+        namespace=namespace,
+        name=name,
+        identity=options.identity,
+        timing=timing,
+        report=report,
+        serves=serves,
+        conflict=conflict,
+    )

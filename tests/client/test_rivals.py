@@ -1,0 +1,291 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Of two installs that serve the same schedulerName one leads, and the other says why it does not.
+
+In virtual time; semantics §6.4.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from enbloc.client.errors import Forbidden, ServerError
+from enbloc.client.lease import Elector, LeaseTiming
+from enbloc.client.paths import LEASES, Resource
+from enbloc.client.rivals import Rivals
+from tests.client.memory import MemoryClient, Store
+
+
+class Install:
+    """A scheduler of an install, with a Lease named after its namespace, unless told otherwise."""
+
+    def __init__(
+        self,
+        store: Store,
+        namespace: str,
+        serves: Sequence[str] = ("enbloc",),
+        *,
+        lease: str = "",
+        replica: str = "0",
+        client: MemoryClient | None = None,
+    ) -> None:
+        self.client = client or MemoryClient(store)
+        self.lease = lease or f"{namespace}-lease"
+        self.conflicts: list[str | None] = []
+        self.problems: list[str | None] = []
+        timing, clock = LeaseTiming(), asyncio.get_running_loop().time
+        rivals = Rivals(
+            self.client,
+            namespace=namespace,
+            name=self.lease,
+            serves=serves,
+            duration=timing.duration,
+            report=self.conflicts.append,
+            clock=clock,
+        )
+        self.elector = Elector(
+            self.client,
+            namespace=namespace,
+            name=self.lease,
+            identity=f"{namespace}-{replica}",
+            timing=timing,
+            clock=clock,
+            report=self.problems.append,
+            rivals=rivals,
+        )
+        self.leading = False
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self) -> "Install":
+        self.task = asyncio.create_task(self.elector.run(self._work))
+        return self
+
+    async def _work(self) -> None:
+        self.leading = True
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self.leading = False
+
+    async def stop(self) -> None:
+        """As SIGTERM: the Lease is given back."""
+        assert self.task is not None
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+    async def crash(self) -> None:
+        """As SIGKILL: nothing more is sent."""
+
+        def dead(_: str) -> None:
+            raise ServerError("get", "leases", "the process is dead")
+
+        self.client.before = dead
+        await self.stop()
+
+
+def leads(*installs: Install) -> list[bool]:
+    return [install.leading for install in installs]
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+async def test_the_second_install_of_a_scheduler_name_stands_by_and_names_the_lease(
+    store: Store,
+) -> None:
+    one, two = Install(store, "one").start(), Install(store, "two", ["batch", "enbloc"])
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(120)
+    assert leads(one, two) == [True, False]
+    [conflict] = two.conflicts
+    assert conflict == (
+        "the scheduler of the Lease one/one-lease (held by one-0) serves schedulerName enbloc "
+        "too; give each scheduler a schedulerName of its own, or remove one of the two"
+    )
+    assert two.problems == one.conflicts == []
+    await one.stop()
+    await two.stop()
+
+
+async def test_installs_of_different_scheduler_names_both_lead(store: Store) -> None:
+    one, two = Install(store, "one").start(), Install(store, "two", ["batch"]).start()
+    await asyncio.sleep(10)
+    assert leads(one, two) == [True, True]
+    assert one.conflicts == two.conflicts == []
+    await one.stop()
+    await two.stop()
+
+
+@pytest.mark.parametrize("attempt", range(20))
+async def test_of_installs_that_start_at_the_same_moment_at_most_one_leads(
+    store: Store, attempt: int
+) -> None:
+    installs = [Install(store, f"ns{index}") for index in range(3)]
+    for index, install in enumerate(installs):
+        install.client.latency = 0.1 + 0.01 * ((attempt * (index + 1)) % 7)
+        install.start()
+    led = False
+    for _ in range(600):
+        await asyncio.sleep(0.05)
+        leading = sum(install.leading for install in installs)
+        assert leading <= 1
+        led = led or leading == 1
+    assert led, "nobody leads"
+    for install in installs:
+        await install.stop()
+
+
+@pytest.mark.parametrize("ends", ["crash", "stop"])
+async def test_a_standby_of_another_install_takes_over_when_the_lease_is_over(
+    store: Store, ends: str
+) -> None:
+    one, two = Install(store, "one").start(), Install(store, "two")
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(60)
+    await getattr(one, ends)()
+    await asyncio.sleep(25)
+    assert leads(two) == [False], "replicas of the first come first"
+    await asyncio.sleep(15)
+    assert leads(two) == [True]
+    assert two.conflicts[-1] is None
+    await two.stop()
+
+
+@pytest.mark.parametrize("ends", ["crash", "stop"])
+async def test_a_replica_of_the_same_install_comes_first(store: Store, ends: str) -> None:
+    one, two = Install(store, "one").start(), Install(store, "two")
+    await asyncio.sleep(5)
+    again = Install(store, "one", replica="1").start()
+    two.start()
+    await asyncio.sleep(60)
+    assert again.conflicts == []
+    await getattr(one, ends)()
+    await asyncio.sleep(60)
+    assert leads(again, two) == [True, False]
+    await again.stop()
+    await two.stop()
+
+
+async def test_a_lease_that_was_given_back_long_ago_keeps_nobody_waiting(store: Store) -> None:
+    one = Install(store, "one").start()
+    await asyncio.sleep(5)
+    await one.stop()
+    two = Install(store, "two").start()
+    await asyncio.sleep(1)
+    assert two.leading
+    await two.stop()
+
+
+async def test_an_install_that_shares_the_lease_and_serves_others_says_so(store: Store) -> None:
+    one = Install(store, "ns", lease="l").start()
+    two = Install(store, "ns", ["batch"], lease="l", replica="1")
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(5)
+    [conflict] = two.conflicts
+    assert conflict == (
+        "the Lease ns/l is held by ns-0, which serves schedulerName enbloc, and not schedulerName "
+        "batch; if that is another install, give this one a Lease of its own with "
+        "leaderElection.resourceName"
+    )
+    await one.stop()
+    await asyncio.sleep(5)
+    assert two.leading, "it was the same install, with other profiles"
+    assert two.conflicts[1:] == [None]
+    await two.stop()
+
+
+def binding(*namespaces: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "enbloc", "labels": {"app.kubernetes.io/part-of": "enbloc"}},
+        "subjects": [{"kind": "ServiceAccount", "namespace": each} for each in namespaces],
+    }
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "leads"),
+    [
+        pytest.param(["two"], True, id="one of a tenant's does not count"),
+        pytest.param(["one", "two"], False, id="one of another install's does"),
+        pytest.param([], False, id="without bindings of enbloc all do"),
+    ],
+)
+async def test_a_lease_counts_where_an_install_may_be(
+    store: Store, namespaces: list[str], *, leads: bool
+) -> None:
+    """Whoever may edit a namespace may write Leases there, with any label."""
+    store.objects["clusterrolebindings", "enbloc"] = binding(*namespaces)
+    one = Install(store, "one").start()
+    await asyncio.sleep(5)
+    two = Install(store, "two").start()
+    await asyncio.sleep(60)
+    assert two.leading is leads
+    await one.stop()
+    await two.stop()
+
+
+class Flooded(MemoryClient):
+    """A server with so many Leases that to list those of all namespaces takes too long."""
+
+    async def request(
+        self, verb: str, resource: Resource, name: str = "", namespace: str | None = None, **of: Any
+    ) -> bytes:
+        if (verb, resource, namespace) == ("list", LEASES, None):
+            await asyncio.sleep(60)
+        return await super().request(verb, resource, name, namespace, **of)
+
+
+async def test_however_many_leases_tenants_write_a_scheduler_leads_and_sees_its_rivals(
+    store: Store,
+) -> None:
+    store.objects["clusterrolebindings", "enbloc"] = binding("one", "two")
+    one = Install(store, "one", client=Flooded(store)).start()
+    await asyncio.sleep(10)
+    two = Install(store, "two", client=Flooded(store)).start()
+    await asyncio.sleep(60)
+    assert leads(one, two) == [True, False]
+    await one.stop()
+    await two.stop()
+
+
+async def test_without_the_permission_it_leads_and_says_what_it_cannot_see(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Install(store, "one")
+
+    def forbidden(verb: str) -> None:
+        if verb == "list":
+            raise Forbidden("list", "leases.coordination.k8s.io", "no")
+
+    one.client.before = forbidden
+    one.start()
+    await asyncio.sleep(10)
+    assert one.leading
+    assert caplog.text.count("Cannot see whether another scheduler") == 1
+    await one.stop()
+
+
+async def test_while_the_leases_cannot_be_read_nobody_new_leads(store: Store) -> None:
+    one = Install(store, "one")
+
+    def fails(verb: str) -> None:
+        if verb == "list":
+            raise ServerError("list", "leases", "no quorum")
+
+    one.client.before = fails
+    one.start()
+    await asyncio.sleep(30)
+    assert leads(one) == [False]
+    assert one.problems
+    one.client.before = lambda _: None
+    await asyncio.sleep(5)
+    assert leads(one) == [True]
+    await one.stop()
