@@ -448,6 +448,28 @@ def test_a_launcher_of_the_same_second_as_its_workers_is_placed_by_another_leade
     assert "job-2-0" in world.where()
 
 
+def test_the_next_run_is_whole_though_it_came_in_the_second_of_the_start_of_the_one_before() -> (
+    None
+):
+    """Semantics §2.4: who has the quorum alone is a run by itself, and inherits no success."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.group("g", 3, timeout=60)
+    add_members(world, JOB, 3)
+    world.settle()
+    world.finish("job-1-0")
+    for name in ("job-1-1", "job-1-2"):
+        world.change(name, deleting=True)
+    add_members(world, NEXT_JOB, 3)
+    world = world.restarted()
+    world.settle()
+    assert world.where("job-2") == {}, "two nodes are free of the run before"
+    for name in ("job-1-1", "job-1-2"):
+        world.delete(name)
+    world.settle()
+    assert len(world.where("job-2")) == 3
+
+
 def test_a_burst_of_two_jobs_that_a_crash_cut_is_completed_without_a_status() -> None:
     """Semantics §2.1, §2.2: who was planned together is told by binding records."""
     world = World()

@@ -153,15 +153,12 @@ def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None)
     """
     first = each.pods[0]
     for life in lives:
+        if not _may_mix(life, each, group):
+            continue
         if life.pods and not life.live:
             if there(life, first):
                 return life
-        elif (
-            life.scheduled is None
-            and _lacks(life, group)
-            and queued(life, first)
-            and _may_mix(life, each, group)
-        ):
+        elif life.scheduled is None and _lacks(life, group) and queued(life, first):
             return life
     return None
 
