@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from enbloc.model.pins import LARGE, host_of, without_host
 from enbloc.model.pods import HostPorts, NodeSelectorTerm, Pod, PodSpec
-from enbloc.model.problems import Problems
 from enbloc.model.selectors import NO_AFFINITY, PodAffinityTerm, Selector
 
 #: Terms of pod affinity and anti-affinity, and topology spread constraints, together.
@@ -49,8 +48,8 @@ _PLACES: Final = "spec.nodeSelector and spec.affinity.nodeAffinity"
 _PODS: Final = "spec.affinity and spec.topologySpreadConstraints"
 
 
-def limited(spec: PodSpec, problems: Problems) -> PodSpec:
-    """A class within the limits: what is beyond them is told in `problems`, and left out.
+def limited(spec: PodSpec, problems: list[str]) -> PodSpec:
+    """A class within the limits: what is beyond them is added to `problems`, and left out.
 
     Requests stay, since what runs takes them, and so do the first host ports.
     """
@@ -85,7 +84,7 @@ def limited(spec: PodSpec, problems: Problems) -> PodSpec:
     return replace(spec, **left_out) if left_out else spec
 
 
-def offered(allocatable: Mapping[str, int], problems: Problems) -> Mapping[str, int]:
+def offered(allocatable: Mapping[str, int], problems: list[str]) -> Mapping[str, int]:
     """What a node offers within the limit, those first that every node has."""
     if len(allocatable) <= MOST_OFFERED:
         return allocatable

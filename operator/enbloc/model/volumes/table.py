@@ -13,7 +13,7 @@ What the API server shows wins: a claim that it shows as bound is held no more.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, get_args
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered, LayeredGroups
@@ -22,7 +22,6 @@ from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Bits, Choice
-from enbloc.model.volumes.codec import READERS
 from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
 from enbloc.model.volumes.disks import DiskKey, disk_key
 from enbloc.model.volumes.facts import (
@@ -51,7 +50,7 @@ from enbloc.model.volumes.wanted import (
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes
 
-_KINDS: Final = frozenset(READERS)
+_KINDS: Final = frozenset(each.kind for each in get_args(VolumeFact))
 
 
 class User(NamedTuple):
