@@ -21,9 +21,9 @@ from itertools import cycle, islice
 from typing import Any, Final, NamedTuple
 
 from benchmarks.engine import Figure
-from enbloc.model.cel.functions import GLOBAL, MEMBER
-from enbloc.model.cel.kubernetes import address, cidr, quantity, semver
-from enbloc.model.cel.values import Fault, Map, Optional, Run, Uint
+from enbloc.cel.functions import GLOBAL, MEMBER
+from enbloc.cel.kubernetes import address, cidr, quantity, semver
+from enbloc.cel.values import Fault, Map, Optional, Run, Uint
 
 #: CPU seconds for which calls with the same arguments are made at least, and how often all of that
 #: is done, each time in another order: the best counts, for what a machine does besides comes and

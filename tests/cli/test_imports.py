@@ -22,7 +22,7 @@ LATER = (
     "enbloc.demo",
     "enbloc.doctor",
     "enbloc.client.kubeconfig_logins",
-    "enbloc.model.cel",
+    "enbloc.cel",
     "enbloc.sandbox",
     "highspy",
     "kubernetes",

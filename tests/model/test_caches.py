@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-import enbloc.model
+import enbloc
 
-_ROOT: Final = Path(enbloc.model.__file__).parent
+_ROOT: Final = Path(enbloc.__file__).parent
+#: The packages that read what tenants write.
+_PACKAGES: Final = ("cel", "model")
 _MAKERS: Final = {
     "functools": {"cache", "lru_cache"},
     "cachetools": {"LRUCache", "TTLCache", "cached"},
@@ -26,32 +28,35 @@ _NAMESPACE, _NAME, _KEY = 63, 253, 317
 #: so many bytes as `devices.memory` does.
 JUDGED: Final[dict[str, tuple[int, str]]] = {
     "cel.patterns._KEPT": (20_000 + 2**18, "no longer one is compiled; bytes that RE2 may take"),
-    "codec._group_key": (
+    "model.codec._group_key": (
         _NAMESPACE + _NAME,
         "no PodGroup has a longer one, and dialects.readable gives none",
     ),
-    "codec._kept_image": (512 + 8, "_shared_image asks for no longer one"),
-    "codec._kept_seconds": (64, "_seconds asks for no longer one"),
-    "codec._kept_text": (512, "_shared asks for no longer one"),
-    "codec._shared_owner": (1024, "_owner cuts what is longer"),
-    "codec._shared_pair": (_KEY + 63, "the API server's for a label"),
-    "codec_specs._interned": (4 * 1024, "_read makes it of no more bytes"),
-    "codec_specs._read": (4 * 1024, "pod_class asks for no more bytes"),
-    "codec_specs._read_large": (3 * _MIB // 2, "what etcd takes of one object"),
-    "codec_specs._read_middle": (32 * 1024, "pod_class asks for no more bytes"),
-    "devices.codec._qualified": (2 * _KEY, "the API server's for an attribute, and for a driver"),
-    "devices.codec._same": (128, "_shared asks for no longer one"),
-    "dialects._is_subdomain": (_NAME, "readable asks for no longer one"),
-    "groups.tree_of": (
+    "model.codec._kept_image": (512 + 8, "_shared_image asks for no longer one"),
+    "model.codec._kept_seconds": (64, "_seconds asks for no longer one"),
+    "model.codec._kept_text": (512, "_shared asks for no longer one"),
+    "model.codec._shared_owner": (1024, "_owner cuts what is longer"),
+    "model.codec._shared_pair": (_KEY + 63, "the API server's for a label"),
+    "model.codec_specs._interned": (4 * 1024, "_read makes it of no more bytes"),
+    "model.codec_specs._read": (4 * 1024, "pod_class asks for no more bytes"),
+    "model.codec_specs._read_large": (3 * _MIB // 2, "what etcd takes of one object"),
+    "model.codec_specs._read_middle": (32 * 1024, "pod_class asks for no more bytes"),
+    "model.devices.codec._qualified": (
+        2 * _KEY,
+        "the API server's for an attribute, and for a driver",
+    ),
+    "model.devices.codec._same": (128, "_shared asks for no longer one"),
+    "model.dialects._is_subdomain": (_NAME, "readable asks for no longer one"),
+    "model.groups.tree_of": (
         16 * (2 * 63 + _NAME) + 16 * 2 * 63,
         "16 roles and sub-groups of a PodGroup",
     ),
-    "near_misses.near_miss": (_KEY, "the API server's for a label, and for an annotation"),
-    "pins._one": (16 * 1024, "without_host makes it of no more bytes"),
-    "pins.without_host": (16 * 1024, "host_of names no host of more bytes"),
-    "quantity.milli": (100, "what is longer raises, and is not kept"),
-    "quantity.nano": (100, "what is longer raises, and is not kept"),
-    "quantity.whole": (100, "what is longer raises, and is not kept"),
+    "model.near_misses.near_miss": (_KEY, "the API server's for a label, and for an annotation"),
+    "model.pins._one": (16 * 1024, "without_host makes it of no more bytes"),
+    "model.pins.without_host": (16 * 1024, "host_of names no host of more bytes"),
+    "model.quantity.milli": (100, "what is longer raises, and is not kept"),
+    "model.quantity.nano": (100, "what is longer raises, and is not kept"),
+    "model.quantity.whole": (100, "what is longer raises, and is not kept"),
 }
 
 
@@ -95,7 +100,8 @@ def _module(path: Path) -> str:
 def test_each_cache_of_the_model_is_judged() -> None:
     found = [
         f"{_module(path)}.{name}"
-        for path in _ROOT.rglob("*.py")
+        for package in _PACKAGES
+        for path in (_ROOT / package).rglob("*.py")
         for name in _caches(path.read_text())
     ]
 
@@ -105,7 +111,7 @@ def test_each_cache_of_the_model_is_judged() -> None:
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_cache_keeps_some_megabytes_of_text_at_most(name: str) -> None:
     module, _, attribute = name.rpartition(".")
-    cache: Any = getattr(import_module(f"enbloc.model.{module}"), attribute)
+    cache: Any = getattr(import_module(f"enbloc.{module}"), attribute)
     decorated = hasattr(cache, "cache_parameters")
     entries = cache.cache_parameters()["maxsize"] if decorated else cache.maxsize
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from enbloc.model.cel import CelError, DeviceView
+from enbloc.cel import CelError, DeviceView
 from enbloc.model.devices.codec import (
     read_device_class,
     read_resource_claim,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from enbloc.model.cel import DeviceView
+    from enbloc.cel import DeviceView
 
 
 class Fault(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from enbloc.model import cel
+from enbloc import cel
 from enbloc.model.devices.compilers import Compiler, DeviceSelector, Fault
 from enbloc.model.devices.effort import MOST_ANSWERS, QUESTION, Effort
 from enbloc.model.devices.facts import AttributeValue, Capacity, Device, Traits, Version, typed

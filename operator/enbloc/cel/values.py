@@ -14,7 +14,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
-from enbloc.model.cel.versions import Version
+from enbloc.cel.versions import Version
 
 LARGEST: Final = 2**63 - 1
 LARGEST_UNSIGNED: Final = 2**64 - 1

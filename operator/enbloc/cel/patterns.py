@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import re2
 from cachetools import LRUCache
 
-from enbloc.model.cel.texts import count, text
-from enbloc.model.cel.values import Fault, Spend, short
+from enbloc.cel.texts import count, text
+from enbloc.cel.values import Fault, Spend, short
 
 #: Bytes that one compiled expression may take; more is refused. So many are kept, also refusals.
 _REGEX_BYTES: Final = 1 << 18

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device selectors in CEL: what kube-scheduler answers, and what hostile ones end with.
 
-`data/cel_selectors.json` holds the cases of dynamic-resource-allocation v0.36.3
-cel/compile_test.go, without those of features that are switched off; `data/cel_answers.json` what
+`data/selectors.json` holds the cases of dynamic-resource-allocation v0.36.3
+cel/compile_test.go, without those of features that are switched off; `data/answers.json` what
 that package's compiler said of further expressions, and what they cost by its count.
 """
 
@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model import cel
-from enbloc.model.cel import CelError, DeviceView, Program, Version, exact
-from enbloc.model.cel.patterns import instructions
+from enbloc import cel
+from enbloc.cel import CelError, DeviceView, Program, Version, exact
+from enbloc.cel.patterns import instructions
 
 _DATA = Path(__file__).parent / "data"
 DEVICE = DeviceView(
@@ -58,7 +58,7 @@ def _answer(expression: str, device: DeviceView = DEVICE) -> bool | CelError:
     return program.matches(device) if isinstance(program, Program) else program
 
 
-@pytest.mark.parametrize("row", _rows("cel_selectors.json", "case"))
+@pytest.mark.parametrize("row", _rows("selectors.json", "case"))
 def test_a_selector_answers_as_kube_schedulers(row: dict[str, Any]) -> None:
     device = DeviceView(
         row["driver"],
@@ -75,7 +75,7 @@ def test_a_selector_answers_as_kube_schedulers(row: dict[str, Any]) -> None:
         assert answer is row["answer"]
 
 
-@pytest.mark.parametrize("row", _rows("cel_answers.json", "expression"))
+@pytest.mark.parametrize("row", _rows("answers.json", "expression"))
 def test_an_expression_answers_and_costs_what_it_does_upstream(row: dict[str, Any]) -> None:
     if row["answer"] == "error":
         assert isinstance(_answer(row["expression"]), CelError)

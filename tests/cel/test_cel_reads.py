@@ -4,7 +4,7 @@
 
 import pytest
 
-from enbloc.model import cel
+from enbloc import cel
 
 
 @pytest.mark.parametrize(

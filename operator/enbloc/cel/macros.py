@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from enbloc.model.cel import syntax
-from enbloc.model.cel.evaluate import (
+from enbloc.cel import syntax
+from enbloc.cel.evaluate import (
     LIST_COST,
     Code,
     CompileFault,
@@ -22,8 +22,8 @@ from enbloc.model.cel.evaluate import (
     Scope,
     folded,
 )
-from enbloc.model.cel.functions import MEMBER
-from enbloc.model.cel.values import NONE, Fault, Map, Optional, Run, short, type_of
+from enbloc.cel.functions import MEMBER
+from enbloc.cel.values import NONE, Fault, Map, Optional, Run, short, type_of
 
 _ADDED: Final = 2  # reading the accumulator, and `+`
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.model.cel.values import LARGEST, LARGEST_UNSIGNED, Uint
+from enbloc.cel.values import LARGEST, LARGEST_UNSIGNED, Uint
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>(?:[\t\n\f\r\ ]+|//[^\n]*)+)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from enbloc.model.cel.evaluate import Code, CompileFault, Scope, folded
-from enbloc.model.cel.macros import compiler
-from enbloc.model.cel.syntax import ListOf, MapOf, Node, parse
-from enbloc.model.cel.tokens import SyntaxFault
-from enbloc.model.cel.values import Fault, Halt, Map, Quantity, Run, type_of
-from enbloc.model.cel.versions import Version
+from enbloc.cel.evaluate import Code, CompileFault, Scope, folded
+from enbloc.cel.macros import compiler
+from enbloc.cel.syntax import ListOf, MapOf, Node, parse
+from enbloc.cel.tokens import SyntaxFault
+from enbloc.cel.values import Fault, Halt, Map, Quantity, Run, type_of
+from enbloc.cel.versions import Version
 
 #: What one evaluation may cost in CEL's units (resource.k8s.io CELSelectorExpressionMaxCost).
 COST_LIMIT: Final = 1_000_000

@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any, Final
 
-from enbloc.model.cel.values import (
+from enbloc.cel.values import (
     ADDRESSES,
     COPIED,
     ENCODED,

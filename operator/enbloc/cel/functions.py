@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from enbloc.model.cel import kubernetes, lists, patterns, scalars, texts
-from enbloc.model.cel.values import ENCODED, FLAT, Map, Run, Spend, size, tenth
+from enbloc.cel import kubernetes, lists, patterns, scalars, texts
+from enbloc.cel.values import ENCODED, FLAT, Map, Run, Spend, size, tenth
 
 Cost = Callable[[tuple[Any, ...], Any], int]
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.model.cel import syntax
-from enbloc.model.cel.functions import GLOBAL, MEMBER, NAMESPACES, UNSUPPORTED, Function
-from enbloc.model.cel.patterns import compiled
-from enbloc.model.cel.syntax import Node
-from enbloc.model.cel.values import (
+from enbloc.cel import syntax
+from enbloc.cel.functions import GLOBAL, MEMBER, NAMESPACES, UNSUPPORTED, Function
+from enbloc.cel.patterns import compiled
+from enbloc.cel.syntax import Node
+from enbloc.cel.values import (
     MOST_WORK,
     NONE,
     TOO_LONG,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Common Expression Language of device selectors, evaluated within bounds."""
 
-from enbloc.model.cel.program import (
+from enbloc.cel.program import (
     COST_LIMIT,
     CelError,
     DeviceView,
@@ -10,8 +10,8 @@ from enbloc.model.cel.program import (
     Program,
     compile,  # noqa: A004
 )
-from enbloc.model.cel.reads import reads
-from enbloc.model.cel.versions import Version, exact
+from enbloc.cel.reads import reads
+from enbloc.cel.versions import Version, exact
 
 __all__ = [
     "COST_LIMIT",

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.model.cel.tokens import SyntaxFault, Token, tokens
-from enbloc.model.cel.values import LARGEST
+from enbloc.cel.tokens import SyntaxFault, Token, tokens
+from enbloc.cel.values import LARGEST
 
 #: In bytes; the API server takes no longer one (resource.k8s.io CELSelectorExpressionMaxLength).
 LONGEST_EXPRESSION: Final = 10 * 1024

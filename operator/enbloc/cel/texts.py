@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from enbloc.model.cel.values import COMPARED, COPIED, Fault, Spend, brief, short
+from enbloc.cel.values import COMPARED, COPIED, Fault, Spend, brief, short
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

@@ -9,9 +9,9 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, Final
 
-from enbloc.model.cel.scalars import arithmetic
-from enbloc.model.cel.texts import count
-from enbloc.model.cel.values import (
+from enbloc.cel.scalars import arithmetic
+from enbloc.cel.texts import count
+from enbloc.cel.values import (
     ITEM,
     MOST_ITEMS,
     NONE,

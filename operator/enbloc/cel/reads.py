@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from enbloc.model.cel.syntax import Call, Const, Index, Name, Select, parse
-from enbloc.model.cel.tokens import SyntaxFault
+from enbloc.cel.syntax import Call, Const, Index, Name, Select, parse
+from enbloc.cel.tokens import SyntaxFault
 
 _OF = ("attributes", "capacity")
 

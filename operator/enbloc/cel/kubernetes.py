@@ -9,8 +9,8 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
-from enbloc.model.cel.texts import text
-from enbloc.model.cel.values import (
+from enbloc.cel.texts import text
+from enbloc.cel.values import (
     LARGEST,
     NONE,
     Fault,
@@ -21,7 +21,7 @@ from enbloc.model.cel.values import (
     Spend,
     Uint,
 )
-from enbloc.model.cel.versions import Version, exact
+from enbloc.cel.versions import Version, exact
 
 _Address = IPv4Address | IPv6Address
 _NO_OVERLOAD: Final = "no such overload"
