@@ -47,10 +47,17 @@ def differences(real: Any, ours: Any, path: str = "") -> Iterator[str]:
         if len(real) != len(ours):
             yield f"{path}: {short(real)} is {short(ours)} here"
         else:
+            if path.endswith(".managedFields"):
+                real, ours = sorted(real, key=_writer), sorted(ours, key=_writer)
             for index, (one, other) in enumerate(zip(real, ours, strict=True)):
                 yield from differences(one, other, f"{path}.{index}" if path else str(index))
     elif real != ours:
         yield f"{path}: {short(real)} is {short(ours)} here"
+
+
+def _writer(entry: Any) -> tuple[str, ...]:
+    """Whose entry it is: their order tells only which of them wrote in the same second."""
+    return tuple(entry.get(key, "") for key in ("manager", "operation", "subresource"))
 
 
 def short(value: Any) -> str:
