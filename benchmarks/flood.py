@@ -32,11 +32,11 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.model import codec
 from enbloc.model.binding import Cause
-from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
+from enbloc.wire import codec
+from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject
 
 SIZE: Final = 8
 #: An arrival that is not bound by then counts as never bound (seconds of the engine's time).

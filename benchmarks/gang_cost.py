@@ -25,7 +25,7 @@ from enbloc.client.cluster_access import load
 from enbloc.client.items import Added, Modified
 from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.client.reflector import Reflector
-from enbloc.model.objects import PodObject
+from enbloc.wire.objects import PodObject
 from tests.controlplane import API_SERVER, ControlPlane
 
 GANG: Final = 8

@@ -37,11 +37,11 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.model import codec
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
-from enbloc.model.objects import NodeObject, PodObject
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.wire import codec
+from enbloc.wire.objects import NodeObject, PodObject
 
 SIZES: Final = (1000, 5000, 15_000)
 GANGS: Final = (1, 8, 64, 512)

@@ -21,7 +21,7 @@ from enbloc.client.cluster_access import load
 from enbloc.client.items import Added, Modified
 from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.client.reflector import Reflector
-from enbloc.model.objects import PodGroupObject
+from enbloc.wire.objects import PodGroupObject
 from tests.controlplane import ControlPlane
 
 GROUPS: Final = 1000

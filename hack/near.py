@@ -55,6 +55,8 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
 LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "operator/enbloc/engine/": ("test-all", "bench-check"),
     "operator/enbloc/model/": ("test-all", "bench-check"),
+    "operator/enbloc/wire/": ("test-all", "bench-check"),
+    "operator/enbloc/cel/": ("test-all", "bench-check"),
     "operator/enbloc/plugins/": ("test-all", "real"),
     "operator/enbloc/cli/": ("processes",),
     "operator/enbloc/demo/": ("processes",),

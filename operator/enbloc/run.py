@@ -14,9 +14,9 @@ from typing import Final
 from enbloc import controller, live
 from enbloc.client.items import Item
 from enbloc.model.names import KUBE_SCHEDULER_LEASE
-from enbloc.model.objects import PodObject
 from enbloc.process.options import Options, served_health
 from enbloc.process.terms import run_terms
+from enbloc.wire.objects import PodObject
 
 Shell = Callable[[Options], Awaitable[int]]
 

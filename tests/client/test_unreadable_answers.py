@@ -24,8 +24,8 @@ from enbloc.client.transport import _timestamp
 from enbloc.framework.extenders import Extender
 from enbloc.model.credentials import URL
 from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAMES_KEY
-from enbloc.model.objects import PodObject
 from enbloc.model.versions import version_of
+from enbloc.wire.objects import PodObject
 from tests.client.fake import (
     Pod,
     Script,

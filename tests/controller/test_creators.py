@@ -15,8 +15,8 @@ from enbloc.controller.creator_objects import (
     stateful_set,
 )
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.model.auto_groups import group_name
 from enbloc.model.groups import GroupKey
+from enbloc.wire.auto_groups import group_name
 
 TRAIN = GroupKey("n", "train")
 METADATA = {"name": "x", "namespace": "n", "uid": "u", "resourceVersion": "7", "generation": 3}

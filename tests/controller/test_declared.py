@@ -13,8 +13,8 @@ from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.controller.sources.source import Derived, Refused
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
-from enbloc.model.objects import PodObject
 from enbloc.model.text import MESSAGE_LIMIT
+from enbloc.wire.objects import PodObject
 
 OURS = "enbloc.dev/min-member"
 KOORDINATOR = "gang.scheduling.koordinator.sh/"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from enbloc.controller.sources import grove, kai, volcano
 from enbloc.controller.sources.derived_groups import checked
 from enbloc.controller.sources.source import Derived, Refused
-from enbloc.model import codec
-from enbloc.model.objects import PodGroupObject
+from enbloc.wire import codec
+from enbloc.wire.objects import PodGroupObject
 from tests.effort import examples
 
 NAMES = st.sampled_from(["a", "b", "c", "a-0", "a-1", "A_", "x" * 63, ""])

@@ -22,8 +22,8 @@ from enbloc.controller.sources.follow import Sources
 from enbloc.controller.sources.source import Derived, Refused, Source, View
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import MIN_MEMBER_KEY, POD_GROUP_KEY, SCHEDULER_NAME, EventReason
-from enbloc.model.objects import PodObject
 from enbloc.telemetry import Problems
+from enbloc.wire.objects import PodObject
 from tests.controller.conftest import World, eventually
 from tests.controller.test_sources import CRD
 

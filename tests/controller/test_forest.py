@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from enbloc.api.podgroup import PodGroupSpec
 from enbloc.controller.sources.forest import Forest, label
 from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
-from enbloc.model.codec_groups import MOST_PARTS
+from enbloc.wire.codec_groups import MOST_PARTS
 from tests.effort import examples
 
 

@@ -14,9 +14,9 @@ from enbloc.controller import creator_objects
 from enbloc.controller.creator_objects import JobObject
 from enbloc.controller.informers import follow_creators, follow_namespaces, follow_pods
 from enbloc.controller.members import Members
-from enbloc.model.auto_groups import AutoGroups, group_name
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import NamespaceObject, PodObject
+from enbloc.wire.auto_groups import AutoGroups, group_name
+from enbloc.wire.objects import NamespaceObject, PodObject
 
 TRAIN = GroupKey("n", "train")
 META = Meta("uid", "p", "n", "1")

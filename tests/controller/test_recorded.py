@@ -11,10 +11,10 @@ import pytest
 from enbloc.controller.sources import SOURCES, WORKLOADS
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.source import Derived, Source
-from enbloc.model import codec
-from enbloc.model.auto_groups import auto_group
-from enbloc.model.objects import PodObject, controller_of
 from enbloc.model.pods import Pod
+from enbloc.wire import codec
+from enbloc.wire.auto_groups import auto_group
+from enbloc.wire.objects import PodObject, controller_of
 from tests import recorded
 
 POD_GROUP = "PodGroup"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from enbloc.api.podgroup import PodGroupSpec
 from enbloc.controller.sources.role_trees import simplified, tree_spec
 from enbloc.controller.sources.source import Refused
-from enbloc.model import codec
-from enbloc.model.objects import PodGroupObject
 from enbloc.model.trees import Child, Tree
+from enbloc.wire import codec
+from enbloc.wire.objects import PodGroupObject
 from tests.effort import examples
 
 

@@ -16,7 +16,7 @@ from enbloc.controller.sources.jobset import RESOURCE as JOB_SETS
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
 from enbloc.controller.sources.spark import RESOURCE as SPARK_APPLICATIONS
 from enbloc.model import names
-from enbloc.model.auto_groups import group_name
+from enbloc.wire.auto_groups import group_name
 from tests.controller.conftest import World, controller, eventually
 from tests.foreign_crds import crd
 

@@ -9,7 +9,7 @@ import pytest
 
 from enbloc.controller.sources import WORKLOADS
 from enbloc.controller.sources.source import Derived, Refused
-from enbloc.model.auto_groups import group_name
+from enbloc.wire.auto_groups import group_name
 
 CPU = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]}
 TEMPLATE = {"spec": CPU}

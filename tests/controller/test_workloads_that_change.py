@@ -14,7 +14,7 @@ from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_
 from enbloc.controller.sources.ray import RESOURCE as RAY_CLUSTERS
 from enbloc.controller.sources.volcano import RESOURCE as VOLCANO
 from enbloc.model import names
-from enbloc.model.auto_groups import group_name
+from enbloc.wire.auto_groups import group_name
 from tests.controller.conftest import World, controller, eventually
 from tests.controller.test_workload_groups import (
     TEMPLATE,

@@ -23,9 +23,10 @@ from enbloc.client.paths import (
 )
 from enbloc.controller.sources import WORKLOADS, coscheduling, godel, kai, volcano
 from enbloc.controller.sources.source import Derived
-from enbloc.model import codec, names
-from enbloc.model.auto_groups import auto_group
-from enbloc.model.objects import PodObject, controller_of
+from enbloc.model import names
+from enbloc.wire import codec
+from enbloc.wire.auto_groups import auto_group
+from enbloc.wire.objects import PodObject, controller_of
 from tests import recorded
 from tests.e2e.observer import RUN_LABEL
 from tests.e2e.targets import ROOT

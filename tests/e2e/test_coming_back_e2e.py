@@ -10,7 +10,7 @@ from enbloc.client.client import PatchType
 from enbloc.client.paths import JOBS, PODS, STATEFUL_SETS
 from enbloc.controller.sources import volcano
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
-from enbloc.model.auto_groups import group_name
+from enbloc.wire.auto_groups import group_name
 from tests.e2e import manifests
 from tests.e2e.test_workloads_e2e import TEMPLATE, group_of_job, says, serve, serve_resource, switch
 from tests.e2e.world import World

@@ -14,7 +14,7 @@ from enbloc.client.errors import AlreadyExists, NotFound
 from enbloc.client.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS, Resource
 from enbloc.controller.sources import grove, kai, volcano
 from enbloc.controller.sources.native import COMPOSITES
-from enbloc.model.auto_groups import group_name
+from enbloc.wire.auto_groups import group_name
 from tests import foreign_crds
 from tests.controller.native_kinds import crd
 from tests.e2e import native_objects as native

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from enbloc.client.paths import JOBS
-from enbloc.model.auto_groups import group_name
 from enbloc.model.names import AUTO_GROUP_KEY, Condition, Reason
+from enbloc.wire.auto_groups import group_name
 from tests.e2e.claims import Claims, from_template, own
 from tests.e2e.requests import Requests
 from tests.e2e.targets import ControlPlaneTarget

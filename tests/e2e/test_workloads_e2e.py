@@ -17,8 +17,8 @@ from enbloc.client.errors import AlreadyExists, NotFound
 from enbloc.client.paths import CRDS, JOBS, NAMESPACES, POD_GROUPS, PODS, STATEFUL_SETS, Resource
 from enbloc.controller.sources import SOURCES, WORKLOADS
 from enbloc.controller.sources.native import COMPOSITE, NATIVE
-from enbloc.model.auto_groups import group_name
 from enbloc.model.names import AUTO_GROUP_KEY
+from enbloc.wire.auto_groups import group_name
 from tests.e2e import manifests
 from tests.e2e.requests import Requests
 from tests.e2e.targets import ControlPlaneTarget

@@ -15,9 +15,9 @@ from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.members import Members
 from enbloc.engine import Engine, Settings
 from enbloc.engine.events import NodeSeen, PodGone, PodSeen, Stream, Synced
-from enbloc.model import codec
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, ROLE_KEY
-from enbloc.model.objects import NodeObject, PodObject
+from enbloc.wire import codec
+from enbloc.wire.objects import NodeObject, PodObject
 from tests.effort import slow
 
 #: Bytes of one text: the API server takes 1.5 MiB in all.

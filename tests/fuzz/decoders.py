@@ -41,13 +41,15 @@ from enbloc.framework.extenders import Extender
 from enbloc.live.group_status import GroupObject
 from enbloc.live.informers import PriorityClassObject
 from enbloc.live.raw_nodes import RawNode, without_managed_fields
-from enbloc.model import codec
 from enbloc.model.binding_record import read_binding_record
 from enbloc.model.credentials import URL
 from enbloc.model.dialects import membership
 from enbloc.model.dialects import readable as readable_membership
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, RANK_KEY, ROLE_KEY
-from enbloc.model.objects import (
+from enbloc.model.quantity import amount
+from enbloc.model.times import seconds_of
+from enbloc.wire import codec
+from enbloc.wire.objects import (
     NamespaceObject,
     NodeObject,
     PodGroupObject,
@@ -56,8 +58,6 @@ from enbloc.model.objects import (
     ServiceObject,
     StatefulSetObject,
 )
-from enbloc.model.quantity import amount
-from enbloc.model.times import seconds_of
 from tests.fuzz.corpus import configurations, recorded, sample
 
 Decode = Callable[[bytes], str]

@@ -7,12 +7,12 @@ from msgspec import structs
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
 from enbloc.live.group_status import NOTHING, Shown, wanted
-from enbloc.model.codec import group
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey, LifeMemory
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import GroupConditionObject, PodGroupObject, RoleStatusObject
 from enbloc.model.times import time_text
+from enbloc.wire.codec import group
+from enbloc.wire.objects import GroupConditionObject, PodGroupObject, RoleStatusObject
 
 T0, T1 = 1_800_000_000.7, 1_800_000_060.2
 

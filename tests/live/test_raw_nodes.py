@@ -7,8 +7,8 @@ import pytest
 
 from enbloc.client.items import Wire
 from enbloc.live.raw_nodes import RawNode, without_managed_fields
-from enbloc.model import codec
-from enbloc.model.objects import NodeObject
+from enbloc.wire import codec
+from enbloc.wire.objects import NodeObject
 
 NODE: dict[str, Any] = {
     "kind": "Node",

@@ -21,10 +21,10 @@ from enbloc.live.group_status import GroupObject
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import FieldsOwned, PodGroupMetadata
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
+from enbloc.wire.objects import FieldsOwned, PodGroupMetadata
 from tests.client.fake import HTML, Script, answer, says, talking_to
 from tests.client.memory import MemoryClient, Store
 

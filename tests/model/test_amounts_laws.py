@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from enbloc.config import default_profiles
 from enbloc.engine.state.capacity import free_capacity
 from enbloc.engine.trial import Trial
-from enbloc.model.codec import NodeObject, PodObject, node, pod
 from enbloc.model.nodes import Nodes, sums
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod
 from enbloc.model.resources import AMOUNT_LIMIT, REQUEST_LIMIT, ResourceSpace
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.workloads import Workloads
+from enbloc.wire.codec import NodeObject, PodObject, node, pod
 from tests.effort import examples
 
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "example.com/x", "hugepages-2Mi")

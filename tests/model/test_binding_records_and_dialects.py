@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
-from enbloc.model.codec import PodObject, pod
 from enbloc.model.dialects import DIALECTS, NATIVE_FIELD, Dialect, Membership, membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 from enbloc.model.names import POD_GROUP_KEY as OURS
+from enbloc.wire.codec import PodObject, pod
 
 THEIRS = "scheduling.x-k8s.io/pod-group"
 

@@ -14,7 +14,7 @@ import enbloc
 
 _ROOT: Final = Path(enbloc.__file__).parent
 #: The packages that read what tenants write.
-_PACKAGES: Final = ("cel", "model")
+_PACKAGES: Final = ("cel", "model", "wire")
 _MAKERS: Final = {
     "functools": {"cache", "lru_cache"},
     "cachetools": {"LRUCache", "TTLCache", "cached"},
@@ -28,24 +28,24 @@ _NAMESPACE, _NAME, _KEY = 63, 253, 317
 #: so many bytes as `devices.memory` does.
 JUDGED: Final[dict[str, tuple[int, str]]] = {
     "cel.patterns._KEPT": (20_000 + 2**18, "no longer one is compiled; bytes that RE2 may take"),
-    "model.codec._group_key": (
+    "wire.codec._group_key": (
         _NAMESPACE + _NAME,
         "no PodGroup has a longer one, and dialects.readable gives none",
     ),
-    "model.codec._kept_image": (512 + 8, "_shared_image asks for no longer one"),
-    "model.codec._kept_seconds": (64, "_seconds asks for no longer one"),
-    "model.codec._kept_text": (512, "_shared asks for no longer one"),
-    "model.codec._shared_owner": (1024, "_owner cuts what is longer"),
-    "model.codec._shared_pair": (_KEY + 63, "the API server's for a label"),
-    "model.codec_specs._interned": (4 * 1024, "_read makes it of no more bytes"),
-    "model.codec_specs._read": (4 * 1024, "pod_class asks for no more bytes"),
-    "model.codec_specs._read_large": (3 * _MIB // 2, "what etcd takes of one object"),
-    "model.codec_specs._read_middle": (32 * 1024, "pod_class asks for no more bytes"),
-    "model.devices.codec._qualified": (
+    "wire.codec._kept_image": (512 + 8, "_shared_image asks for no longer one"),
+    "wire.codec._kept_seconds": (64, "_seconds asks for no longer one"),
+    "wire.codec._kept_text": (512, "_shared asks for no longer one"),
+    "wire.codec._shared_owner": (1024, "_owner cuts what is longer"),
+    "wire.codec._shared_pair": (_KEY + 63, "the API server's for a label"),
+    "wire.codec_specs._interned": (4 * 1024, "_read makes it of no more bytes"),
+    "wire.codec_specs._read": (4 * 1024, "pod_class asks for no more bytes"),
+    "wire.codec_specs._read_large": (3 * _MIB // 2, "what etcd takes of one object"),
+    "wire.codec_specs._read_middle": (32 * 1024, "pod_class asks for no more bytes"),
+    "wire.device_codec._qualified": (
         2 * _KEY,
         "the API server's for an attribute, and for a driver",
     ),
-    "model.devices.codec._same": (128, "_shared asks for no longer one"),
+    "wire.device_codec._same": (128, "_shared asks for no longer one"),
     "model.dialects._is_subdomain": (_NAME, "readable asks for no longer one"),
     "model.groups.tree_of": (
         16 * (2 * 63 + _NAME) + 16 * 2 * 63,

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model import codec
-from enbloc.model.auto_groups import AutoGroups, group_name
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED
 from enbloc.model.names import AUTO_GROUP_KEY, DEFAULT_SCHEDULER, MIRROR_POD_KEY, SCHEDULER_NAME
-from enbloc.model.objects import PodObject
 from enbloc.model.pods import Pod
+from enbloc.wire import codec
+from enbloc.wire.auto_groups import AutoGroups, group_name
+from enbloc.wire.objects import PodObject
 
 KAI = "kai-scheduler"
 

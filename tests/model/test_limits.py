@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from enbloc.model import limits
-from enbloc.model.codec import NodeObject, PodObject
-from enbloc.model.codec import node as read_node
-from enbloc.model.codec import pod as read_pod
 from enbloc.model.limits import MOST_EFFORT, beyond_effort, effort
 from enbloc.model.pods import Pod, PodSpec
+from enbloc.wire.codec import NodeObject, PodObject
+from enbloc.wire.codec import node as read_node
+from enbloc.wire.codec import pod as read_pod
 from tests.world.builders import pod, spec
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -13,10 +13,10 @@ from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import Status, refuse, wait
-from enbloc.model import codec
-from enbloc.model.objects import PodObject
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, PodSpec
 from enbloc.model.requirements import Operator, Requirement
+from enbloc.wire import codec
+from enbloc.wire.objects import PodObject
 from tests.rules.world import ONE_A_NODE, World
 from tests.world.builders import spec
 from tests.world.cluster import Cluster, cluster_with

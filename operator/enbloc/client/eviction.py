@@ -36,10 +36,10 @@ from enbloc.client.errors import (
     Unreachable,
 )
 from enbloc.client.paths import PODS
-from enbloc.model.conditions import pod_condition
 from enbloc.model.names import DISRUPTION_TARGET
-from enbloc.model.objects import ConditionObject, OwnerReference
 from enbloc.model.times import seconds_of
+from enbloc.wire.conditions import pod_condition
+from enbloc.wire.objects import ConditionObject, OwnerReference
 
 #: The least wait before a pod that was refused is asked for again (seconds).
 PAUSE: Final = 10.0

@@ -22,8 +22,8 @@ from enbloc.client.errors import MOST_SAID, APIError
 from enbloc.client.transport import Call, Transport
 from enbloc.errors import EnblocError
 from enbloc.framework.extenders import TLS, Extender
-from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, printable
+from enbloc.wire.objects import Int64
 
 #: An answer may be this long in any case, and twice as long as its question (bytes).
 ANSWER_BYTES: Final = 2**24

@@ -29,9 +29,9 @@ from enbloc.client.items import Identified, ListMeta
 from enbloc.client.paths import POD_GROUPS
 from enbloc.client.reflector import CHANGES
 from enbloc.client.transport import asked_to_wait
-from enbloc.model.objects import Metadata, PodGroupObject
 from enbloc.model.text import clipped, quoted
 from enbloc.model.versions import version_of
+from enbloc.wire.objects import Metadata, PodGroupObject
 
 _LABEL: Final = POD_GROUPS.label()
 

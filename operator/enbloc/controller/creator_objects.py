@@ -9,11 +9,12 @@ import msgspec
 
 from enbloc.client.paths import JOBS, STATEFUL_SETS
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.model.auto_groups import auto_group
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DISRUPTION_TARGET
-from enbloc.model.objects import (
+from enbloc.model.text import clipped
+from enbloc.wire.auto_groups import auto_group
+from enbloc.wire.objects import (
     ConditionObject,
     Identity,
     OwnerReference,
@@ -21,7 +22,6 @@ from enbloc.model.objects import (
     Texts,
     controller_of,
 )
-from enbloc.model.text import clipped
 
 #: Conditions that end a Job, and whether it is complete by them.
 _ENDS: Final = {"Complete": True, "Failed": False}

@@ -10,12 +10,12 @@ from typing import Final
 from enbloc.client.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, T
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
-from enbloc.model import codec
-from enbloc.model.auto_groups import AutoGroups, kinds_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import AUTO_GROUP_KEY
-from enbloc.model.objects import NamespaceObject, PodObject
 from enbloc.model.pods import Pod, PodUID
+from enbloc.wire import codec
+from enbloc.wire.auto_groups import AutoGroups, kinds_of
+from enbloc.wire.objects import NamespaceObject, PodObject
 
 log: Final = logging.getLogger(__name__)
 

@@ -48,12 +48,12 @@ from enbloc.controller.incarnation import (
     look,
 )
 from enbloc.controller.members import Member
-from enbloc.model.conditions import group_condition
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import GroupConditionObject
 from enbloc.model.pods import Phase
+from enbloc.wire.conditions import group_condition
+from enbloc.wire.objects import GroupConditionObject
 
 StatusPatch = dict[str, Any]
 """The whole of the controller's part of `status`, as JSON, to be applied by its field manager."""

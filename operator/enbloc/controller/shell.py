@@ -50,14 +50,15 @@ from enbloc.controller.sources import SOURCES
 from enbloc.controller.sources.follow import Sources
 from enbloc.controller.status_writer import StatusWriter
 from enbloc.errors import ConfigError
-from enbloc.model import codec_groups, names
-from enbloc.model.auto_groups import AutoGroups
+from enbloc.model import names
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import NamespaceObject, PodObject
 from enbloc.process.election import candidate
 from enbloc.process.options import Options
 from enbloc.process.terms import run_terms
 from enbloc.telemetry import Health, Heartbeat, Problems
+from enbloc.wire import codec_groups
+from enbloc.wire.auto_groups import AutoGroups
+from enbloc.wire.objects import NamespaceObject, PodObject
 
 log = logging.getLogger(__name__)
 

@@ -27,12 +27,13 @@ from enbloc.controller.incarnation import History, finished
 from enbloc.controller.members import Members
 from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sharing import sharing
-from enbloc.model import codec, names
+from enbloc.model import names
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey
-from enbloc.model.objects import PodGroupObject
 from enbloc.model.times import seconds_of
 from enbloc.telemetry import Problems
+from enbloc.wire import codec
+from enbloc.wire.objects import PodGroupObject
 
 log = logging.getLogger(__name__)
 

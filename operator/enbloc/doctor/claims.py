@@ -21,17 +21,17 @@ from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import Reader, Waiting, count, findings
 from enbloc.doctor.schedulers import served
 from enbloc.doctor.shapes import RESOURCE_CLAIM_TEMPLATES, Named
-from enbloc.model import codec
-from enbloc.model.codec_volumes import CLAIM, EPHEMERAL
-from enbloc.model.devices import codec as devices_codec
 from enbloc.model.devices.facts import ResourceClaim
-from enbloc.model.devices.objects import ClaimObject
-from enbloc.model.objects import PodObject
 from enbloc.model.pods import Pod
 from enbloc.model.resources import DEVICE_CLASS_PREFIX
-from enbloc.model.volumes import codec as volumes_codec
 from enbloc.model.volumes.facts import PersistentVolumeClaim
-from enbloc.model.volumes.objects import ClaimObject as VolumeClaimObject
+from enbloc.wire import codec
+from enbloc.wire import device_codec as devices_codec
+from enbloc.wire import storage_codec as volumes_codec
+from enbloc.wire.codec_volumes import CLAIM, EPHEMERAL
+from enbloc.wire.device_objects import ClaimObject
+from enbloc.wire.objects import PodObject
+from enbloc.wire.storage_objects import ClaimObject as VolumeClaimObject
 
 CHECK: Final = "claims"
 #: So many pending pods are read, and of so many namespaces of these so many objects of each kind.

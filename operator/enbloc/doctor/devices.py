@@ -12,12 +12,12 @@ from enbloc.client.paths import DEVICE_VERSIONS, PODS, RESOURCE_CLAIMS, Resource
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import MOST, Reader, shown
 from enbloc.doctor.schedulers import served
-from enbloc.model import codec
-from enbloc.model.devices.codec import resource_claim
 from enbloc.model.devices.facts import ResourceClaim
-from enbloc.model.devices.objects import ClaimObject
-from enbloc.model.objects import PodObject
 from enbloc.model.pods import Pod
+from enbloc.wire import codec
+from enbloc.wire.device_codec import resource_claim
+from enbloc.wire.device_objects import ClaimObject
+from enbloc.wire.objects import PodObject
 
 CHECK: Final = "devices"
 #: So many claims are read, and of so many namespaces that have any so many pods.

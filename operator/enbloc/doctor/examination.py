@@ -16,8 +16,8 @@ from enbloc.doctor import claims, devices, kinds, permissions, pods, schedulers
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.installed import installed
 from enbloc.doctor.shapes import QUOTAS, Quota
-from enbloc.model import codec
-from enbloc.model.objects import PodGroupObject
+from enbloc.wire import codec
+from enbloc.wire.objects import PodGroupObject
 
 Check = Callable[[Client, Installation], AsyncIterator[Finding]]
 

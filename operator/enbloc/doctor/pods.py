@@ -12,11 +12,11 @@ from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.doctor.finding import Finding, Installation
 from enbloc.doctor.reading import Waiting, count, findings
 from enbloc.doctor.schedulers import served
-from enbloc.model import codec
 from enbloc.model.claims import claimed
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import POD_GROUP_KEY
-from enbloc.model.objects import PodGroupObject, PodObject
+from enbloc.wire import codec
+from enbloc.wire.objects import PodGroupObject, PodObject
 
 CHECK: Final = "pods"
 _PENDING: Final = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}

@@ -32,10 +32,10 @@ from enbloc.engine.events import Answer
 from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
 from enbloc.live.raw_nodes import without_managed_fields
-from enbloc.model import codec
 from enbloc.model.binding import Cause
-from enbloc.model.objects import PodObject
 from enbloc.model.pods import PodKey, PodUID
+from enbloc.wire import codec
+from enbloc.wire.objects import PodObject
 
 _IDENTIFIED: Final = msgspec.json.Decoder(Identified).decode
 _POD: Final = msgspec.json.Decoder(PodObject).decode

@@ -21,10 +21,10 @@ from enbloc.framework.profile import Profile
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informer import Informer, T
 from enbloc.live.malformed import MalformedObjects
-from enbloc.model.devices import codec as devices
-from enbloc.model.devices import objects as device_objects
 from enbloc.model.ledger import Fact
-from enbloc.model.volumes import codec as volumes
+from enbloc.wire import device_codec as devices
+from enbloc.wire import device_objects
+from enbloc.wire import storage_codec as volumes
 
 #: How often is looked whether the server has a resource by now, or has it in another version.
 LOOK_SECONDS: Final = 60.0

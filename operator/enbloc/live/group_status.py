@@ -8,11 +8,12 @@ from typing import Final
 import msgspec
 
 from enbloc.engine.effects import SetGroupStatus
-from enbloc.model.conditions import group_condition
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import LifeMemory
 from enbloc.model.names import Condition
-from enbloc.model.objects import (
+from enbloc.model.times import time_text
+from enbloc.wire.conditions import group_condition
+from enbloc.wire.objects import (
     LifeObject,
     LifeRoleObject,
     LifeSubGroupObject,
@@ -21,7 +22,6 @@ from enbloc.model.objects import (
     PodGroupStatusObject,
     RoleStatusObject,
 )
-from enbloc.model.times import time_text
 
 
 class Shown(PodGroupStatusObject, omit_defaults=True):

@@ -53,12 +53,16 @@ from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
-from enbloc.model import codec
-from enbloc.model.auto_groups import AutoGroups
 from enbloc.model.claims import claimed
-from enbloc.model.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import (
+from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.model.selectors import Selector
+from enbloc.model.workloads import WorkloadKey
+from enbloc.telemetry import Problems
+from enbloc.wire import codec
+from enbloc.wire.auto_groups import AutoGroups
+from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject
+from enbloc.wire.objects import (
     Identity,
     NamespaceObject,
     ReplicaSetObject,
@@ -66,10 +70,6 @@ from enbloc.model.objects import (
     ServiceObject,
     StatefulSetObject,
 )
-from enbloc.model.pods import Pod, PodKey, PodUID
-from enbloc.model.selectors import Selector
-from enbloc.model.workloads import WorkloadKey
-from enbloc.telemetry import Problems
 
 T = TypeVar("T", bound=HasMeta)
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from enbloc.client.decoding import decoded
-from enbloc.model.objects import Metadata, NodeObject, NodeSpecObject, NodeStatusObject
+from enbloc.wire.objects import Metadata, NodeObject, NodeSpecObject, NodeStatusObject
 
 _NULL: Final = msgspec.Raw(b"null")
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

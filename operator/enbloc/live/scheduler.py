@@ -42,11 +42,11 @@ from enbloc.live.report import GroupCounts
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.traces import from_environment
 from enbloc.model.field_managers import field_manager
-from enbloc.model.objects import PodObject
 from enbloc.process.election import candidate
 from enbloc.process.options import Options, served_health
 from enbloc.process.terms import run_terms
 from enbloc.telemetry import Health, Heartbeat, Problems
+from enbloc.wire.objects import PodObject
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0

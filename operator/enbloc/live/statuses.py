@@ -17,14 +17,14 @@ from enbloc.client.items import Identified
 from enbloc.client.paths import PODS
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
-from enbloc.model.codec import status_writers
-from enbloc.model.conditions import pod_condition
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import GANG_RUNNING, Condition, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
 from enbloc.telemetry import Problems
+from enbloc.wire.codec import status_writers
+from enbloc.wire.conditions import pod_condition
 
 #: Reasons of condition Scheduled that pass by themselves.
 _PASSING: Final = (Reason.PENDING, Reason.BINDING)

@@ -30,7 +30,6 @@ from enbloc.framework.changes import (
     text_of,
 )
 from enbloc.framework.status import Status
-from enbloc.model.devices import codec
 from enbloc.model.devices.asked import full
 from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision
 from enbloc.model.devices.facts import (
@@ -45,6 +44,7 @@ from enbloc.model.devices.facts import (
 from enbloc.model.devices.writing import allocation_json
 from enbloc.model.times import time_text
 from enbloc.plugins import dynamic_resources_extended as extended
+from enbloc.wire import device_codec as codec
 
 #: Keeps a claim that has devices from vanishing; the claim controller takes it away.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"

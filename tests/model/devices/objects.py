@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from enbloc.cel import CelError, DeviceView
-from enbloc.model.devices.codec import (
-    read_device_class,
-    read_resource_claim,
-    read_resource_slice,
-)
 from enbloc.model.devices.compilers import DeviceSelector, Fault
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
 from enbloc.model.devices.table import Devices
@@ -19,6 +14,11 @@ from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodKey, PodResourceClaim, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
+from enbloc.wire.device_codec import (
+    read_device_class,
+    read_resource_claim,
+    read_resource_slice,
+)
 
 DRIVER = "gpu.example.com"
 Json = dict[str, Any]

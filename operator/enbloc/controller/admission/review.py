@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.client.decoding import UNREADABLE, decoded
-from enbloc.model import codec
 from enbloc.model.names import DEFAULT_SCHEDULER
-from enbloc.model.objects import PodObject
 from enbloc.model.text import clipped
+from enbloc.wire import codec
+from enbloc.wire.objects import PodObject
 
 #: Characters of one warning; the API server cuts what is longer.
 _LONGEST_WARNING: Final = 240

@@ -13,7 +13,7 @@ import msgspec
 from enbloc.client.paths import JOBS, STATEFUL_SETS
 from enbloc.controller.sources.source import Derived, Source, SourceObject
 from enbloc.controller.sources.workloads import Part, Template, bounded, of_roles, requests
-from enbloc.model.auto_groups import JOB, STATEFUL_SET, group_name
+from enbloc.wire.auto_groups import JOB, STATEFUL_SET, group_name
 
 
 class JobSpec(Part):

@@ -14,9 +14,9 @@ import msgspec
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
-from enbloc.model.objects import Int64, Quantities
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
+from enbloc.wire.objects import Int64, Quantities
 
 RESOURCE: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 #: Phases in which the work is over.

@@ -16,11 +16,11 @@ from enbloc.client.paths import PODS
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.derived_groups import FROM_PODS, Wanted, reference
 from enbloc.controller.sources.source import Derived, Refused
-from enbloc.model.auto_groups import JOB
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
-from enbloc.model.objects import OwnerReference, PodObject, controller_of
+from enbloc.wire.auto_groups import JOB
+from enbloc.wire.objects import OwnerReference, PodObject, controller_of
 
 Read = Callable[[Mapping[str, str], Mapping[str, str]], Derived | Refused | None]
 """What labels and annotations of a pod declare; None = nothing."""

@@ -18,11 +18,11 @@ from enbloc.client.errors import AlreadyExists, APIError, Conflict, NotFound, Un
 from enbloc.client.paths import POD_GROUPS
 from enbloc.controller.answers import readable_group
 from enbloc.controller.sources.source import Derived, Refused
-from enbloc.model import codec
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY, Condition
-from enbloc.model.objects import OwnerReference, PodGroupObject
 from enbloc.telemetry import Problems
+from enbloc.wire import codec
+from enbloc.wire.objects import OwnerReference, PodGroupObject
 
 #: The least time between two writes of one PodGroup (seconds); the first is at once.
 INTERVAL: Final = 1.0

@@ -55,10 +55,11 @@ from enbloc.controller.sources.source import (
     View,
 )
 from enbloc.controller.sources.waits import Waits, notice
-from enbloc.model import codec, names
+from enbloc.model import names
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import Metadata, PodGroupObject
 from enbloc.telemetry import Problems
+from enbloc.wire import codec
+from enbloc.wire.objects import Metadata, PodGroupObject
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Final
 
 from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
-from enbloc.model.codec_groups import MOST_LEVELS, MOST_PARTS
 from enbloc.model.dns_names import LABEL
+from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
 #: Objects of one tree that are looked at: one more than it may have.
 _MOST_SEEN: Final = 2 * MOST_PARTS + 2

@@ -20,7 +20,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
     topology_ignored,
 )
-from enbloc.model.objects import Int64
+from enbloc.wire.objects import Int64
 
 RESOURCE: Final = Resource("scheduling.godel.kubewharf.io", "v1alpha1", "podgroups", "PodGroup")
 

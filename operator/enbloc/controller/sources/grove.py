@@ -23,10 +23,10 @@ from enbloc.controller.sources.source import (
     misnamed,
     topology_ignored,
 )
-from enbloc.model.codec_groups import MOST_PARTS
-from enbloc.model.objects import Int64
 from enbloc.model.text import clipped
 from enbloc.model.trees import Tree
+from enbloc.wire.codec_groups import MOST_PARTS
+from enbloc.wire.objects import Int64
 
 RESOURCE: Final = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
 

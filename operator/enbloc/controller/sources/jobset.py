@@ -21,7 +21,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
 )
 from enbloc.controller.sources.workloads import Part, bounded, of_roles, requests
-from enbloc.model.auto_groups import JOB_SET, group_name
+from enbloc.wire.auto_groups import JOB_SET, group_name
 
 RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)
 _IN_ORDER: Final = "InOrder"

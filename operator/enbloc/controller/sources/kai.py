@@ -23,9 +23,9 @@ from enbloc.controller.sources.source import (
     misnamed,
     topology_ignored,
 )
-from enbloc.model.objects import Int64
 from enbloc.model.text import clipped, quoted
 from enbloc.model.trees import Child, Tree
+from enbloc.wire.objects import Int64
 
 RESOURCE: Final = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 #: Sub-groups that are looked at: to follow the parents of all takes the square of it.

@@ -20,7 +20,7 @@ from enbloc.controller.sources.workloads import (
     of_roles,
     requests,
 )
-from enbloc.model.auto_groups import LAUNCHER, MPI_JOB, TRAINING, WORKER, group_name
+from enbloc.wire.auto_groups import LAUNCHER, MPI_JOB, TRAINING, WORKER, group_name
 
 _GROUP: Final = "kubeflow.org"
 _WAITS: Final = "WaitForWorkersReady"

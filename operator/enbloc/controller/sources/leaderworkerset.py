@@ -19,7 +19,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
 )
 from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
-from enbloc.model.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
+from enbloc.wire.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
 
 RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)
 _LEADER_READY: Final = "LeaderReady"

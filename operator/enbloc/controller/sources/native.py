@@ -23,11 +23,11 @@ from enbloc.controller.sources.source import (
     View,
     topology_ignored,
 )
-from enbloc.model.auto_groups import group_name
-from enbloc.model.codec_groups import MOST_PARTS
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import Int64
 from enbloc.model.times import time_text
+from enbloc.wire.auto_groups import group_name
+from enbloc.wire.codec_groups import MOST_PARTS
+from enbloc.wire.objects import Int64
 
 COMPOSITES: Final = tuple(
     Resource("scheduling.k8s.io", version, "compositepodgroups", "CompositePodGroup")

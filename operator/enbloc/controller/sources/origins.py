@@ -20,7 +20,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
 )
 from enbloc.model.groups import GroupKey
-from enbloc.model.objects import OwnerReference, controller_of
+from enbloc.wire.objects import OwnerReference, controller_of
 
 
 @dataclass(frozen=True)

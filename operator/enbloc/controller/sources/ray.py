@@ -13,7 +13,7 @@ import msgspec
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import Derived, Source, SourceObject
 from enbloc.controller.sources.workloads import Part, bounded, of_roles
-from enbloc.model.auto_groups import HEAD, RAY_CLUSTER, group_name
+from enbloc.wire.auto_groups import HEAD, RAY_CLUSTER, group_name
 
 RESOURCE: Final = Resource("ray.io", "v1", "rayclusters", RAY_CLUSTER)
 

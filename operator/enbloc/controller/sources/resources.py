@@ -3,8 +3,8 @@
 """What other projects' PodGroups ask for in all."""
 
 from enbloc.controller.sources.source import Refused
-from enbloc.model.objects import Quantities
-from enbloc.model.problems import Problems, quantities
+from enbloc.wire.objects import Quantities
+from enbloc.wire.problems import Problems, quantities
 
 
 def readable(given: Quantities) -> Quantities | Refused:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from enbloc.controller.sources.source import Refused
-from enbloc.model.codec_groups import MOST_LEVELS, MOST_PARTS
 from enbloc.model.trees import Child, Tree, least_of
+from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
 #: Levels of sub-groups between the PodGroup and the roles.
 MOST_INNER: Final = MOST_LEVELS - 2

@@ -19,8 +19,8 @@ from enbloc.controller.members import Member
 from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition
-from enbloc.model.objects import Metadata
 from enbloc.model.text import quoted
+from enbloc.wire.objects import Metadata
 
 #: The largest minimum that a PodGroup takes.
 LARGEST: Final = 100_000

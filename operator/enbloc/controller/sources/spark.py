@@ -17,8 +17,8 @@ import msgspec
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import Derived, Source, SourceObject
 from enbloc.controller.sources.workloads import Part, bounded, of_roles
-from enbloc.model.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 from enbloc.model.quantity import amount
+from enbloc.wire.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 
 RESOURCE: Final = Resource(
     "sparkoperator.k8s.io", "v1beta2", "sparkapplications", SPARK_APPLICATION

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from enbloc.controller.sources.source import LONGEST_TIMEOUT, Derived, Node, Refused
 from enbloc.model.names import SCHEDULE_TIMEOUT_KEY
-from enbloc.model.objects import Metadata
 from enbloc.model.text import quoted
+from enbloc.wire.objects import Metadata
 
 _FIELD: Final = "scheduleTimeoutSeconds"
 _Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | Refused | Node | None")

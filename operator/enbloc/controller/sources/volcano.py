@@ -34,10 +34,10 @@ from enbloc.controller.sources.source import (
 from enbloc.model.dialects import part_of
 from enbloc.model.dns_names import LABEL
 from enbloc.model.names import Condition, Reason
-from enbloc.model.objects import Int64, Quantities
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
 from enbloc.model.trees import Child, Tree
+from enbloc.wire.objects import Int64, Quantities
 
 RESOURCE: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)

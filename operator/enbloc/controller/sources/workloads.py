@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from enbloc.controller.sources.source import LARGEST, MOST_ROLES, Derived
-from enbloc.model.auto_groups import role_name
-from enbloc.model.codec_specs import pod_class
-from enbloc.model.objects import PodObject, PodSpecObject
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
+from enbloc.wire.auto_groups import role_name
+from enbloc.wire.codec_specs import pod_class
+from enbloc.wire.objects import PodObject, PodSpecObject
 
 
 class Part(msgspec.Struct, gc=False, rename="camel"):

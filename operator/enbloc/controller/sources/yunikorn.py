@@ -23,10 +23,10 @@ from enbloc.controller.sources.source import (
     Refused,
     misnamed,
 )
-from enbloc.model.objects import Quantities
-from enbloc.model.problems import Problems, quantities
 from enbloc.model.quantity import MAXIMUM, render
 from enbloc.model.text import clipped, quoted
+from enbloc.wire.objects import Quantities
+from enbloc.wire.problems import Problems, quantities
 
 TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
 TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"

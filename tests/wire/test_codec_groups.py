@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from enbloc.model import codec_groups
 from enbloc.model.groups import Group, Role, SubGroup
 from enbloc.model.trees import Tree
-from tests.model.test_codec_objects import read_group
+from enbloc.wire import codec_groups
+from tests.wire.test_codec_objects import read_group
 
 
 def read(**spec: Any) -> Group:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Problems: what of an object could not be read, told with its field and the fix."""
 
-from enbloc.model.objects import Quantities
 from enbloc.model.quantity import amount
 from enbloc.model.text import clipped
+from enbloc.wire.objects import Quantities
 
 
 class Problems(list[str]):

@@ -22,9 +22,9 @@ from enbloc.model.dns_names import LABEL, SUBDOMAIN
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
-from enbloc.model.objects import OwnerReference, PodObject, controller_of
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.text import clipped
+from enbloc.wire.objects import OwnerReference, PodObject, controller_of
 
 JOB: Final = "Job"
 STATEFUL_SET: Final = "StatefulSet"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.codec import NodeObject, PodGroupObject, PodObject, group, node, pod
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey
+from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject, group, node, pod
 
 BOUND = {"name": "p", "namespace": "n", "uid": "u"}
 KEY = "enbloc.dev/pod-group"

@@ -12,15 +12,25 @@ from typing import Final
 
 import msgspec
 
-from enbloc.model.codec_selectors import (
+from enbloc.model.limits import limited
+from enbloc.model.pods import (
+    ContainerResource,
+    HostPort,
+    HostPorts,
+    PodResourceClaim,
+    PodSpec,
+    PodVolume,
+)
+from enbloc.model.resources import ContainerDemand, may_be_devices, pod_demand
+from enbloc.model.taints import Effect, Toleration, TolerationOperator
+from enbloc.wire.codec_selectors import (
     pod_affinity,
     preferred_node_terms,
     required_node_terms,
     spread_constraints,
 )
-from enbloc.model.codec_volumes import image_volumes, pod_resource_claims, pod_volumes
-from enbloc.model.limits import limited
-from enbloc.model.objects import (
+from enbloc.wire.codec_volumes import image_volumes, pod_resource_claims, pod_volumes
+from enbloc.wire.objects import (
     PREFERRED,
     REQUIRED,
     Affinity,
@@ -35,17 +45,7 @@ from enbloc.model.objects import (
     Texts,
     TolerationObject,
 )
-from enbloc.model.pods import (
-    ContainerResource,
-    HostPort,
-    HostPorts,
-    PodResourceClaim,
-    PodSpec,
-    PodVolume,
-)
-from enbloc.model.problems import Problems, quantities
-from enbloc.model.resources import ContainerDemand, may_be_devices, pod_demand
-from enbloc.model.taints import Effect, Toleration, TolerationOperator
+from enbloc.wire.problems import Problems, quantities
 
 _RESIZE_PENDING: Final = "PodResizePending"
 _INFEASIBLE: Final = "Infeasible"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from enbloc.model.objects import (
+from enbloc.wire.objects import (
     Int64,
     LabelSelectorObject,
     Metadata,

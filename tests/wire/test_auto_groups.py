@@ -8,8 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model import codec
-from enbloc.model.auto_groups import (
+from enbloc.model.claims import claimed
+from enbloc.model.groups import GroupKey, Role
+from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY, POD_GROUP_KEY
+from enbloc.model.pods import Pod, PodUID
+from enbloc.wire import codec
+from enbloc.wire.auto_groups import (
     GANGS,
     OTHERS,
     AutoGroup,
@@ -18,11 +22,7 @@ from enbloc.model.auto_groups import (
     group_name,
     kinds_of,
 )
-from enbloc.model.claims import claimed
-from enbloc.model.groups import GroupKey, Role
-from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY, POD_GROUP_KEY
-from enbloc.model.objects import OwnerReference, PodObject
-from enbloc.model.pods import Pod, PodUID
+from enbloc.wire.objects import OwnerReference, PodObject
 
 JOB = OwnerReference("batch/v1", "Job", "train", "u1", True)
 JOBSET = {

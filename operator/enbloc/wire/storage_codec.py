@@ -10,10 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from enbloc.model.codec_selectors import label_selector, required_node_terms
 from enbloc.model.limits import MOST_NODE_REQUIREMENTS, MOST_NODE_VALUES
-from enbloc.model.objects import LabelSelectorObject, Metadata, NodeSelector, controller_of
-from enbloc.model.problems import Problems
 from enbloc.model.quantity import whole
 from enbloc.model.selectors import Selector
 from enbloc.model.text import clipped
@@ -33,7 +30,10 @@ from enbloc.model.volumes.facts import (
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.model.volumes.objects import (
+from enbloc.wire.codec_selectors import label_selector, required_node_terms
+from enbloc.wire.objects import LabelSelectorObject, Metadata, NodeSelector, controller_of
+from enbloc.wire.problems import Problems
+from enbloc.wire.storage_objects import (
     AttachmentObject,
     AttachmentSource,
     AttachmentSpec,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.codec import READERS, Problem, read
 from enbloc.model.volumes.facts import (
     Attachable,
     ClaimRef,
@@ -25,6 +24,7 @@ from enbloc.model.volumes.facts import (
     VolumeAttachment,
     VolumeFact,
 )
+from enbloc.wire.storage_codec import READERS, Problem, read
 from tests.effort import examples
 
 GIB = 2**30

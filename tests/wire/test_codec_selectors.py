@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model import codec
-from enbloc.model.objects import (
+from enbloc.model.pods import NodeSelectorTerm, Pod
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
+from enbloc.wire import codec
+from enbloc.wire.objects import (
     NamespaceObject,
     NodeAffinityObject,
     PodObject,
@@ -19,9 +22,6 @@ from enbloc.model.objects import (
     ServiceObject,
     StatefulSetObject,
 )
-from enbloc.model.pods import NodeSelectorTerm, Pod
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

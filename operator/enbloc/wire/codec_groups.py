@@ -10,9 +10,9 @@ import msgspec
 
 from enbloc.model.claims import claimed
 from enbloc.model.groups import Role, SubGroup, tree_of
-from enbloc.model.objects import PodGroupSpecObject
-from enbloc.model.problems import Problems
 from enbloc.model.trees import Tree, least_of
+from enbloc.wire.objects import PodGroupSpecObject
+from enbloc.wire.problems import Problems
 
 #: Levels of a tree: the PodGroup, two of sub-groups, roles.
 MOST_LEVELS: Final = 4

@@ -8,11 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.devices.codec import (
-    read_device_class,
-    read_resource_claim,
-    read_resource_slice,
-)
 from enbloc.model.devices.facts import (
     Fact,
     ResourceClaim,
@@ -22,6 +17,11 @@ from enbloc.model.devices.facts import (
 )
 from enbloc.model.devices.writing import allocation_json
 from enbloc.model.quantity import nano, nano_text
+from enbloc.wire.device_codec import (
+    read_device_class,
+    read_resource_claim,
+    read_resource_slice,
+)
 from tests.model.devices.objects import (
     allocated,
     claim,

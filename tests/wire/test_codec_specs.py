@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.codec import PodObject, pod
 from enbloc.model.pods import (
     HostPort,
     NodeSelectorTerm,
@@ -19,6 +18,7 @@ from enbloc.model.pods import (
 )
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Toleration, TolerationOperator
+from enbloc.wire.codec import PodObject, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from enbloc.model.conditions import group_condition, pod_condition
-from enbloc.model.objects import GroupConditionObject
+from enbloc.wire.conditions import group_condition, pod_condition
+from enbloc.wire.objects import GroupConditionObject
 
 T0, T1 = "2027-01-15T08:00:00Z", "2027-01-15T08:01:00Z"
 NOW = 1_800_000_060.9

@@ -9,9 +9,9 @@ differ. So names stay with the pod, and all else is part of its class.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from enbloc.model.objects import PodResourceClaimObject, PodSpecObject, PodStatusObject, Volume
 from enbloc.model.pods import PodResourceClaim, PodVolume
 from enbloc.model.text import clipped
+from enbloc.wire.objects import PodResourceClaimObject, PodSpecObject, PodStatusObject, Volume
 
 CLAIM: Final = "claim"
 EPHEMERAL: Final = "ephemeral"

@@ -17,14 +17,6 @@ from enbloc.model.binding_record import (
     read_binding_record,
     short_record,
 )
-from enbloc.model.codec_groups import parts
-from enbloc.model.codec_selectors import (
-    label_selector,
-    preferred_node_terms,
-    required_node_terms,
-)
-from enbloc.model.codec_specs import pod_class
-from enbloc.model.codec_volumes import claim_names, resource_claim_names
 from enbloc.model.dialects import membership, readable
 from enbloc.model.field_managers import schedulers_among
 from enbloc.model.groups import (
@@ -48,7 +40,24 @@ from enbloc.model.names import (
     Condition,
 )
 from enbloc.model.node import Node
-from enbloc.model.objects import (
+from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
+from enbloc.model.qualified_names import qualified_name_problem
+from enbloc.model.resources import AMOUNT_LIMIT
+from enbloc.model.selectors import Labels, Selector
+from enbloc.model.taints import Effect, Taint
+from enbloc.model.text import clipped
+from enbloc.model.times import seconds_of
+from enbloc.model.versions import version_of
+from enbloc.model.workloads import equals
+from enbloc.wire.codec_groups import parts
+from enbloc.wire.codec_selectors import (
+    label_selector,
+    preferred_node_terms,
+    required_node_terms,
+)
+from enbloc.wire.codec_specs import pod_class
+from enbloc.wire.codec_volumes import claim_names, resource_claim_names
+from enbloc.wire.objects import (
     PREFERRED,
     REQUIRED,
     ConditionObject,
@@ -73,16 +82,7 @@ from enbloc.model.objects import (
     TaintObject,
     Texts,
 )
-from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
-from enbloc.model.problems import Problems, quantities
-from enbloc.model.qualified_names import qualified_name_problem
-from enbloc.model.resources import AMOUNT_LIMIT
-from enbloc.model.selectors import Labels, Selector
-from enbloc.model.taints import Effect, Taint
-from enbloc.model.text import clipped
-from enbloc.model.times import seconds_of
-from enbloc.model.versions import version_of
-from enbloc.model.workloads import equals
+from enbloc.wire.problems import Problems, quantities
 
 __all__ = [
     "BindingRecord",

@@ -8,7 +8,16 @@ What cannot be read is left out and told in `problems`, by the path of its field
 from collections.abc import Iterable
 from typing import Final
 
-from enbloc.model.objects import (
+from enbloc.model.pods import NodeSelectorTerm
+from enbloc.model.requirements import Operator, Requirement, integer
+from enbloc.model.selectors import (
+    NO_AFFINITY,
+    PodAffinity,
+    PodAffinityTerm,
+    Selector,
+    SpreadConstraint,
+)
+from enbloc.wire.objects import (
     PREFERRED,
     REQUIRED,
     Expression,
@@ -20,16 +29,7 @@ from enbloc.model.objects import (
     SelectorTerm,
     SpreadObject,
 )
-from enbloc.model.pods import NodeSelectorTerm
-from enbloc.model.problems import Problems
-from enbloc.model.requirements import Operator, Requirement, integer
-from enbloc.model.selectors import (
-    NO_AFFINITY,
-    PodAffinity,
-    PodAffinityTerm,
-    Selector,
-    SpreadConstraint,
-)
+from enbloc.wire.problems import Problems
 
 _LABELS: Final = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
 _NODE_LABELS: Final = tuple(Operator)

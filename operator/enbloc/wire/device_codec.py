@@ -12,8 +12,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from enbloc.model.canonical import Canonical
-from enbloc.model.codec_selectors import required_node_terms
 from enbloc.model.devices.facts import (
     SCHEDULING,
     Allocation,
@@ -41,7 +39,12 @@ from enbloc.model.devices.facts import (
     Unreadable,
     Version,
 )
-from enbloc.model.devices.objects import (
+from enbloc.model.quantity import nano
+from enbloc.model.text import quoted
+from enbloc.model.times import seconds_of
+from enbloc.wire.canonical import Canonical
+from enbloc.wire.codec_selectors import required_node_terms
+from enbloc.wire.device_objects import (
     AllocationObject,
     AskObject,
     AttributeObject,
@@ -62,11 +65,8 @@ from enbloc.model.devices.objects import (
     StateObject,
     TolerationObject,
 )
-from enbloc.model.objects import Metadata, NodeSelector, OwnerReference, controller_of
-from enbloc.model.problems import Problems
-from enbloc.model.quantity import nano
-from enbloc.model.text import quoted
-from enbloc.model.times import seconds_of
+from enbloc.wire.objects import Metadata, NodeSelector, OwnerReference, controller_of
+from enbloc.wire.problems import Problems
 
 #: Marks the claim that a scheduler made for a pod's extended resources.
 EXTENDED_CLAIM_KEY: Final = "resource.kubernetes.io/extended-resource-claim"

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from enbloc.model.objects import Int64, Metadata, NodeSelector
+from enbloc.wire.objects import Int64, Metadata, NodeSelector
 
 Quantity = str | Int64 | float
 

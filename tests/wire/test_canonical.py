@@ -5,9 +5,9 @@
 import gc
 import tracemalloc
 
-from enbloc.model.canonical import Canonical
-from enbloc.model.devices import codec
 from enbloc.model.devices.facts import ResourceClaim, Traits
+from enbloc.wire import device_codec as codec
+from enbloc.wire.canonical import Canonical
 
 
 def test_equal_objects_become_one_and_the_last_user_takes_it_along() -> None:

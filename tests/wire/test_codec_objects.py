@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.codec import NodeObject, PodGroupObject, group, node
 from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
 from enbloc.model.node import Node
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.taints import Effect, Taint
+from enbloc.wire.codec import NodeObject, PodGroupObject, group, node
 
 
 def read_node(document: dict[str, Any]) -> Node:

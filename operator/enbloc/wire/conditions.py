@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions to be written, whose lastTransitionTime moves only when their status does."""
 
-from enbloc.model.objects import GroupConditionObject
 from enbloc.model.text import clipped, printable
 from enbloc.model.times import time_text
+from enbloc.wire.objects import GroupConditionObject
 
 
 def group_condition(
