@@ -22,7 +22,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint
-from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.effort import examples
 from tests.engine.searching import Kind, cluster, machine, members, trying
 

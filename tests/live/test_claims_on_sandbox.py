@@ -44,7 +44,8 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.ledgers import Decisions
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.model.volumes import decisions as volumes
-from enbloc.plugins import dynamic_resources_act, volume_binding_act
+from enbloc.plugins.dynamic_resources import act as dynamic_resources_act
+from enbloc.plugins.volume_binding import act as volume_binding_act
 from enbloc.sandbox import Sandbox
 from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner
 from enbloc.telemetry import Problems

@@ -13,7 +13,7 @@ from enbloc.model.pods import Pod, PodKey, PodSpec
 from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.workloads import equals
-from enbloc.plugins.pod_topology_spread import PodTopologySpread
+from enbloc.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.world.builders import labelled, pod
 from tests.world.tables import nodes
 

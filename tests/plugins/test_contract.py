@@ -23,7 +23,7 @@ from enbloc.model.snapshot import Snapshot
 from enbloc.plugins import IN_TREE
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.effort import examples, times
 from tests.strategies import Layout, layouts, specs
 from tests.world.builders import pod

@@ -11,7 +11,7 @@ from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.pods import PodResourceClaim, PodUID
-from enbloc.plugins.dynamic_resources_filter import DeviceFilter
+from enbloc.plugins.dynamic_resources.filter import DeviceFilter
 from tests.model.devices.objects import (
     DRIVER,
     ask,

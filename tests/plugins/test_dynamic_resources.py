@@ -18,9 +18,9 @@ from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import ContainerResource, Pod, PodSpec
 from enbloc.model.resources import ResourceSpace
-from enbloc.plugins.dynamic_resources import DynamicResources
-from enbloc.plugins.dynamic_resources_filter import DeviceFilter
-from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.dynamic_resources.filter import DeviceFilter
+from enbloc.plugins.dynamic_resources.plugin import DynamicResources
+from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.model.devices.objects import (
     DRIVER,
     allocated,

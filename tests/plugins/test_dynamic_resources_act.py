@@ -18,7 +18,7 @@ from enbloc.model.devices.decisions import (
 )
 from enbloc.model.devices.facts import Allocation, Ask, Request, Result
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.plugins import dynamic_resources_act as act
+from enbloc.plugins.dynamic_resources import act
 from tests.plugins.cluster import Cluster, Fault, Json, once, times
 
 CLAIM, POD = "ResourceClaim", "Pod"

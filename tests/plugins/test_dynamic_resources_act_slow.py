@@ -10,7 +10,7 @@ from enbloc.framework.act import Reply, Target
 from enbloc.framework.changes import PATIENCE
 from enbloc.framework.status import SUCCESS
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.plugins import dynamic_resources_act as act
+from enbloc.plugins.dynamic_resources import act
 from tests.plugins.cluster import Fault, once, times
 from tests.plugins.test_dynamic_resources_act import (
     BY_EXTENDED,

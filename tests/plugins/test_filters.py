@@ -16,15 +16,15 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodResourceClaim, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
-from enbloc.plugins.dynamic_resources import DynamicResources
+from enbloc.plugins.dynamic_resources.plugin import DynamicResources
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_declared_features import NodeDeclaredFeatures
 from enbloc.plugins.node_name import NodeName
 from enbloc.plugins.node_ports import NodePorts
-from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
 from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.taint_toleration import TaintToleration
-from enbloc.plugins.volume_binding import VolumeBinding
+from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from tests.world.builders import node, pod, spec
 from tests.world.tables import nodes, seated, snapshot
 

@@ -19,7 +19,7 @@ from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_declared_features import NodeDeclaredFeatures
 from enbloc.plugins.node_name import NodeName
 from enbloc.plugins.node_ports import NodePorts
-from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
 from enbloc.plugins.node_unschedulable import NodeUnschedulable
 from enbloc.plugins.priority_sort import PrioritySort
 from enbloc.plugins.scheduling_gates import SchedulingGates

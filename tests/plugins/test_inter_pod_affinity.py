@@ -19,7 +19,7 @@ from enbloc.model.pods import Pod, PodKey, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.workloads import equals
-from enbloc.plugins.inter_pod_affinity import InterPodAffinity
+from enbloc.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from tests.world.builders import labelled, pod, waiting
 from tests.world.tables import nodes, seated
 

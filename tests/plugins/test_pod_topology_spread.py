@@ -21,10 +21,10 @@ from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.model.workloads import WorkloadKey, Workloads
-from enbloc.plugins.pod_topology_spread import PodTopologySpread
-from enbloc.plugins.pod_topology_spread_constraints import ZONE
-from enbloc.plugins.pod_topology_spread_filter import SpreadFilter
-from enbloc.plugins.pod_topology_spread_score import SpreadScore
+from enbloc.plugins.pod_topology_spread.constraints import ZONE
+from enbloc.plugins.pod_topology_spread.filter import SpreadFilter
+from enbloc.plugins.pod_topology_spread.plugin import PodTopologySpread
+from enbloc.plugins.pod_topology_spread.score import SpreadScore
 from tests.plugins.spreading import (
     EVERY_POD,
     LISTED,

@@ -11,7 +11,7 @@ from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 from enbloc.model.taints import Taint
-from enbloc.plugins.pod_topology_spread import PodTopologySpread
+from enbloc.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.plugins.spreading import (
     LISTED,
     SPREAD,

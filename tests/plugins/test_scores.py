@@ -16,7 +16,7 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.plugins.image_locality import ImageLocality
 from enbloc.plugins.node_affinity import NodeAffinity
 from enbloc.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from enbloc.plugins.node_resources_fit import NodeResourcesFit
+from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.world.builders import node, pod, spec
 from tests.world.tables import nodes, snapshot
 

@@ -12,7 +12,7 @@ from enbloc.framework.act import Reply, Target
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
-from enbloc.plugins import volume_binding_act as act
+from enbloc.plugins.volume_binding import act
 from tests.plugins.cluster import Cluster, Fault, once, times
 
 PV, PVC = "PersistentVolume", "PersistentVolumeClaim"

@@ -16,7 +16,7 @@ from enbloc.model.volumes.facts import (
     VolumeFact,
 )
 from enbloc.plugins.node_volume_limits import NodeVolumeLimits
-from enbloc.plugins.volume_binding import VolumeBinding
+from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from enbloc.plugins.volume_restrictions import VolumeRestrictions
 from enbloc.plugins.volume_zone import VolumeZone
 from tests.world.builders import node, waiting

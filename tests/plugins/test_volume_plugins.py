@@ -30,13 +30,13 @@ from enbloc.model.volumes.facts import (
     VolumeFact,
 )
 from enbloc.plugins.node_volume_limits import NodeVolumeLimits
-from enbloc.plugins.volume_binding import VolumeBinding
-from enbloc.plugins.volume_binding_filter import (
+from enbloc.plugins.volume_binding.filter import (
     NO_SPACE,
     NO_VOLUME,
     NOT_REACHED,
     NOTHING_TO_BIND,
 )
+from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from enbloc.plugins.volume_restrictions import DISK_CONFLICT, RestrictionsFilter, VolumeRestrictions
 from enbloc.plugins.volume_zone import VolumeZone, ZoneFilter
 from tests.world.builders import labelled

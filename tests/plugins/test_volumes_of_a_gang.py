@@ -22,8 +22,8 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.volumes.facts import CSIDriver, VolumeFact
 from enbloc.plugins.node_volume_limits import NodeVolumeLimits
-from enbloc.plugins.volume_binding import VolumeBinding
-from enbloc.plugins.volume_binding_filter import NO_SPACE, NOTHING_TO_BIND, BindingFilter
+from enbloc.plugins.volume_binding.filter import NO_SPACE, NOTHING_TO_BIND, BindingFilter
+from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from enbloc.plugins.volume_restrictions import ONE_POD_ONLY, VolumeRestrictions
 from enbloc.plugins.volume_zone import VolumeZone
 from tests.effort import examples

@@ -15,7 +15,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels, PodAffinityTerm
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.inter_pod_affinity_terms import Incoming, Tally, Wanted, wanted
+from enbloc.plugins.inter_pod_affinity.terms import Incoming, Tally, Wanted, wanted
 
 
 class AffinityScore:

@@ -18,7 +18,7 @@ from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.resources import CPU, MEMORY, PODS, is_extended
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.node_resources_score import (
+from enbloc.plugins.node_resources_fit.score import (
     FullnessScore,
     RatioScore,
     Share,

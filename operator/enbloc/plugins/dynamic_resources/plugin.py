@@ -22,10 +22,10 @@ from enbloc.model.groups import Group
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins import dynamic_resources_act
-from enbloc.plugins.dynamic_resources_details import devices_detail
-from enbloc.plugins.dynamic_resources_filter import DeviceFilter, DeviceScore
-from enbloc.plugins.dynamic_resources_limits import likeness, shared_pools
+from enbloc.plugins.dynamic_resources import act
+from enbloc.plugins.dynamic_resources.details import devices_detail
+from enbloc.plugins.dynamic_resources.filter import DeviceFilter, DeviceScore
+from enbloc.plugins.dynamic_resources.limits import likeness, shared_pools
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,14 @@ class DynamicResources:
         decided = target.decided.devices
         if decided is None:
             return Status(Code.SKIP)
-        return await dynamic_resources_act.pre_bind(decided, target, api, self.pre_bind_seconds)
+        return await act.pre_bind(decided, target, api, self.pre_bind_seconds)
 
     async def unreserve(self, target: Target, api: Api) -> Status:
         """Give back what only this member was to use."""
         decided = target.decided.devices
         if decided is None:
             return Status(Code.SKIP)
-        return await dynamic_resources_act.unreserve(decided, target, api)
+        return await act.unreserve(decided, target, api)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE when devices may be free, or a claim of a pending pod has changed."""

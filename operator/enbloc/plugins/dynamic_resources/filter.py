@@ -21,7 +21,7 @@ from enbloc.model.devices.views import Rows, Spread
 from enbloc.model.node_selection import terms_match
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.plugins.dynamic_resources_limits import most_pods
+from enbloc.plugins.dynamic_resources.limits import most_pods
 
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 LEFT_OVER: Final = "cannot schedule extended resource claim"

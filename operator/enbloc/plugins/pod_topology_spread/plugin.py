@@ -12,14 +12,14 @@ from enbloc.model.pods import Pod
 from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.workloads import SPREADING_KINDS, Workloads
-from enbloc.plugins.pod_topology_spread_constraints import (
+from enbloc.plugins.pod_topology_spread.constraints import (
     SYSTEM_DEFAULTS,
     default_constraints,
     own_constraints,
 )
-from enbloc.plugins.pod_topology_spread_filter import SpreadFilter
-from enbloc.plugins.pod_topology_spread_hints import could_help
-from enbloc.plugins.pod_topology_spread_score import SpreadScore, normalize
+from enbloc.plugins.pod_topology_spread.filter import SpreadFilter
+from enbloc.plugins.pod_topology_spread.hints import could_help
+from enbloc.plugins.pod_topology_spread.score import SpreadScore, normalize
 
 
 @dataclass(frozen=True)

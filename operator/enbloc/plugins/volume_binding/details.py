@@ -14,7 +14,7 @@ from enbloc.model.volumes.facts import PersistentVolumeClaim
 from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.table import Volumes
 from enbloc.model.volumes.wanted import Standing, Wanted, wanted_by
-from enbloc.plugins.volume_binding_filter import BindingFilter
+from enbloc.plugins.volume_binding.filter import BindingFilter
 from enbloc.plugins.volume_claims import volumes_of
 
 #: So many claims of one pod are looked at, and so many are told of.

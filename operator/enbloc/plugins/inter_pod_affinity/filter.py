@@ -14,7 +14,7 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.inter_pod_affinity_terms import Incoming, Tally, wanted
+from enbloc.plugins.inter_pod_affinity.terms import Incoming, Tally, wanted
 
 #: Tallies in which a pod counts, each with a topology key.
 Concerned = Sequence[tuple[Tally, str]]

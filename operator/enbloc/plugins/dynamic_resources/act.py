@@ -43,7 +43,7 @@ from enbloc.model.devices.facts import (
 )
 from enbloc.model.devices.writing import allocation_json
 from enbloc.model.times import time_text
-from enbloc.plugins import dynamic_resources_extended as extended
+from enbloc.plugins.dynamic_resources import extended
 from enbloc.wire import device_codec as codec
 
 #: Keeps a claim that has devices from vanishing; the claim controller takes it away.

@@ -28,16 +28,16 @@ from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.segments import Segments
 from enbloc.model.volumes.table import Volumes
 from enbloc.model.volumes.wanted import Standing, Wanted, wanted_by
-from enbloc.plugins import volume_binding_act
-from enbloc.plugins.volume_binding_filter import BindingFilter, fitting_any
-from enbloc.plugins.volume_binding_score import BindingScore
+from enbloc.plugins.volume_binding import act
+from enbloc.plugins.volume_binding.details import binding_detail
+from enbloc.plugins.volume_binding.filter import BindingFilter, fitting_any
+from enbloc.plugins.volume_binding.score import BindingScore
 from enbloc.plugins.volume_claims import (
     claim_not_found,
     names_claim,
     not_made_for,
     volumes_of,
 )
-from enbloc.plugins.volume_details import binding_detail
 
 #: So many segments of one class are told of as pools.
 _MOST_POOLS: Final = 64
@@ -148,14 +148,14 @@ class VolumeBinding:
         decided = target.decided.volumes
         if decided is None:
             return Status(Code.SKIP)
-        return await volume_binding_act.pre_bind(decided, target, api, self.pre_bind_seconds)
+        return await act.pre_bind(decided, target, api, self.pre_bind_seconds)
 
     async def unreserve(self, target: Target, api: Api) -> Status:
         """Let claims that have no volume yet go with the member wherever it goes next."""
         decided = target.decided.volumes
         if decided is None:
             return Status(Code.SKIP)
-        return await volume_binding_act.unreserve(decided, target, api)
+        return await act.unreserve(decided, target, api)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE when an object or a node could be one that the pods wait for."""

@@ -16,7 +16,7 @@ from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.pod_topology_spread_constraints import (
+from enbloc.plugins.pod_topology_spread.constraints import (
     Counting,
     counted,
     keys_present,

@@ -10,10 +10,10 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.inter_pod_affinity_filter import AffinityFilter
-from enbloc.plugins.inter_pod_affinity_hints import could_help
-from enbloc.plugins.inter_pod_affinity_score import AffinityScore, normalize
-from enbloc.plugins.inter_pod_affinity_terms import kept_apart
+from enbloc.plugins.inter_pod_affinity.filter import AffinityFilter
+from enbloc.plugins.inter_pod_affinity.hints import could_help
+from enbloc.plugins.inter_pod_affinity.score import AffinityScore, normalize
+from enbloc.plugins.inter_pod_affinity.terms import kept_apart
 
 
 @dataclass(frozen=True)

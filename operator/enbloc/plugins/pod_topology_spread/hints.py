@@ -8,7 +8,7 @@ from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import SpreadConstraint
-from enbloc.plugins.pod_topology_spread_constraints import own_constraints
+from enbloc.plugins.pod_topology_spread.constraints import own_constraints
 
 
 def could_help(event: Happening, pod: Pod, defaults: Sequence[SpreadConstraint]) -> bool:
