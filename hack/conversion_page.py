@@ -4,10 +4,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from enbloc.config import volcano_tables as volcano
 from enbloc.config.defaults import DEFAULTS
 from enbloc.config.findings import Outcome
 from enbloc.config.foreign import COSCHEDULING, COSCHEDULING_ARGUMENTS, FOREIGN, TIMEOUTS
+from enbloc.config.migrate import volcano_tables as volcano
 from enbloc.model.peers import PEERS
 from hack.reference import head, quoted, table
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from enbloc.config import Conversion, Findings, Source, convert
 from enbloc.config.findings import Outcome
 from enbloc.config.foreign import FOREIGN
-from enbloc.config.volcano_tables import ACTIONS, FILTERS, PLUGINS, SCORES
+from enbloc.config.migrate.volcano_tables import ACTIONS, FILTERS, PLUGINS, SCORES
 from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
 from enbloc.model.peers import PEERS

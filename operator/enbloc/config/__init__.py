@@ -20,8 +20,8 @@ from enbloc.config.findings import Findings
 from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
-    from enbloc.config.conversion import Conversion, convert
     from enbloc.config.hiding import hidden
+    from enbloc.config.migrate.conversion import Conversion, convert
     from enbloc.config.read import configure
     from enbloc.config.show import effective
 
@@ -43,7 +43,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "read": ["configure"],
-        "conversion": ["Conversion", "convert"],
+        "migrate.conversion": ["Conversion", "convert"],
         "show": ["effective"],
         "hiding": ["hidden"],
     },

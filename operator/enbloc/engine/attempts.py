@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from enbloc.engine.admission import Admission
+from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import Room, place_group, schedule_group, to_be_admitted
 from enbloc.engine.effects import Attempt, Decided
@@ -21,7 +22,6 @@ from enbloc.engine.state import Members
 from enbloc.engine.trial import Search
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
-from enbloc.framework.choices import with_planned
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.devices.effort import MOST_EFFORT

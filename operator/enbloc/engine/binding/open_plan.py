@@ -19,11 +19,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Final, NamedTuple
 
+from enbloc.engine.choices import meets
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.turn import Refusal
 from enbloc.framework.act import Target
-from enbloc.framework.choices import meets
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.binding_record import binding_record

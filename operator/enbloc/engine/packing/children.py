@@ -6,10 +6,10 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
+from enbloc.engine.choices import MOST_CHOICES, choices, in_turn, of_choice, of_part, spare
 from enbloc.engine.packing.orders import meet, place_deficit
 from enbloc.engine.packing.search import find_placement
 from enbloc.engine.trial import Outcome, Search, Trial
-from enbloc.framework.choices import MOST_CHOICES, choices, in_turn, of_choice, of_part, spare
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from enbloc.engine.choices import MOST_CHOICES, choices, of_choice
 from enbloc.engine.packing import highs
 from enbloc.engine.packing.bounds import Shortage, counting_decides, shortage
 from enbloc.engine.packing.branch import ClassSearch
 from enbloc.engine.packing.model import Packing, packing_ever, room_ever
 from enbloc.engine.trial import Trial
-from enbloc.framework.choices import MOST_CHOICES, choices, of_choice
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Amounts, Nodes
 from enbloc.model.pods import Pod

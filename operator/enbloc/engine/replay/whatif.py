@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
 from enbloc.engine.cycle import Room, adjust, schedule_group
 from enbloc.engine.packing import infeasible
@@ -25,7 +26,6 @@ from enbloc.engine.state import (
 )
 from enbloc.engine.trial import Trial
 from enbloc.errors import UsageError
-from enbloc.framework.choices import chosen_again
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledgers import made_again

@@ -7,10 +7,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from enbloc.engine.choices import choose, meets
 from enbloc.engine.state.floor import LifeFloor
 from enbloc.engine.state.runners import Runners
 from enbloc.engine.state.successes import Successes
-from enbloc.framework.choices import choose, meets
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
 from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory

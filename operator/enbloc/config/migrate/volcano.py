@@ -10,9 +10,9 @@ default: without nodeorder any preference of nodes is as good as another.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from enbloc.config import volcano_tables as tables
 from enbloc.config.defaults import DEFAULTS
 from enbloc.config.findings import Findings, Outcome, meant
+from enbloc.config.migrate import volcano_tables as tables
 from enbloc.config.models import KIND, VERSION
 from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.resources import CPU, MEMORY

@@ -10,12 +10,12 @@ from enbloc.config.current import current
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN
 from enbloc.config.documents import Source, parse, plain, stamped
 from enbloc.config.findings import Findings, Outcome
-from enbloc.config.itemize import Setting, itemized
+from enbloc.config.migrate.itemize import Setting, itemized
+from enbloc.config.migrate.stripping import without_foreign
+from enbloc.config.migrate.volcano import from_volcano, is_volcano, spelled_out
 from enbloc.config.models import KIND, OUR_KIND, OUR_VERSION
 from enbloc.config.policy import POLICY_KIND
 from enbloc.config.read import check, no_kind
-from enbloc.config.stripping import without_foreign
-from enbloc.config.volcano import from_volcano, is_volcano, spelled_out
 from enbloc.framework.registry import Registry
 from enbloc.plugins.in_tree import IN_TREE
 
