@@ -19,7 +19,7 @@ a gang is decided as a whole, the text says for what a sample stands.
     ),
     "enbloc_": (
         "enbloc's",
-        "May change between releases before 1.0; [changes.md](changes.md) says so.\n",
+        "May change between releases before 1.0; the [changelog](../../CHANGELOG.md) says so.\n",
     ),
     "rest_client_": ("Of the client", "As client-go's.\n"),
     "leader_election_": ("Of leader election", "As client-go's.\n"),

@@ -12,6 +12,7 @@ from tests.examples.pages import walk
 
 #: Pages that need no more of kubectl than the stand-in knows.
 ANYWHERE: Final = (
+    "README.md",
     "docs/how-to/gangs-for-workloads.md",
     "docs/how-to/survive-a-node.md",
     "docs/how-to/reserve-room-for-executors.md",
@@ -29,7 +30,6 @@ ANYWHERE: Final = (
 )
 #: Pages for the sandbox that need kubectl.
 WITH_KUBECTL: Final = (
-    "README.md",
     "docs/tutorials/first-gang.md",
     "docs/how-to/debug-a-waiting-gang.md",
 )
