@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
     sys.path.insert(0, str(ROOT))
 
-from hack import reference  # noqa: E402  # as above
+from hack import reference, rooms  # noqa: E402  # as above
 from hack.conversion_page import conversion_page  # noqa: E402  # as above
 from hack.logs_page import logs_page  # noqa: E402  # as above
 from hack.metrics_page import metrics_page  # noqa: E402  # as above
@@ -445,6 +445,7 @@ def rendered() -> dict[Path, str]:
     files[Path("docs/reference/flags.md")] = flags_page()
     files[Path("docs/reference/metrics.md")] = metrics_page()
     files[Path("docs/reference/logs.md")] = logs_page()
+    files[rooms.PAGE] = rooms.page(ROOT)
     return files
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The in-tree opinions, one module each; none imports another."""
+"""The in-tree opinions, a module or package each; none imports another."""
 
 from enbloc.plugins.in_tree import IN_TREE
 
