@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc import cel
-from enbloc.cel import CelError, DeviceView, Program, Version, exact
+from enbloc.cel import CelError, DeviceView, Program, SemanticVersion, exact
 from enbloc.cel.patterns import instructions
 
 _DATA = Path(__file__).parent / "data"
@@ -28,7 +28,7 @@ DEVICE = DeviceView(
         "name": "fish",
         "int": 7,
         "bool": True,
-        "ver": Version.parse("1.2.3"),
+        "ver": SemanticVersion.parse("1.2.3"),
         "other.example.com/model": "a100",
         "ints": [1, 2, 3],
     },
@@ -43,8 +43,8 @@ def _rows(name: str, key: str) -> list[Any]:
 def _attribute(value: Mapping[str, Any]) -> Any:
     ((kind, found),) = value.items()
     if kind == "version":
-        return Version.parse(found)
-    return [Version.parse(one) for one in found] if kind == "versions" else found
+        return SemanticVersion.parse(found)
+    return [SemanticVersion.parse(one) for one in found] if kind == "versions" else found
 
 
 def _compiled(expression: str) -> Program:

@@ -10,7 +10,7 @@ import pytest
 
 from enbloc.controller.sources.declared import LONGEST, declaration
 from enbloc.controller.sources.declaring_pods import DeclaringPods
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.text import MESSAGE_LIMIT
@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_refused_with_the_key_and_the_fix(
     said: dict[str, str], problem: str
 ) -> None:
     found = declaration({}, said)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert problem in found.problem
 
 

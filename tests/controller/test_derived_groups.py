@@ -11,7 +11,7 @@ from aiohttp import web
 
 from enbloc.client.events import Recorder
 from enbloc.controller.members import Members
-from enbloc.controller.sources.derived_groups import DerivedGroups, Wanted
+from enbloc.controller.sources.derived_groups import DerivedGroups, WantedGroup
 from enbloc.controller.sources.follow import Sources
 from enbloc.model.groups import GroupKey
 from enbloc.telemetry import Problems
@@ -22,9 +22,9 @@ WHOLE, LATER = GroupKey("n", "whole"), GroupKey("n", "later")
 OWNER = {"apiVersion": "v1", "kind": "K", "name": "w", "uid": "u"}
 
 
-def wanted(*after: GroupKey) -> Wanted:
+def wanted(*after: GroupKey) -> WantedGroup:
     """A PodGroup of some kind of workload."""
-    return Wanted("workloads.test", {"minMember": 2}, (OWNER,), after)
+    return WantedGroup("workloads.test", {"minMember": 2}, (OWNER,), after)
 
 
 class Server:
@@ -51,7 +51,7 @@ class Server:
 
 async def written(
     server: Server,
-    groups: Mapping[GroupKey, Wanted],
+    groups: Mapping[GroupKey, WantedGroup],
     refused: Callable[[GroupKey, str], None] = lambda _key, _why: None,
 ) -> tuple[str, ...]:
     """What stood in the way once all of these were written."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from enbloc.controller.sources import grove, kai, volcano
 from enbloc.controller.sources.derived_groups import checked
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.wire import codec
 from enbloc.wire.objects import PodGroupObject
 from tests.effort import examples
@@ -43,8 +43,8 @@ tasks = st.dictionaries(NAMES, st.integers(-1, 40), max_size=4)
 
 def judged(found: Any) -> None:
     found = checked(found)
-    assert isinstance(found, Derived | Refused)
-    if isinstance(found, Refused):
+    assert isinstance(found, Derived | RefusedGroup)
+    if isinstance(found, RefusedGroup):
         assert found.problem
         return
     body = {"metadata": {"name": "g"}, "spec": found.spec}

@@ -11,7 +11,7 @@ import pytest
 from enbloc.controller.members import Member
 from enbloc.controller.sources import coscheduling, volcano
 from enbloc.controller.sources.derived_groups import checked
-from enbloc.controller.sources.source import Derived, Refused, View
+from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup
 from enbloc.model.pods import Phase, PodUID
 
 NOW = 1_800_000_000.0
@@ -41,10 +41,10 @@ def members(*states: str, role: str = "") -> list[Member]:
     ]
 
 
-def view(pods: list[Member], *, scheduled: Mapping[str, Any] | None = None) -> View:
+def view(pods: list[Member], *, scheduled: Mapping[str, Any] | None = None) -> GroupView:
     """What is known, with this condition Scheduled."""
     conditions = [{"type": "Scheduled", **scheduled}] if scheduled else []
-    return View(status={"conditions": conditions}, members=pods, now=NOW)
+    return GroupView(status={"conditions": conditions}, members=pods, now=NOW)
 
 
 # ── the coscheduling plugin ──────────────────────────────────────────────────────────────────
@@ -203,11 +203,11 @@ def test_partitions_that_cannot_all_be_roles_count_for_the_minimum_of_the_group_
 def test_a_group_of_partitions_runs_once_enough_of_them_are_bound() -> None:
     found = volcanos(minMember=1, subGroupPolicy=[partitions("worker", 2, 1)])
     apart = [*members("running", role="worker-0"), *members("running", role="worker-1")]
-    status = volcano.report(found, View(members=apart))
+    status = volcano.report(found, GroupView(members=apart))
     assert status["phase"] == "Unknown"
     assert "worker: 0/1 partitions" in status["conditions"][0]["message"]
     whole = members("running", "running", role="worker-1")
-    assert volcano.report(found, View(members=whole))["phase"] == "Running"
+    assert volcano.report(found, GroupView(members=whole))["phase"] == "Running"
 
 
 def test_of_the_names_of_a_quota_those_count_that_nodes_have() -> None:
@@ -258,7 +258,7 @@ def test_of_the_names_of_a_quota_those_count_that_nodes_have() -> None:
 )
 def test_what_cannot_be_followed_names_the_field(spec: Any, problem: str) -> None:
     found = checked(volcano.derive(volcanos(**spec)))
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert problem in found.problem
 
 

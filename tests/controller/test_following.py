@@ -19,7 +19,7 @@ from enbloc.controller.sources.coscheduling import COSCHEDULING, RESOURCE, Cosch
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.declaring_pods import Read
 from enbloc.controller.sources.follow import Sources
-from enbloc.controller.sources.source import Derived, Refused, Source, View
+from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup, Source
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import MIN_MEMBER_KEY, POD_GROUP_KEY, SCHEDULER_NAME, EventReason
 from enbloc.telemetry import Problems
@@ -108,11 +108,11 @@ async def told(world: World, name: str, note: str) -> bool:
     return any(one["regarding"]["name"] == name and note in one["note"] for one in events)
 
 
-def of_which_one_is_a_bug(found: CoschedulingPodGroup) -> Derived | Refused:
+def of_which_one_is_a_bug(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
     if found.metadata.name == "a":
         raise ZeroDivisionError
     derived = COSCHEDULING.derive(found)
-    assert isinstance(derived, Derived | Refused)
+    assert isinstance(derived, Derived | RefusedGroup)
     return derived
 
 
@@ -128,7 +128,7 @@ async def test_an_object_that_a_bug_keeps_from_being_read_is_told_and_others_are
 
 
 def of_which_one_report_is_a_bug(
-    found: CoschedulingPodGroup, view: View
+    found: CoschedulingPodGroup, view: GroupView
 ) -> Mapping[str, Any] | None:
     if found.metadata.name == "a":
         raise ZeroDivisionError
@@ -185,7 +185,7 @@ async def test_a_pod_that_a_bug_keeps_from_being_read_is_told_and_others_are_rea
 ) -> None:
     def of_which_one_is_a_bug(
         labels: Mapping[str, str], annotations: Mapping[str, str]
-    ) -> Derived | Refused | None:
+    ) -> Derived | RefusedGroup | None:
         if annotations[POD_GROUP_KEY] == "a":
             raise ZeroDivisionError
         return declaration(labels, annotations)

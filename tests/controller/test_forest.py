@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from enbloc.api.podgroup import PodGroupSpec
 from enbloc.controller.sources.forest import Forest, label
-from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
+from enbloc.controller.sources.source import Derived, ObjectKey, Part, RefusedGroup, TreeNode
 from enbloc.wire.codec_groups import MOST_PARTS
 from tests.effort import examples
 
@@ -30,12 +30,16 @@ class Desk:
         self.forest = Forest()
 
     def composite(self, name: str, minimum: int = 1, parent: str = "", **more: Any) -> ObjectKey:
-        node = Node("Composite", parent, True, minimum, f"uid-{name}", group=f"of-{name}", **more)
+        node = TreeNode(
+            "Composite", parent, True, minimum, f"uid-{name}", group=f"of-{name}", **more
+        )
         self.forest.put(composite(name), node)
         return composite(name)
 
     def podgroup(self, name: str, parent: str, minimum: int = 2, created: str = "") -> ObjectKey:
-        self.forest.put(podgroup(name), Node("Composite", parent, False, minimum, created=created))
+        self.forest.put(
+            podgroup(name), TreeNode("Composite", parent, False, minimum, created=created)
+        )
         return podgroup(name)
 
     def derived(self, root: str = "root") -> Derived:
@@ -46,7 +50,7 @@ class Desk:
 
     def problem(self, key: ObjectKey) -> str:
         found = self.forest.found(key)
-        assert isinstance(found, Refused | Part)
+        assert isinstance(found, RefusedGroup | Part)
         return found.problem
 
 
@@ -115,7 +119,7 @@ def test_children_that_are_missing_are_counted_on_the_composite_and_told_to_the_
     assert desk.problem(root) == text
     assert desk.problem(child) == f"Composite root cannot start: {text}"
     found = desk.forest.found(root)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert (found.name, found.keeps) == ("of-root", True)
 
 
@@ -212,7 +216,7 @@ def test_any_objects_make_trees_that_a_podgroup_can_be_or_say_what_is_wrong(
             for role in found.spec["roles"]:
                 assert role["podGroupName"] not in mapped, "a PodGroup is in one tree alone"
                 mapped[role["podGroupName"]] = found.name
-        elif isinstance(found, Refused):
+        elif isinstance(found, RefusedGroup):
             assert found.problem
     for key in there:
         found = desk.forest.found(key)

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from enbloc.controller.sources import godel, grove, kai
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import Derived, RefusedGroup
 
 
-def from_kai(**spec: Any) -> Derived | Refused:
+def from_kai(**spec: Any) -> Derived | RefusedGroup:
     return kai.derive(msgspec.convert({"metadata": {"name": "g"}, "spec": spec}, kai.KaiPodGroup))
 
 
-def from_godel(**spec: Any) -> Derived | Refused:
+def from_godel(**spec: Any) -> Derived | RefusedGroup:
     body = {"metadata": {"name": "g"}, "spec": spec}
     return godel.derive(msgspec.convert(body, godel.GodelPodGroup))
 
@@ -172,7 +172,7 @@ def test_what_of_kai_cannot_be_followed_is_refused_with_its_field(
     spec: dict[str, Any], problem: str
 ) -> None:
     found = from_kai(**spec)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert problem in found.problem
 
 
@@ -201,11 +201,11 @@ def test_what_of_goedel_cannot_be_followed_is_refused_with_its_field(
     spec: dict[str, Any], problem: str
 ) -> None:
     found = from_godel(**spec)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert problem in found.problem
 
 
-def from_grove(*podgroups: dict[str, Any], **spec: Any) -> Derived | Refused:
+def from_grove(*podgroups: dict[str, Any], **spec: Any) -> Derived | RefusedGroup:
     body = {"metadata": {"name": "g"}, "spec": {"podgroups": podgroups, **spec}}
     return grove.derive(msgspec.convert(body, grove.PodGang))
 
@@ -248,5 +248,5 @@ def test_what_of_grove_cannot_be_followed_is_refused_with_its_field(
     groups: list[dict[str, Any]], problem: str
 ) -> None:
     found = from_grove(*groups)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert problem in found.problem

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from enbloc.api.podgroup import PodGroupSpec
 from enbloc.controller.sources.role_trees import simplified, tree_spec
-from enbloc.controller.sources.source import Refused
+from enbloc.controller.sources.source import RefusedGroup
 from enbloc.model.trees import Child, Tree
 from enbloc.wire import codec
 from enbloc.wire.objects import PodGroupObject
@@ -53,7 +53,7 @@ def test_the_spec_of_a_tree_is_one_that_a_podgroup_can_have_and_needs_the_same(
 ) -> None:
     minimums = {role: data.draw(st.integers(0, 2)) for role in tree.roles()}
     spec = tree_spec(tree, minimums, 1)
-    if isinstance(spec, Refused):
+    if isinstance(spec, RefusedGroup):
         assert "are supported" in spec.problem
         return
     PodGroupSpec.model_validate(spec)

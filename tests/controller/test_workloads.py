@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from enbloc.controller.sources import WORKLOADS
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.wire.auto_groups import group_name
 
 CPU = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]}
@@ -231,7 +231,7 @@ def test_a_workload_that_would_need_too_many_podgroups_is_refused(
     [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
     metadata = {"name": "w", "namespace": "n", "uid": "u"}
     found = source.derive(msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedGroup)
     assert found.problem.startswith(field)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from enbloc.config import default_profiles
 from enbloc.engine.replay.replay import replayed
 from enbloc.engine.trial.lookahead import AHEAD, MOST_BYTES, Lookahead
-from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.parts import PlacedChange
 from enbloc.framework.decide import Scores
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Nodes
@@ -36,26 +36,30 @@ def told(rows: list[int], position: int = 0) -> Lookahead:
 def test_the_next_row_is_known_once_the_pods_before_have_come() -> None:
     ahead = told([7, 2, 7, 4])
     assert ahead.next([OTHER], []) is None, "POD has not come"
-    assert ahead.next([OTHER], [Change(POD, 7)]) == [2]
-    assert ahead.next([POD, POD], [Change(POD, 7), Change(OTHER, 2)]) == [7, 4]
+    assert ahead.next([OTHER], [PlacedChange(POD, 7)]) == [2]
+    assert ahead.next([POD, POD], [PlacedChange(POD, 7), PlacedChange(OTHER, 2)]) == [7, 4]
 
 
 @pytest.mark.parametrize(
     "came",
     [
         pytest.param(None, id="the journal does not reach back"),
-        pytest.param([Change(POD, 6)], id="on another row"),
-        pytest.param([Change(OTHER, 7)], id="another pod"),
-        pytest.param([Change(POD, 7), Change(OTHER, 1)], id="somebody else came as well"),
-        pytest.param([Change(POD, 7), Change(POD, 7, left=True)], id="it has left again"),
+        pytest.param([PlacedChange(POD, 6)], id="on another row"),
+        pytest.param([PlacedChange(OTHER, 7)], id="another pod"),
+        pytest.param(
+            [PlacedChange(POD, 7), PlacedChange(OTHER, 1)], id="somebody else came as well"
+        ),
+        pytest.param(
+            [PlacedChange(POD, 7), PlacedChange(POD, 7, left=True)], id="it has left again"
+        ),
     ],
 )
-def test_nothing_is_known_where_something_else_happened(came: list[Change] | None) -> None:
+def test_nothing_is_known_where_something_else_happened(came: list[PlacedChange] | None) -> None:
     assert told([7, 2]).next([OTHER], came) is None
 
 
 def test_nothing_is_known_of_more_pods_than_rows_were_told() -> None:
-    assert told([7, 2]).next([POD, OTHER], [Change(POD, 7)]) is None
+    assert told([7, 2]).next([POD, OTHER], [PlacedChange(POD, 7)]) is None
 
 
 def test_what_the_journal_cannot_have_is_not_asked_of_it() -> None:

@@ -11,7 +11,7 @@ import pytest
 from enbloc.config import default_profiles
 from enbloc.engine.state import ClusterState
 from enbloc.engine.trial import NodeView, Opinion, Trial
-from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
@@ -43,15 +43,17 @@ class Tables:
     def snapshot(self) -> Snapshot:
         return Snapshot(self.nodes.snapshot(), self.placed.snapshot())
 
-    def come(self, name: str, row: int = 0) -> Change:
+    def come(self, name: str, row: int = 0) -> PlacedChange:
         pod = replace(POD, uid=PodUID(name))
         self.nodes.place(row, pod.spec)
         self.placed.put(pod, row)
-        change = Change(pod, row)
+        change = PlacedChange(pod, row)
         self.rankings.journal.note(change)
         return change
 
-    def keep(self, epoch: object = 1, pod: Pod = POD, beyond: tuple[Change, ...] = ()) -> Ranking:
+    def keep(
+        self, epoch: object = 1, pod: Pod = POD, beyond: tuple[PlacedChange, ...] = ()
+    ) -> Ranking:
         key = self.rankings.key(pod, PROFILE)
         self.rankings.take(key, pod, PROFILE, self.snapshot(), epoch)
         ranking = Ranking(pod, PROFILE, self.snapshot())
@@ -83,7 +85,7 @@ def test_another_epoch_forgets_everything_and_takes_nothing_back() -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_ranking_that_saw_a_plan_is_taken_again_only_if_the_plan_came_true(kept: bool) -> None:
     tables = Tables()
-    planned = Change(replace(POD, uid=PodUID("x" if kept else "other")), 0)
+    planned = PlacedChange(replace(POD, uid=PodUID("x" if kept else "other")), 0)
     ranking = tables.keep()
     ranking.catch_up(tables.snapshot().nodes, [planned])
     tables.take()
@@ -151,7 +153,7 @@ def test_the_ranking_that_was_not_used_for_longest_goes_first() -> None:
 
 def test_a_journal_forgets_what_is_long_ago_and_says_so() -> None:
     journal = Journal()
-    changes = [Change(POD, row) for row in range(40_000)]
+    changes = [PlacedChange(POD, row) for row in range(40_000)]
     for change in changes:
         journal.note(change)
     assert journal.end == 40_000

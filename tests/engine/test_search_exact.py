@@ -117,7 +117,7 @@ def test_what_no_search_refutes_in_time_the_solver_does() -> None:
 
 def test_a_budget_too_small_to_begin_with_asks_nothing() -> None:
     facts, machines = FITS
-    assert highs.solve(packing(facts, machines), 10) == highs.Answer()
+    assert highs.solve(packing(facts, machines), 10) == highs.SolverAnswer()
 
 
 def test_what_would_round_in_floats_is_no_proof() -> None:

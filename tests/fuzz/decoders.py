@@ -34,7 +34,7 @@ from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sources import SOURCES
 from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.controller.sources.derived_groups import checked
-from enbloc.controller.sources.source import Refused, View
+from enbloc.controller.sources.source import GroupView, RefusedGroup
 from enbloc.controller.sources.source import Source as Origin
 from enbloc.errors import ConfigError
 from enbloc.framework.extenders import Extender
@@ -170,12 +170,12 @@ def _sources() -> list[Decoder]:
     return made
 
 
-def _derived(source: Origin[Any], found: Any) -> Refused | None:
+def _derived(source: Origin[Any], found: Any) -> RefusedGroup | None:
     """Why no PodGroup can be made for an object, or what it is told."""
     derived = checked(source.derive(found))
-    if source.report is not None and not isinstance(derived, Refused):
-        source.report(found, View(version=source.resources[0].version))
-    return derived if isinstance(derived, Refused) else None
+    if source.report is not None and not isinstance(derived, RefusedGroup):
+        source.report(found, GroupView(version=source.resources[0].version))
+    return derived if isinstance(derived, RefusedGroup) else None
 
 
 def _declared(found: PodObject) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from enbloc.engine import Engine
-from enbloc.engine.binding.open_plan import Stage
+from enbloc.engine.binding.open_plan import MemberStage
 from enbloc.engine.effects import (
     Bind,
     Decided,
@@ -78,7 +78,7 @@ def reservations(engine: Engine) -> dict[PodUID, Reservation]:
         each.pod.uid: Reservation(open_plan.id, each.pod, each.node)
         for open_plan in engine._plans._open.values()
         for each in open_plan.plan.assignments
-        if open_plan.stage(each.pod.uid) not in (Stage.CONFIRMED, Stage.LOST)
+        if open_plan.stage(each.pod.uid) not in (MemberStage.CONFIRMED, MemberStage.LOST)
     }
 
 

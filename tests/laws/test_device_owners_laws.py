@@ -17,7 +17,7 @@ import pytest
 from enbloc.engine.effects import CancelPlan, Effect, PreBind
 from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Target
-from enbloc.model.devices.decisions import ClaimDecision
+from enbloc.model.devices.decisions import DeviceClaimDecision
 from enbloc.model.devices.facts import Allocation, Consumer, ResourceClaim, Result
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodResourceClaim, PodUID
@@ -206,7 +206,7 @@ class World:
         yield self._caught_up()
         self.cluster.tell(PreBound(target.plan, target.uid))
 
-    def _land(self, decision: ClaimDecision, target: Target) -> str:
+    def _land(self, decision: DeviceClaimDecision, target: Target) -> str:
         name = decision.claim.partition("/")[2]
         now = self.api.get(name)
         if now is None or now.uid != decision.uid or decision.problem:

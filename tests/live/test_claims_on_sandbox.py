@@ -116,8 +116,8 @@ class Yard:
         """
         await self.world.pod(name)
         uid = (await self.get(PODS, name))["metadata"]["uid"]
-        disks: tuple[volumes.ClaimDecision, ...] = ()
-        gpus: tuple[devices.ClaimDecision, ...] = ()
+        disks: tuple[volumes.VolumeClaimDecision, ...] = ()
+        gpus: tuple[devices.DeviceClaimDecision, ...] = ()
         if volume is not None:
             found = await self.get(PERSISTENT_VOLUME_CLAIMS, name)
             chosen = None
@@ -125,12 +125,12 @@ class Yard:
                 there = await self.world.client.get(PERSISTENT_VOLUMES, volume)
                 chosen = volumes.VolumeRef(volume, there["metadata"]["uid"])
             key = f"{NAMESPACE}/{name}"
-            disks = (volumes.ClaimDecision(key, found["metadata"]["uid"], chosen),)
+            disks = (volumes.VolumeClaimDecision(key, found["metadata"]["uid"], chosen),)
         if gpu:
             found = await self.get(RESOURCE_CLAIMS, name)
             got = Allocation((Result("gpu", "gpu.example.com", "n1", name),))
             key = f"{NAMESPACE}/{name}"
-            gpus = (devices.ClaimDecision(key, found["metadata"]["uid"], got),)
+            gpus = (devices.DeviceClaimDecision(key, found["metadata"]["uid"], got),)
         decided = Decisions(volumes.VolumeDecision(disks), devices.DeviceDecision(gpus))
         return Target("plan", PodKey(NAMESPACE, name), PodUID(uid), "n1", (), decided)
 

@@ -12,7 +12,7 @@ from enbloc.framework.act import Reply, Target
 from enbloc.framework.changes import SHOWN_SECONDS
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.devices.decisions import (
-    ClaimDecision,
+    DeviceClaimDecision,
     DeviceDecision,
     ExtendedDecision,
 )
@@ -42,8 +42,8 @@ def written(device: str = "gpu-0", *, waits: bool = False) -> Json:
     return {"devices": {"results": [result]}}
 
 
-def of(*given: Any, found: bool = False) -> ClaimDecision:
-    return ClaimDecision("ns/c", "uid-c", *given)._replace(found=found)
+def of(*given: Any, found: bool = False) -> DeviceClaimDecision:
+    return DeviceClaimDecision("ns/c", "uid-c", *given)._replace(found=found)
 
 
 REQUESTS = (Request("container-0-request-0", Ask("container-0-request-0", "gpu", count=2)),)
@@ -61,11 +61,11 @@ class World(Cluster):
         self.put(CLAIM, "c", spec={"devices": {}})
 
     async def prepare(
-        self, *claims: ClaimDecision, target: Target = TARGET, timeout: float = 600
+        self, *claims: DeviceClaimDecision, target: Target = TARGET, timeout: float = 600
     ) -> Status:
         return await act.pre_bind(DeviceDecision(claims), target, self, timeout)
 
-    async def unreserve(self, *claims: ClaimDecision, target: Target = TARGET) -> Status:
+    async def unreserve(self, *claims: DeviceClaimDecision, target: Target = TARGET) -> Status:
         return await act.unreserve(DeviceDecision(claims), target, self)
 
     @property
@@ -198,7 +198,7 @@ def fill(world: World) -> None:
     ],
 )
 async def test_what_is_no_more_as_it_was_decided_about_is_not_written(
-    claim: ClaimDecision, happened: Callable[[World], Any], message: str
+    claim: DeviceClaimDecision, happened: Callable[[World], Any], message: str
 ) -> None:
     world = World()
     happened(world)
@@ -422,7 +422,7 @@ async def test_a_finalizer_without_an_allocation_is_taken_away_too() -> None:
     ],
 )
 async def test_nothing_else_is_taken_back(
-    claim: ClaimDecision, happened: Callable[[World], Any]
+    claim: DeviceClaimDecision, happened: Callable[[World], Any]
 ) -> None:
     world = World()
     await world.prepare(claim)

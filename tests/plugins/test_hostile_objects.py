@@ -25,12 +25,12 @@ RESULT = Result("r", "gpu", "n1", "gpu-0", False, (), ("Attached",), ("Failed",)
 REQUEST = Request("r", Ask("r", "gpu"))
 DISKS = volumes.VolumeDecision(
     (
-        volumes.ClaimDecision("ns/c", "uid-c", volumes.VolumeRef("v", "uid-v")),
-        volumes.ClaimDecision("ns/d", "uid-d"),
+        volumes.VolumeClaimDecision("ns/c", "uid-c", volumes.VolumeRef("v", "uid-v")),
+        volumes.VolumeClaimDecision("ns/d", "uid-d"),
     )
 )
 GPUS = devices.DeviceDecision(
-    (devices.ClaimDecision("ns/r", "uid-r", Allocation((RESULT,))),),
+    (devices.DeviceClaimDecision("ns/r", "uid-r", Allocation((RESULT,))),),
     devices.ExtendedDecision((REQUEST,), (("c", "gpu", "r"),), Allocation((RESULT,))),
 )
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}

@@ -11,7 +11,7 @@ import pytest
 from enbloc.framework.act import Reply, Target
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from enbloc.plugins.volume_binding import act
 from tests.plugins.cluster import Cluster, Fault, once, times
 
@@ -28,12 +28,12 @@ ZONE_A = {
 }
 
 
-def static(claim: str = "c", volume: str = "v") -> ClaimDecision:
-    return ClaimDecision(f"ns/{claim}", f"uid-{claim}", VolumeRef(volume, "uid-v"))
+def static(claim: str = "c", volume: str = "v") -> VolumeClaimDecision:
+    return VolumeClaimDecision(f"ns/{claim}", f"uid-{claim}", VolumeRef(volume, "uid-v"))
 
 
-def made(claim: str = "c") -> ClaimDecision:
-    return ClaimDecision(f"ns/{claim}", f"uid-{claim}")
+def made(claim: str = "c") -> VolumeClaimDecision:
+    return VolumeClaimDecision(f"ns/{claim}", f"uid-{claim}")
 
 
 class World(Cluster):
@@ -65,10 +65,10 @@ class World(Cluster):
     def bind_claim(self, claim: str, volume: str) -> None:
         self.edit(PVC, claim, {"spec": {"volumeName": volume}, "metadata": {"annotations": BOUND}})
 
-    async def prepare(self, *claims: ClaimDecision, timeout: float = 600) -> Status:
+    async def prepare(self, *claims: VolumeClaimDecision, timeout: float = 600) -> Status:
         return await act.pre_bind(VolumeDecision(claims), TARGET, self, timeout)
 
-    async def unreserve(self, *claims: ClaimDecision) -> Status:
+    async def unreserve(self, *claims: VolumeClaimDecision) -> Status:
         return await act.unreserve(VolumeDecision(claims), TARGET, self)
 
     @property
@@ -128,7 +128,7 @@ async def test_volumes_are_written_before_claims() -> None:
 @pytest.mark.parametrize(
     "claim", [pytest.param(static(), id="static"), pytest.param(made(), id="made")]
 )
-async def test_what_is_as_wanted_is_not_written_again(claim: ClaimDecision) -> None:
+async def test_what_is_as_wanted_is_not_written_again(claim: VolumeClaimDecision) -> None:
     world = World()
     await world.prepare(claim)
     world.sent.clear()
@@ -234,7 +234,7 @@ def misplace(world: World) -> None:
     ],
 )
 async def test_a_claim_that_will_not_be_bound_ends_the_wait_at_once(
-    claim: ClaimDecision, happens: Callable[[World], Any], message: str
+    claim: VolumeClaimDecision, happens: Callable[[World], Any], message: str
 ) -> None:
     world = World()
     world.controller = False
@@ -329,7 +329,7 @@ async def test_a_wait_asks_nothing_of_the_server_while_nothing_happens() -> None
     ],
 )
 async def test_what_is_no_more_as_it_was_decided_about_is_not_written(
-    claim: ClaimDecision, happened: Callable[[World], Any], message: str
+    claim: VolumeClaimDecision, happened: Callable[[World], Any], message: str
 ) -> None:
     world = World()
     world.controller = False
@@ -441,7 +441,7 @@ async def test_a_claim_without_a_volume_goes_with_the_pod_to_another_node() -> N
     ],
 )
 async def test_nothing_else_is_taken_back(
-    claim: ClaimDecision, happened: Callable[[World], Any]
+    claim: VolumeClaimDecision, happened: Callable[[World], Any]
 ) -> None:
     world = World()
     world.controller = False

@@ -15,7 +15,7 @@ from aiohttp import web
 from enbloc.client.config import Cluster
 from enbloc.process.access_rules import AccessRules
 from enbloc.process.delegation import MOST_KEPT, MOST_TOKEN, Delegation
-from enbloc.telemetry import Asked, Refusal
+from enbloc.telemetry import Asked, RequestRefusal
 from tests.client.fake import answer, hangs, refusal, serving
 
 CERTIFICATE = {
@@ -111,7 +111,7 @@ async def test_a_token_is_reviewed_and_its_user_may_what_the_roles_say(cop: Cop)
         assert await guard.refuse(bearer("good")) is None
         refused = await guard.refuse(bearer("good", "/configz"))
     text = 'forbidden: User "prometheus" cannot get path "/configz"'
-    assert refused == Refusal(403, "Forbidden", text)
+    assert refused == RequestRefusal(403, "Forbidden", text)
     token, access, _ = cop.seen
     assert token == {"token": "good"}
     assert access == {
@@ -127,14 +127,14 @@ async def test_who_shows_nothing_is_anonymous(cop: Cop) -> None:
     async with guarding(cop) as guard:
         refused = await guard.refuse(Asked("/metrics"))
     text = 'forbidden: User "system:anonymous" cannot get path "/metrics"'
-    assert refused == Refusal(403, "Forbidden", text)
+    assert refused == RequestRefusal(403, "Forbidden", text)
     assert cop.seen[0]["groups"] == ["system:unauthenticated"]
 
 
 async def test_a_token_that_is_none_is_401(cop: Cop) -> None:
     async with guarding(cop) as guard:
         refused = await guard.refuse(bearer("bad"))
-    assert refused == Refusal(401, "Unauthorized", "Unauthorized")
+    assert refused == RequestRefusal(401, "Unauthorized", "Unauthorized")
     assert cop.reviews("subjectaccessreviews") == 0
 
 
@@ -142,7 +142,7 @@ async def test_a_token_that_is_none_is_401(cop: Cop) -> None:
 async def test_what_can_be_no_token_is_not_sent_on(cop: Cop, token: str) -> None:
     async with guarding(cop) as guard:
         refused = await guard.refuse(bearer(token))
-    assert refused == Refusal(401, "Unauthorized", "Unauthorized")
+    assert refused == RequestRefusal(401, "Unauthorized", "Unauthorized")
     assert cop.paths == []
 
 
@@ -158,7 +158,7 @@ async def test_a_client_certificate_that_has_ended_since_its_session_began_is_40
 ) -> None:
     async with guarding(cop) as guard:
         refused = await guard.refuse(Asked("/metrics", certificate=ENDED))
-    assert refused == Refusal(401, "Unauthorized", "Unauthorized")
+    assert refused == RequestRefusal(401, "Unauthorized", "Unauthorized")
     assert cop.paths == []
 
 

@@ -16,7 +16,7 @@ import pytest
 from cryptography import x509
 
 from enbloc.errors import ConfigError
-from enbloc.telemetry import Asked, Certificates, Health, Refusal, Server
+from enbloc.telemetry import Asked, Certificates, Health, RequestRefusal, Server
 from enbloc.telemetry.certificates import LIFETIME
 from enbloc.telemetry.server import MOST_CONNECTIONS
 from tests.client.certificates import Authority
@@ -28,11 +28,11 @@ class Doorman:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: Asked) -> RequestRefusal | None:
         self.asked.append(asked)
         if asked.path == "/livez" or asked.authorization == "Bearer friend" or asked.certificate:
             return None
-        return Refusal(403, "Forbidden", f'cannot get path "{asked.path}"')
+        return RequestRefusal(403, "Forbidden", f'cannot get path "{asked.path}"')
 
 
 def untrusting() -> ssl.SSLContext:
@@ -145,7 +145,7 @@ def test_a_page_that_breaks_is_an_answer_and_the_server_goes_on(
 
 def test_a_guard_that_breaks_lets_nobody_in_and_is_an_answer(health: Health) -> None:
     class Broken:
-        async def refuse(self, asked: Asked) -> Refusal | None:
+        async def refuse(self, asked: Asked) -> RequestRefusal | None:
             raise RuntimeError(asked.path)
 
     with Server(health, 0, tls=Certificates().context, guard=nullcontext(Broken())) as server:

@@ -6,20 +6,20 @@ from enbloc.cel.program import (
     COST_LIMIT,
     CelError,
     DeviceView,
-    Outcome,
+    Evaluation,
     Program,
     compile,  # noqa: A004
 )
 from enbloc.cel.reads import reads
-from enbloc.cel.versions import Version, exact
+from enbloc.cel.versions import SemanticVersion, exact
 
 __all__ = [
     "COST_LIMIT",
     "CelError",
     "DeviceView",
-    "Outcome",
+    "Evaluation",
     "Program",
-    "Version",
+    "SemanticVersion",
     "compile",
     "exact",
     "reads",

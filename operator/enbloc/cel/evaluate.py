@@ -108,7 +108,7 @@ class Compiler:
             return self._path(node, scope)
         if isinstance(node, syntax.Logic):
             return _logic([self.code(term, scope) for term in node.terms], decisive=not node.all_of)
-        if isinstance(node, syntax.Choice):
+        if isinstance(node, syntax.Conditional):
             return self._choice(node, scope)
         if isinstance(node, syntax.ListOf):
             return self._list(node, scope)
@@ -144,7 +144,7 @@ class Compiler:
             return _step(operand, constant.value, base, optional=node.optional)
         return _dynamic_step(operand, self.branch(node.key, scope), base, optional=node.optional)
 
-    def _choice(self, node: syntax.Choice, scope: Scope) -> Code:
+    def _choice(self, node: syntax.Conditional, scope: Scope) -> Code:
         condition = self.code(node.condition, scope)
         yes, no = self.branch(node.yes, scope), self.branch(node.no, scope)
 

@@ -21,7 +21,7 @@ from enbloc.cel.values import (
     Spend,
     Uint,
 )
-from enbloc.cel.versions import Version, exact
+from enbloc.cel.versions import SemanticVersion, exact
 
 _Address = IPv4Address | IPv6Address
 _NO_OVERLOAD: Final = "no such overload"
@@ -33,7 +33,7 @@ _BROADCAST: Final = IPv4Address("255.255.255.255")
 def _ordered(a: Any, b: Any) -> int:
     if type(a) is Quantity and type(b) is Quantity:
         return (a.value > b.value) - (a.value < b.value)
-    if type(a) is Version and type(b) is Version:
+    if type(a) is SemanticVersion and type(b) is SemanticVersion:
         return a.compare(b)
     raise Fault(_NO_OVERLOAD)
 
@@ -102,13 +102,13 @@ def as_float(value: Any) -> float:
     return float(_amount(value))
 
 
-def semver(given: Any, normalize: Any = False) -> Version:
+def semver(given: Any, normalize: Any = False) -> SemanticVersion:
     """The version of a string; with `normalize` also of "v1.2"."""
     text(given)
     if type(normalize) is not bool:
         raise Fault(_NO_OVERLOAD)
     try:
-        return Version.normalized(given) if normalize else Version.parse(given)
+        return SemanticVersion.normalized(given) if normalize else SemanticVersion.parse(given)
     except ValueError as error:
         raise Fault(str(error)) from None
 
@@ -117,7 +117,7 @@ def number_of(name: str) -> Callable[[Any], int]:
     """`major`, `minor` or `patch` of a version."""
 
     def pick(version: Any) -> int:
-        if type(version) is not Version:
+        if type(version) is not SemanticVersion:
             raise Fault(_NO_OVERLOAD)
         return int(getattr(version, name))
 

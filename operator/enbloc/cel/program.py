@@ -21,12 +21,19 @@ from enbloc.cel.macros import compiler
 from enbloc.cel.syntax import ListOf, MapOf, Node, parse
 from enbloc.cel.tokens import SyntaxFault
 from enbloc.cel.values import Fault, Halt, Map, Quantity, Run, type_of
-from enbloc.cel.versions import Version
+from enbloc.cel.versions import SemanticVersion
 
 #: What one evaluation may cost in CEL's units (resource.k8s.io CELSelectorExpressionMaxCost).
 COST_LIMIT: Final = 1_000_000
 Attribute = (
-    bool | int | str | Version | Sequence[bool] | Sequence[int] | Sequence[str] | Sequence[Version]
+    bool
+    | int
+    | str
+    | SemanticVersion
+    | Sequence[bool]
+    | Sequence[int]
+    | Sequence[str]
+    | Sequence[SemanticVersion]
 )
 
 _EMPTY: Final = Map({})
@@ -65,7 +72,7 @@ class DeviceView:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Evaluation:
     """An answer, and what it cost in CEL's units; and about how long it took, in microseconds."""
 
     answer: bool | CelError
@@ -91,7 +98,7 @@ class Program:
         """Whether the expression selects the device."""
         return self.evaluate(device).answer
 
-    def evaluate(self, device: DeviceView) -> Outcome:
+    def evaluate(self, device: DeviceView) -> Evaluation:
         """The same, with the cost."""
         run = Run([_variables(device), *[None] * (self._slots - 1)], self.cost_limit)
         answer: bool | CelError
@@ -103,7 +110,7 @@ class Program:
             answer = CelError("nested too deep to evaluate")
         else:
             answer = value if type(value) is bool else CelError(_no_bool(type_of(value)))
-        return Outcome(answer, run.cost, run.work // 10)
+        return Evaluation(answer, run.cost, run.work // 10)
 
 
 def compile(expression: str, *, cost_limit: int = COST_LIMIT) -> Program | CelError:  # noqa: A001
@@ -153,7 +160,7 @@ def _variables(device: DeviceView) -> Map:
 
 
 def _value(value: Attribute) -> Any:
-    return value if isinstance(value, bool | int | str | Version) else list(value)
+    return value if isinstance(value, bool | int | str | SemanticVersion) else list(value)
 
 
 def _by_domain(values: Mapping[str, Any], driver: str) -> Map:

@@ -78,7 +78,7 @@ class Logic:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Conditional:
     """`condition ? yes : no`."""
 
     condition: Node
@@ -100,7 +100,7 @@ class MapOf:
     pairs: tuple[tuple[Node, Node, bool], ...]
 
 
-Node = Const | Name | Select | Index | Call | Logic | Choice | ListOf | MapOf
+Node = Const | Name | Select | Index | Call | Logic | Conditional | ListOf | MapOf
 
 
 def parse(source: str) -> Node:
@@ -129,7 +129,7 @@ class _Parser:
         if self._take("?"):
             yes = self._operators(1)
             self.expect(":")
-            node = Choice(node, yes, self.expression())
+            node = Conditional(node, yes, self.expression())
         self._depth = outside - 1
         return node
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
-from enbloc.cel.versions import Version
+from enbloc.cel.versions import SemanticVersion
 
 LARGEST: Final = 2**63 - 1
 LARGEST_UNSIGNED: Final = 2**64 - 1
@@ -214,12 +214,12 @@ class Run:
 _TYPES: Final[Mapping[type, str]] = {
     bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes",
     list: "list", Map: "map", type(None): "null_type", Type: "type", Optional: "optional_type",
-    Quantity: "kubernetes.Quantity", Version: "kubernetes.Semver", IPv4Address: "net.IP",
+    Quantity: "kubernetes.Quantity", SemanticVersion: "kubernetes.Semver", IPv4Address: "net.IP",
     IPv6Address: "net.IP", Prefix: "net.CIDR",
 }  # fmt: skip
 #: Types whose equality costs one, however large they are.
 ADDRESSES: Final = frozenset({IPv4Address, IPv6Address})
-FLAT: Final = (Quantity, Version, IPv4Address, IPv6Address, Prefix)
+FLAT: Final = (Quantity, SemanticVersion, IPv4Address, IPv6Address, Prefix)
 
 
 def type_of(value: Any) -> str:
@@ -254,7 +254,7 @@ def equal(a: Any, b: Any, spend: Spend) -> bool:
     spend(_FLAT)
     if kind is Optional:
         return a.present == b.present and (not a.present or equal(a.value, b.value, spend))
-    return a.precedence == b.precedence if kind is Version else bool(a == b)
+    return a.precedence == b.precedence if kind is SemanticVersion else bool(a == b)
 
 
 def _equal_within(a: Any, b: Any, spend: Spend) -> bool:

@@ -31,7 +31,7 @@ _LARGEST_PART: Final = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SemanticVersion:
     """A version by semver.org 2.0; `build` takes no part in the order."""
 
     major: int
@@ -41,7 +41,7 @@ class Version:
     build: str = ""
 
     @staticmethod
-    def parse(text: str) -> Version:
+    def parse(text: str) -> SemanticVersion:
         """Raises ValueError with what is wrong."""
         match = _VERSION.fullmatch(text) if len(text) <= _LONGEST else None
         if match is None:
@@ -57,10 +57,10 @@ class Version:
         if match[5] is not None and not all(match[5].split(".")):
             raise ValueError(f"{text!r} is no semantic version: build metadata is empty")
         major, minor, patch = numbers
-        return Version(major, minor, patch, pre, match[5] or "")
+        return SemanticVersion(major, minor, patch, pre, match[5] or "")
 
     @staticmethod
-    def normalized(text: str) -> Version:
+    def normalized(text: str) -> SemanticVersion:
         """As `parse`, and "v1.0" or "01.2.3" too. Raises ValueError."""
         if len(text) > _LONGEST:
             raise ValueError(f"{text[:_LONGEST]!r} is no semantic version")
@@ -71,14 +71,14 @@ class Version:
                 parts[i] = bare if bare[:1] in set("0123456789") and bare else "0" + bare
         if len(parts) < 3 and re.search("[+-]", parts[-1]):
             raise ValueError("short version cannot contain PreRelease/Build meta data")
-        return Version.parse(".".join([*parts, "0", "0"][:3]))
+        return SemanticVersion.parse(".".join([*parts, "0", "0"][:3]))
 
     @property
     def precedence(self) -> tuple[int, int, int, tuple[int | str, ...]]:
         """All that takes part in the order; versions that are equal in it are equal."""
         return self.major, self.minor, self.patch, self.pre
 
-    def compare(self, other: Version) -> int:
+    def compare(self, other: SemanticVersion) -> int:
         """-1, 0 or 1 by the order of semver.org: a pre-release comes before its release."""
         mine = (self.major, self.minor, self.patch)
         theirs = (other.major, other.minor, other.patch)

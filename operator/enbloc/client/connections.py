@@ -35,7 +35,7 @@ _FRAMING: Final = (b"content-length", b"transfer-encoding")
 _PER_BYTE: Final = 8
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """The answer to one request.
 
     Attributes:
@@ -100,7 +100,7 @@ class Connections:
         total: float | None = None,
         connect: float | None = None,
         check: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send one request, and read its answer.
 
         Args:
@@ -263,7 +263,7 @@ class _Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
-        self._asked: asyncio.Future[Answer] | None = None
+        self._asked: asyncio.Future[HttpAnswer] | None = None
         self._limits = (0, 0)
         self._idle_since = -math.inf
         #: Whether it had been idle when the present request was sent.
@@ -277,7 +277,7 @@ class _Connection(asyncio.Protocol):
         self._poll = select.poll() if hasattr(select, "poll") else None  # Windows has none
         self._begin()
 
-    def ask(self, request: bytes, limits: tuple[int, int]) -> asyncio.Future[Answer]:
+    def ask(self, request: bytes, limits: tuple[int, int]) -> asyncio.Future[HttpAnswer]:
         """Send a request; one at a time."""
         self._asked = asked = self._loop.create_future()
         self._limits = limits
@@ -355,7 +355,7 @@ class _Connection(asyncio.Protocol):
         if self._asked is not None and not self._asked.done():
             # Packed, though it was asked not to be: it cannot be read.
             body = b"" if self._packed else bytes(self._body)
-            self._asked.set_result(Answer(self._status, self._headers, body, cut))
+            self._asked.set_result(HttpAnswer(self._status, self._headers, body, cut))
 
     # ── of the parser ────────────────────────────────────────────────────────────────────────
     def _begin(self) -> None:

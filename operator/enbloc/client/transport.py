@@ -24,7 +24,7 @@ from yarl import URL
 import enbloc
 from enbloc.client.clock import boot_clock
 from enbloc.client.config import Cluster
-from enbloc.client.connections import Answer, Connections, NotConnected, keep_alive_socket
+from enbloc.client.connections import Connections, HttpAnswer, NotConnected, keep_alive_socket
 from enbloc.client.decoding import UNREADABLE, decoded
 from enbloc.client.errors import (
     APIError,
@@ -108,7 +108,7 @@ class Call:
     check: Callable[[], None] = lambda: None
 
 
-R = TypeVar("R", aiohttp.ClientResponse, Answer)
+R = TypeVar("R", aiohttp.ClientResponse, HttpAnswer)
 Send = Callable[[Call, str | None], Awaitable[R]]
 
 
@@ -366,7 +366,9 @@ class Transport:
             server_hostname=self._cluster.server_name,
         )
 
-    async def _written(self, direct: Connections, call: Call, authorization: str | None) -> Answer:
+    async def _written(
+        self, direct: Connections, call: Call, authorization: str | None
+    ) -> HttpAnswer:
         """Send a request as bytes."""
         assert call.body is not None, "a write has a body"
         path = self._base + call.path
@@ -407,11 +409,11 @@ def _code(status: int) -> str:
     return str(status) if status in _STATUSES else f"{status // 100}xx"
 
 
-def _succeeded(response: aiohttp.ClientResponse | Answer) -> bool:
+def _succeeded(response: aiohttp.ClientResponse | HttpAnswer) -> bool:
     return 200 <= response.status < 300
 
 
-async def _answer(call: Call, response: aiohttp.ClientResponse) -> Answer:
+async def _answer(call: Call, response: aiohttp.ClientResponse) -> HttpAnswer:
     """The answer; of a refusal its beginning, which is enough to name it."""
     limit = call.limit if _succeeded(response) else REFUSAL_BYTES
     chunks, size = list[bytes](), 0
@@ -421,7 +423,7 @@ async def _answer(call: Call, response: aiohttp.ClientResponse) -> Answer:
         if size > limit:
             response.close()
             break
-    return Answer(response.status, response.headers, b"".join(chunks), cut=size > limit)
+    return HttpAnswer(response.status, response.headers, b"".join(chunks), cut=size > limit)
 
 
 def _too_long(call: Call) -> TooLong:
@@ -429,7 +431,7 @@ def _too_long(call: Call) -> TooLong:
     return TooLong(call.verb, call.resource, why, sent=True)
 
 
-def _refused(call: Call, answer: Answer) -> APIError:
+def _refused(call: Call, answer: HttpAnswer) -> APIError:
     body = answer.body
     try:
         status = decoded(_STATUS, body)

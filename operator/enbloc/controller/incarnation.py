@@ -53,7 +53,7 @@ FIRST_LOOK: Final = History()
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class LifeView:
     """A group in its present life; the last one while no other has begun.
 
     Attributes:
@@ -107,7 +107,7 @@ def look(
     members: Collection[Member],
     creators: Creators,
     history: History,
-) -> View:
+) -> LifeView:
     """The group in its present life."""
     memory, conditions = group.memory, _standing(status)
     over = _over(status, members, memory.incarnation) if history.over is None else history.over
@@ -129,7 +129,7 @@ def look(
     life = _present(life, memory.incarnation)
     owners = frozenset(member.owner for member in life if member.owner)
     failed = sum(member.phase is Phase.FAILED for member in life)
-    return View(
+    return LifeView(
         group=group,
         members=members,
         life=life,
@@ -146,7 +146,7 @@ def look(
     )
 
 
-def how_it_ended(view: View) -> ConditionState | None:
+def how_it_ended(view: LifeView) -> ConditionState | None:
     """How the present life ended, or None while it has not (semantics §7.2).
 
     The Jobs that own members decide; for members without a controller, that all of them finished.

@@ -43,7 +43,7 @@ from enbloc.controller.incarnation import (
     FIRST_LOOK,
     ConditionState,
     History,
-    View,
+    LifeView,
     how_it_ended,
     look,
 )
@@ -135,7 +135,7 @@ def _counts(members: Iterable[Member]) -> dict[str, int]:
 # ── the summary ──────────────────────────────────────────────────────────────────────────────
 
 
-def _ready(view: View, end: ConditionState | None) -> ConditionState:
+def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
     """The verdict of condition Ready; its reason is the state of the group in one word."""
     if view.group.problem:
         return ConditionState("False", Reason.INVALID_SPEC, view.group.problem)
@@ -167,7 +167,7 @@ def _ready(view: View, end: ConditionState | None) -> ConditionState:
     return scheduled
 
 
-def _waiting(view: View) -> ConditionState | None:
+def _waiting(view: LifeView) -> ConditionState | None:
     """Which members do not exist, and whether they ever can; None = all do."""
     missing = _missing(view)
     said = view.conditions.get(Condition.SCHEDULED)
@@ -182,7 +182,7 @@ def _waiting(view: View) -> ConditionState | None:
     return ConditionState("False", Reason.WAITING_FOR_MEMBERS, words)
 
 
-def _missing(view: View) -> list[str]:
+def _missing(view: LifeView) -> list[str]:
     """Which members do not exist yet, in the scheduler's words: "6 of 8 members exist"."""
     exist = Counter(member.role for member in view.life if member.live) + view.succeeded
     if view.reaches_floor(exist):
@@ -194,7 +194,7 @@ def _missing(view: View) -> list[str]:
     ]
 
 
-def _starting_or_running(view: View) -> ConditionState:
+def _starting_or_running(view: LifeView) -> ConditionState:
     running = [m for m in view.life if m.live and m.phase is Phase.RUNNING]
     succeeded = view.succeeded.total()
     words = f"{len(running)} of {view.group.least} members run" + (

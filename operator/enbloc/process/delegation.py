@@ -37,7 +37,7 @@ from enbloc.client.errors import APIError, Forbidden, NotFound
 from enbloc.client.paths import CONFIG_MAPS, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
 from enbloc.errors import EnblocError
 from enbloc.process.access_rules import AccessRules
-from enbloc.telemetry import Asked, Refusal
+from enbloc.telemetry import Asked, RequestRefusal
 from enbloc.telemetry.health import ENDPOINTS
 
 #: The ConfigMap in which the API server says whose client certificates it accepts.
@@ -160,7 +160,7 @@ class Delegation:
             await asyncio.wait({self._looking})
         await self._stack.aclose()
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: Asked) -> RequestRefusal | None:
         """Why not, as kube-scheduler would answer; None = let in."""
         if self._is_open(asked.path):
             return None
@@ -168,18 +168,18 @@ class Delegation:
             async with asyncio.timeout(REVIEW_SECONDS):
                 user = await self._user(asked)
                 if user is None:
-                    return Refusal(401, "Unauthorized", "Unauthorized")
+                    return RequestRefusal(401, "Unauthorized", "Unauthorized")
                 allowed = await self._may(user, asked.path)
         except (EnblocError, OSError, TimeoutError) as error:
             why = str(error) or "the API server took too long"
             self._say(asked.path, f"Cannot decide who may read {asked.path}: {why}")
             text = "Internal error occurred: cannot review access; see the log"
-            return Refusal(500, "InternalError", text)
+            return RequestRefusal(500, "InternalError", text)
         self._said.pop(asked.path, None)
         if allowed:
             return None
         text = f'forbidden: User "{user.name}" cannot get path "{asked.path}"'
-        return Refusal(403, "Forbidden", text)
+        return RequestRefusal(403, "Forbidden", text)
 
     def _is_open(self, path: str) -> bool:
         """Whether everybody may see it; a single check is as open as its endpoint."""

@@ -10,7 +10,7 @@ from enbloc.telemetry.health import Health
 from enbloc.telemetry.heartbeat import Heartbeat
 from enbloc.telemetry.logs import configure_logging, level_of
 from enbloc.telemetry.problems import Problems
-from enbloc.telemetry.server import Asked, Guarding, Refusal, Server
+from enbloc.telemetry.server import Asked, Guarding, RequestRefusal, Server
 
 __all__ = [
     "Asked",
@@ -19,7 +19,7 @@ __all__ = [
     "Health",
     "Heartbeat",
     "Problems",
-    "Refusal",
+    "RequestRefusal",
     "Server",
     "configure_logging",
     "level_of",

@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RequestRefusal:
     """Why a request is not answered, as a Status of Kubernetes would say it."""
 
     code: int
@@ -87,7 +87,7 @@ class Refusal:
 class Guard(Protocol):
     """Decides who may see what; entered and asked in the server's loop."""
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: Asked) -> RequestRefusal | None:
         """Why not; None = let in. It takes a bounded time."""
         ...
 
@@ -95,7 +95,7 @@ class Guard(Protocol):
 class OpenToAll:
     """Lets everybody see everything."""
 
-    async def refuse(self, asked: Asked) -> Refusal | None:
+    async def refuse(self, asked: Asked) -> RequestRefusal | None:
         """Nothing is refused."""
         del asked
         return None

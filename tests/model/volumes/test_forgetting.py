@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from tests.engine.claiming import DISK
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
@@ -38,7 +38,7 @@ def test_a_pod_that_names_no_claims_any_more_is_forgotten_when_it_goes() -> None
 
 def test_a_pod_that_names_another_claim_than_its_plan_knew_holds_nothing_for_ever() -> None:
     table = ledger(table_of(hosts("a"), LOCAL, pv("v"), pvc("c")))
-    decided = VolumeDecision((ClaimDecision("default/c", "pvc-c", VolumeRef("v", "pv-v")),))
+    decided = VolumeDecision((VolumeClaimDecision("default/c", "pvc-c", VolumeRef("v", "pv-v")),))
     other = using("p", "d")
     table.keep(other, "a", decided)
     table.remove(other)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.volumes.available import Bits, Choice, each_bit
+from enbloc.model.volumes.available import Bits, VolumeChoice, each_bit
 from enbloc.model.volumes.matching import Movable, exchanged, freeable, smallest_fit
 from tests.effort import examples
 
@@ -31,11 +31,11 @@ def bits(*places: int) -> Bits:
 def test_a_claim_gets_the_smallest_volume_that_is_left(
     choices: list[Bits], free: Bits, expected: list[int | None]
 ) -> None:
-    assert smallest_fit([Choice(each) for each in choices], EVERYWHERE, free)[0] == expected
+    assert smallest_fit([VolumeChoice(each) for each in choices], EVERYWHERE, free)[0] == expected
 
 
 def test_a_volume_that_names_the_claim_is_the_only_one_in_question() -> None:
-    choice = Choice(bits(0, 1), reserved=bits(3))
+    choice = VolumeChoice(bits(0, 1), reserved=bits(3))
 
     assert smallest_fit([choice], EVERYWHERE, EVERYWHERE)[0] == [3]
     assert smallest_fit([choice], bits(0, 1), EVERYWHERE)[0] == [None]
@@ -45,7 +45,7 @@ def test_a_claim_moves_to_another_volume_for_one_that_has_no_other() -> None:
     movable = {"first": Movable(0, bits(0), bits(0, 1))}
 
     assert freeable(bits(1), movable) == bits(0, 1)
-    assert exchanged([Choice(bits(0))], EVERYWHERE, bits(1), movable) == ([0], {"first": 1})
+    assert exchanged([VolumeChoice(bits(0))], EVERYWHERE, bits(1), movable) == ([0], {"first": 1})
 
 
 def test_claims_move_in_a_chain() -> None:
@@ -54,7 +54,7 @@ def test_claims_move_in_a_chain() -> None:
         "second": Movable(1, bits(1), bits(1, 2)),
     }
 
-    assert exchanged([Choice(bits(0))], EVERYWHERE, bits(2), movable) == (
+    assert exchanged([VolumeChoice(bits(0))], EVERYWHERE, bits(2), movable) == (
         [0],
         {"first": 1, "second": 2},
     )
@@ -77,7 +77,7 @@ def test_an_exchange_is_found_wherever_there_is_one(
             movable[f"held {index}"] = Movable(mine, 1 << mine, candidates)
             free &= ~(1 << mine)
 
-    result = exchanged([Choice(each) for each in wants], 31, free, movable)
+    result = exchanged([VolumeChoice(each) for each in wants], 31, free, movable)
 
     usable = free | bits(*(each.place for each in movable.values()))
     everyone = [*wants, *(each.candidates for each in movable.values())]
@@ -108,6 +108,6 @@ def test_what_could_be_freed_is_what_an_exchange_would_find(
             movable[f"held {index}"] = Movable(mine, 1 << mine, candidates)
             free &= ~(1 << mine)
 
-    found = exchanged([Choice(want)], 31, free, movable)
+    found = exchanged([VolumeChoice(want)], 31, free, movable)
 
     assert (found is not None) == bool(want & freeable(free, movable))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from enbloc.model.nodes import Nodes
-from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from enbloc.model.volumes.facts import (
     Attachable,
     ClaimRef,
@@ -88,8 +88,8 @@ def test_a_decision_tells_claim_and_volume_by_uid() -> None:
 
     assert ledger(table).decision(pod.uid) == VolumeDecision(
         (
-            ClaimDecision("default/data", "pvc-data", VolumeRef("disk", "pv-disk")),
-            ClaimDecision("default/logs", "pvc-logs"),
+            VolumeClaimDecision("default/data", "pvc-data", VolumeRef("disk", "pv-disk")),
+            VolumeClaimDecision("default/logs", "pvc-logs"),
         )
     )
 
@@ -130,7 +130,9 @@ def test_what_a_plan_decided_is_not_decided_again() -> None:
         hosts("a", "b"), LOCAL, pv("shared", 1, "a", "b"), pv("own", 2, "a"), pvc("one"), pvc("two")
     )
     first = using("first", "one")
-    decision = VolumeDecision((ClaimDecision("default/one", "pvc-one", VolumeRef("shared", "x")),))
+    decision = VolumeDecision(
+        (VolumeClaimDecision("default/one", "pvc-one", VolumeRef("shared", "x")),)
+    )
     ledger(table).keep(first, "a", decision)
     trial = table.fork()
 

@@ -38,7 +38,7 @@ class _Review(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewAnswer:
     """What is said of one object.
 
     Attributes:
@@ -50,7 +50,7 @@ class Answer:
     patch: Sequence[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-Decide = Callable[[msgspec.Raw], Answer]
+Decide = Callable[[msgspec.Raw], ReviewAnswer]
 """Answers for the object of a review; raises what decoding raises."""
 
 _REVIEW: Final = msgspec.json.Decoder(_Review).decode
@@ -70,7 +70,7 @@ def reviewed(raw: bytes, decide: Decide) -> bytes:
     try:
         answer = decide(request.object)
     except UNREADABLE:
-        answer = Answer()
+        answer = ReviewAnswer()
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
     if answer.warnings:
         response["warnings"] = [clipped(each, _LONGEST_WARNING) for each in answer.warnings]
@@ -90,13 +90,13 @@ def scheduled_by(name: str, kinds: Collection[str]) -> Decide:
             pods belongs to one node.
     """
 
-    def decide(raw: msgspec.Raw) -> Answer:
+    def decide(raw: msgspec.Raw) -> ReviewAnswer:
         pod = codec.pod(decoded(_POD, raw))
         owner = pod.owner.kind if pod.owner is not None else ""
         wanted = owner.lower() in kinds if kinds else owner != "DaemonSet"
         if pod.scheduler not in ("", DEFAULT_SCHEDULER) or pod.node or not wanted:
-            return Answer()
-        return Answer(patch=[{"op": "add", "path": "/spec/schedulerName", "value": name}])
+            return ReviewAnswer()
+        return ReviewAnswer(patch=[{"op": "add", "path": "/spec/schedulerName", "value": name}])
 
     return decide
 
@@ -108,16 +108,16 @@ def warned_pod(ours: Collection[str]) -> Decide:
         ours: the schedulerNames that we serve.
     """
 
-    def decide(raw: msgspec.Raw) -> Answer:
+    def decide(raw: msgspec.Raw) -> ReviewAnswer:
         pod = codec.pod(decoded(_POD, raw))
         if pod.scheduler in ours:
-            return Answer(warnings=[each for each in (pod.problem, pod.hint) if each])
+            return ReviewAnswer(warnings=[each for each in (pod.problem, pod.hint) if each])
         if pod.group is None or pod.scheduler != DEFAULT_SCHEDULER:
-            return Answer()
+            return ReviewAnswer()
         text = (
             f"the pod names PodGroup {pod.group.name}, and {pod.scheduler} starts such pods one by "
             f"one: set spec.schedulerName to {' or '.join(sorted(ours))}"
         )
-        return Answer(warnings=[text])
+        return ReviewAnswer(warnings=[text])
 
     return decide

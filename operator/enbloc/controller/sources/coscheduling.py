@@ -13,7 +13,7 @@ import msgspec
 
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.resources import readable
-from enbloc.controller.sources.source import Derived, Refused, Source, SourceObject, View
+from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup, Source, SourceObject
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
 from enbloc.wire.objects import Int64, Quantities
@@ -35,18 +35,20 @@ class CoschedulingPodGroup(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: CoschedulingPodGroup) -> Derived | Refused:
+def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup; a timeout of 0 is the default there and here."""
     spec = found.spec
     minimum = 1 if spec.min_member is None else spec.min_member
     if minimum < 0:
-        return Refused(f"spec.minMember: {minimum} is negative; use 1 or more")
+        return RefusedGroup(f"spec.minMember: {minimum} is negative; use 1 or more")
     timeout = spec.schedule_timeout_seconds or 0
     if timeout < 0:
-        return Refused(f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default")
+        return RefusedGroup(
+            f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default"
+        )
     wanted: dict[str, Any] = {"minMember": max(1, minimum)}
     resources = readable(spec.min_resources or {})
-    if isinstance(resources, Refused):
+    if isinstance(resources, RefusedGroup):
         return resources
     if resources:
         wanted["minResources"] = resources
@@ -55,7 +57,7 @@ def derive(found: CoschedulingPodGroup) -> Derived | Refused:
     return Derived(wanted)
 
 
-def report(found: CoschedulingPodGroup, view: View) -> Mapping[str, Any]:
+def report(found: CoschedulingPodGroup, view: GroupView) -> Mapping[str, Any]:
     """The status that its clients read: a phase, counters, and whose pods they are.
 
     Every pod that names the group counts, terminating ones too. `Finished` and `Failed` stay when
@@ -81,7 +83,9 @@ def report(found: CoschedulingPodGroup, view: View) -> Mapping[str, Any]:
     return status
 
 
-def _phase(before: str, view: View, minimum: int, running: int, succeeded: int, failed: int) -> str:
+def _phase(
+    before: str, view: GroupView, minimum: int, running: int, succeeded: int, failed: int
+) -> str:
     if not view.members:
         if before in ENDED:
             return before
@@ -95,7 +99,7 @@ def _phase(before: str, view: View, minimum: int, running: int, succeeded: int, 
     return "Running" if running + succeeded >= max(1, minimum) else "Scheduling"
 
 
-def _owner(found: CoschedulingPodGroup, view: View) -> str:
+def _owner(found: CoschedulingPodGroup, view: GroupView) -> str:
     """Whose the oldest pod is, `namespace/name`; "" = nobody's."""
     oldest = min(view.members, key=lambda member: (member.created, member.uid), default=None)
     name = oldest.owner_name if oldest is not None else ""

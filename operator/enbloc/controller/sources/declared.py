@@ -15,7 +15,7 @@ from math import ceil
 from typing import Any, Final, NamedTuple
 
 from enbloc.controller.sources import yunikorn
-from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, Refused
+from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, RefusedGroup
 from enbloc.model.names import MIN_MEMBER_KEY
 from enbloc.model.text import clipped, quoted
 
@@ -70,7 +70,7 @@ class Said(NamedTuple):
 
 def declaration(
     labels: Mapping[str, str], annotations: Mapping[str, str]
-) -> Derived | Refused | None:
+) -> Derived | RefusedGroup | None:
     """The PodGroup that a pod's metadata declares; None = none. An annotation wins over a label.
 
     Args:
@@ -87,7 +87,7 @@ def declaration(
     )
     longest = max(said, key=lambda each: len(each.value))
     if len(longest.value) > LONGEST:
-        return Refused(
+        return RefusedGroup(
             f"{longest.kind} {longest.key}: it has {len(longest.value)} characters; "
             f"{LONGEST} are read"
         )
@@ -95,7 +95,7 @@ def declaration(
 
 
 @lru_cache(maxsize=256)  # most pods say what their siblings say
-def _declaration(said: tuple[Said, ...]) -> Derived | Refused | None:
+def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
     first = {each.key: each for each in reversed(said)}
     minimums = [first[key] for key in MINIMUMS if key in first]
     if not minimums:
@@ -109,7 +109,7 @@ def _declaration(said: tuple[Said, ...]) -> Derived | Refused | None:
         if timeout:
             spec["scheduleTimeoutSeconds"] = timeout
     except ValueError as error:
-        return Refused(str(error))
+        return RefusedGroup(str(error))
     notes = [*_contradictions(used, said)]
     if used.key == _KOORDINATOR_MINIMUM:
         notes += _koordinator(first, minimum)

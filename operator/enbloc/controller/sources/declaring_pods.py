@@ -14,15 +14,15 @@ from enbloc.client.events import ObjectReference
 from enbloc.client.items import Added, Deleted, Item, Malformed, Modified
 from enbloc.client.paths import PODS
 from enbloc.controller.sources.declared import declaration
-from enbloc.controller.sources.derived_groups import FROM_PODS, Wanted, reference
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.derived_groups import FROM_PODS, WantedGroup, reference
+from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.wire.auto_groups import JOB
 from enbloc.wire.objects import OwnerReference, PodObject, controller_of
 
-Read = Callable[[Mapping[str, str], Mapping[str, str]], Derived | Refused | None]
+Read = Callable[[Mapping[str, str], Mapping[str, str]], Derived | RefusedGroup | None]
 """What labels and annotations of a pod declare; None = nothing."""
 
 #: Of how many different declarations of one group something is said.
@@ -42,13 +42,13 @@ class Declaring:
     """
 
     pod: ObjectReference
-    declared: Derived | Refused
+    declared: Derived | RefusedGroup
     owner: OwnerReference | None
     live: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeclaredGroup:
     """What the pods of a group come to.
 
     Attributes:
@@ -56,7 +56,7 @@ class Outcome:
         words: what is to be said, and on which pod.
     """
 
-    wanted: Wanted | None = None
+    wanted: WantedGroup | None = None
     words: tuple[tuple[ObjectReference, EventReason, str], ...] = ()
 
 
@@ -80,7 +80,7 @@ class DeclaringPods:
         self._read = read
         self._group_of: dict[str, GroupKey] = {}
         self._pods: dict[GroupKey, dict[str, Declaring]] = {}
-        self._outcomes: dict[GroupKey, Outcome] = {}
+        self._outcomes: dict[GroupKey, DeclaredGroup] = {}
 
     @property
     def groups(self) -> Collection[GroupKey]:
@@ -152,28 +152,28 @@ class DeclaringPods:
         self._outcomes.pop(key, None)
         self._changed(key)
 
-    def outcome(self, key: GroupKey) -> Outcome:
+    def outcome(self, key: GroupKey) -> DeclaredGroup:
         """What the pods of this group come to."""
         if key not in self._pods:
-            return Outcome()
+            return DeclaredGroup()
         if key not in self._outcomes:
             self._outcomes[key] = outcome(tuple(self._pods[key].values()))
         return self._outcomes[key]
 
 
-def outcome(pods: Collection[Declaring]) -> Outcome:
+def outcome(pods: Collection[Declaring]) -> DeclaredGroup:
     """What the pods of one group come to together."""
     counted = [each for each in pods if each.live] or pods
     first = _distinct(counted)
     derived = [(each, each.declared) for each in first if isinstance(each.declared, Derived)]
     if not derived:
-        return Outcome(None, tuple(_words(first, 0)))
+        return DeclaredGroup(None, tuple(_words(first, 0)))
     largest = max((one for _, one in derived), key=lambda one: one.spec["minMember"])
     owner = _owner(counted)
-    wanted = Wanted(
+    wanted = WantedGroup(
         FROM_PODS, largest.spec, () if owner is None else (reference(owner, controller=True),)
     )
-    return Outcome(wanted, tuple(_words(first, largest.spec["minMember"])))
+    return DeclaredGroup(wanted, tuple(_words(first, largest.spec["minMember"])))
 
 
 def _owner(pods: Collection[Declaring]) -> OwnerReference | None:
@@ -197,7 +197,7 @@ def _words(
 ) -> Iterator[tuple[ObjectReference, EventReason, str]]:
     for each in first[:_TOLD]:
         match each.declared:
-            case Refused(problem=problem):
+            case RefusedGroup(problem=problem):
                 yield each.pod, EventReason.INVALID_SPEC, problem
             case Derived(spec=spec, ignored=ignored):
                 notes = [ignored] if ignored else []

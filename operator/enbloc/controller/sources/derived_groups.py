@@ -17,7 +17,7 @@ from enbloc.client.coalescing_writer import CoalescingWriter
 from enbloc.client.errors import AlreadyExists, APIError, Conflict, NotFound, Unreachable
 from enbloc.client.paths import POD_GROUPS
 from enbloc.controller.answers import readable_group
-from enbloc.controller.sources.source import Derived, Refused
+from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY, Condition
 from enbloc.telemetry import Problems
@@ -38,7 +38,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {"minMember": 1, "onIncomplete": "Repai
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedGroup:
     """A PodGroup as it should be.
 
     Attributes:
@@ -77,7 +77,7 @@ class DerivedGroups:
         self,
         client: Client,
         problems: Problems,
-        wanted: Callable[[GroupKey], Wanted | None],
+        wanted: Callable[[GroupKey], WantedGroup | None],
         outdated: Callable[[Mapping[str, Any]], bool],
         refused: Callable[[GroupKey, str], None] = lambda _key, _why: None,
     ) -> None:
@@ -190,7 +190,7 @@ class DerivedGroups:
                 await self._delete(key, found)
                 await self._create(key, wanted)
 
-    async def _create(self, key: GroupKey, wanted: Wanted) -> None:
+    async def _create(self, key: GroupKey, wanted: WantedGroup) -> None:
         body = {
             "apiVersion": POD_GROUPS.api_version,
             "kind": POD_GROUPS.kind,
@@ -211,7 +211,7 @@ class DerivedGroups:
         if error.of_one_object and not error.namespace_terminating:
             self._refused(key, f"cannot be {what}: {error.message}")
 
-    async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: Wanted) -> None:
+    async def _change(self, key: GroupKey, found: Mapping[str, Any], wanted: WantedGroup) -> None:
         metadata = found["metadata"]
         state = {name: metadata[name] for name in ("uid", "resourceVersion")}
         body = {
@@ -251,7 +251,7 @@ def _shown(key: GroupKey, answer: msgspec.Raw) -> Mapping[str, Any]:
 _T = TypeVar("_T")
 
 
-def checked(found: _T) -> _T | Refused:
+def checked(found: _T) -> _T | RefusedGroup:
     """The same, unless the API server would not take one of the specs: then why."""
     seen: Mapping[str, Any] = {}
     for each in found if isinstance(found, tuple) else (found,):
@@ -260,7 +260,9 @@ def checked(found: _T) -> _T | Refused:
         seen = each.spec
         problem = _problem(seen)
         if problem:
-            return Refused(f"a PodGroup of enbloc cannot be made from it: {problem}", each.name)
+            return RefusedGroup(
+                f"a PodGroup of enbloc cannot be made from it: {problem}", each.name
+            )
     return found
 
 
@@ -286,7 +288,7 @@ def source_of(found: Mapping[str, Any] | None) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _made_for(found: Mapping[str, Any], wanted: Wanted) -> bool:
+def _made_for(found: Mapping[str, Any], wanted: WantedGroup) -> bool:
     """Whether a PodGroup is of the same object as the wanted one, or of none but its pods."""
     declared = FROM_PODS in (source_of(found), wanted.source)
     return declared or made_for(found, wanted.owners[0]["uid"])
@@ -309,7 +311,7 @@ def reference(owner: OwnerReference, *, controller: bool) -> Mapping[str, Any]:
     }
 
 
-def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
+def _same(found: Mapping[str, Any], wanted: WantedGroup) -> bool:
     """Whether a PodGroup is as it should be; also if it is another's, which is left alone."""
     if source_of(found) not in (wanted.source, FROM_PODS):
         return True
@@ -320,7 +322,7 @@ def _same(found: Mapping[str, Any], wanted: Wanted) -> bool:
     return {**_DEFAULTS, **spec} == {**_DEFAULTS, **now} and owners == list(wanted.owners)
 
 
-def _spec_now(found: Mapping[str, Any], wanted: Wanted) -> Mapping[str, Any]:
+def _spec_now(found: Mapping[str, Any], wanted: WantedGroup) -> Mapping[str, Any]:
     """The spec that a PodGroup which exists can have now."""
     spec: Mapping[str, Any] = found.get("spec") or {}
     kept: set[str] = set(_SIZES if wanted.idle else ())
@@ -345,7 +347,7 @@ def _merge(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _kept_class(found: Mapping[str, Any], wanted: Wanted) -> str:
+def _kept_class(found: Mapping[str, Any], wanted: WantedGroup) -> str:
     """Why a PodGroup keeps the priority class that it has; "" = it is to have no other one."""
     before, after = (found.get("spec") or {}).get(_CLASS), wanted.spec.get(_CLASS)
     if before == after or not _scheduled(found):

@@ -35,7 +35,7 @@ from enbloc.controller.sources.declaring_pods import DeclaringPods, Read
 from enbloc.controller.sources.derived_groups import (
     FROM_PODS,
     DerivedGroups,
-    Wanted,
+    WantedGroup,
     checked,
     made_for,
     source_of,
@@ -46,13 +46,13 @@ from enbloc.controller.sources.reading import called_for, fault, guarded
 from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import (
     Derived,
-    Node,
+    GroupView,
     ObjectKey,
     Part,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
-    View,
+    TreeNode,
 )
 from enbloc.controller.sources.waits import Waits, notice
 from enbloc.model import names
@@ -297,7 +297,7 @@ class Sources:
 
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
         called = called_for(source, found)
-        node, plain = (called, None) if isinstance(called, Node) else (None, called)
+        node, plain = (called, None) if isinstance(called, TreeNode) else (None, called)
         origin = Origin(source, resource, source.kept(found), plain)
         key = origin.key
         if node is None:
@@ -332,7 +332,7 @@ class Sources:
         before = self._origins.get(key)
         if before is not None and self._is_ours(before, before.group):
             self._was_ours[before.object.metadata.uid] = None
-        if before is not None and before.part is None and isinstance(origin.found, Refused):
+        if before is not None and before.part is None and isinstance(origin.found, RefusedGroup):
             origin = replace(origin, before=before.groups)
         if before is not None and before.groups != origin.groups:
             self._drop(key)
@@ -347,7 +347,7 @@ class Sources:
     ) -> None:
         """An object cannot be read; what it called for before stays."""
         known = Metadata(meta.name, meta.namespace, meta.uid, meta.resource_version)
-        origin = Origin(source, resource, SourceObject(known), Refused(problem))
+        origin = Origin(source, resource, SourceObject(known), RefusedGroup(problem))
         self._uproot(origin.key)
         self._settle(origin.key, origin)
 
@@ -397,7 +397,7 @@ class Sources:
             return False
         found = origin.found
         match found[0] if isinstance(found, tuple) and found else found:
-            case Refused(problem=problem) | Part(problem=problem) if problem:
+            case RefusedGroup(problem=problem) | Part(problem=problem) if problem:
                 self._tell(about, names.EventReason.INVALID_SPEC, problem)
             case Derived(ignored=ignored) | Part(ignored=ignored) if ignored:
                 self._tell(about, names.EventReason.UNSUPPORTED_FIELD, ignored)
@@ -440,7 +440,7 @@ class Sources:
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
-    def _wanted(self, key: GroupKey) -> Wanted | None:
+    def _wanted(self, key: GroupKey) -> WantedGroup | None:
         """The PodGroup that should be there by this name, by the first source that says so."""
         origins = [
             self._origins[each]
@@ -454,10 +454,10 @@ class Sources:
                     label = origin.resource.label()
                     after = tuple(origin.beside.get(key, ()))
                     owners = tuple(owners_of(origin))
-                    return Wanted(label, found.spec, owners, after, found.idle)
+                    return WantedGroup(label, found.spec, owners, after, found.idle)
         return self._declared_group(key)
 
-    def _declared_group(self, key: GroupKey) -> Wanted | None:
+    def _declared_group(self, key: GroupKey) -> WantedGroup | None:
         outcome = self.declaring.outcome(key)
         for about, reason, note in outcome.words:
             self._tell(about, reason, note)
@@ -494,7 +494,7 @@ class Sources:
         for each in self._called.get(_key(found), ()):
             origin = self._origins[each]
             refused = origin.found
-            if isinstance(refused, Refused) and (
+            if isinstance(refused, RefusedGroup) and (
                 refused.keeps or made_for(found, origin.object.metadata.uid)
             ):
                 return False
@@ -515,7 +515,7 @@ class Sources:
             origin = self._origins[key] = self._placed(origin)
         if origin is None or not self._tell_of(origin):
             return
-        refused = isinstance(origin.found, Refused) and not origin.source.answers_refusals
+        refused = isinstance(origin.found, RefusedGroup) and not origin.source.answers_refusals
         if origin.source.report is None or refused:
             return
         metadata = origin.object.metadata
@@ -542,7 +542,7 @@ class Sources:
         if current is origin and written.metadata.uid == metadata.uid:
             self._origins[key] = Origin(origin.source, origin.resource, written, origin.found)
 
-    def _view(self, origin: Origin) -> View:
+    def _view(self, origin: Origin) -> GroupView:
         found, members = self.derived.found(origin.group), self._members.of(origin.group)
         uid = origin.object.metadata.uid if origin.part is None else origin.part.root
         if found is not None and not made_for(found, uid):
@@ -551,7 +551,7 @@ class Sources:
         with suppress(msgspec.ValidationError):
             group = codec.group(msgspec.convert(found, PodGroupObject)) if found else None
         status = (found or {}).get("status")
-        return View(
+        return GroupView(
             group,
             status if isinstance(status, dict) else {},
             members,
@@ -559,7 +559,7 @@ class Sources:
             origin.resource.version,
             any(map(self._has_ours, self._because_of(origin, origin.group))),
             origin.part,
-            origin.found.problem if isinstance(origin.found, Refused) else "",
+            origin.found.problem if isinstance(origin.found, RefusedGroup) else "",
         )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from enbloc.controller.sources.source import Derived, Node, ObjectKey, Part, Refused
+from enbloc.controller.sources.source import Derived, ObjectKey, Part, RefusedGroup, TreeNode
 from enbloc.model.dns_names import LABEL
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
@@ -29,14 +29,14 @@ class Forest:
     """All objects that are in a tree, or would be if it were complete."""
 
     def __init__(self) -> None:
-        self._nodes: dict[ObjectKey, Node] = {}
+        self._nodes: dict[ObjectKey, TreeNode] = {}
         self._children: dict[ObjectKey, dict[ObjectKey, None]] = {}
 
     def __contains__(self, key: ObjectKey) -> bool:
         """Whether an object is in it."""
         return key in self._nodes
 
-    def put(self, key: ObjectKey, node: Node) -> None:
+    def put(self, key: ObjectKey, node: TreeNode) -> None:
         """An object was added or changed."""
         self.remove(key)
         self._nodes[key] = node
@@ -58,20 +58,20 @@ class Forest:
         path = self._path(key)
         return list(islice(self._below(path[-1]), _MOST_SEEN)) if path else []
 
-    def found(self, key: ObjectKey) -> Derived | Part | Refused:
+    def found(self, key: ObjectKey) -> Derived | Part | RefusedGroup:
         """What an object in it calls for, or is a part of."""
         node, path = self._nodes[key], self._path(key)
         if problem := self._misplaced(key, path):
-            return Refused(problem, name=_name_of(key, node))
+            return RefusedGroup(problem, name=_name_of(key, node))
         root = path[-1]
         name, made = _name_of(root, self._nodes[root]), self._assembled(root)
         problem = next(filter(None, map(made.problems.get, path)), "")
         if key == root:
             if problem:
-                return Refused(problem, name=name, keeps=True)
+                return RefusedGroup(problem, name=name, keeps=True)
             return Derived(made.spec(self._nodes[root]), name, ignored=node.ignored)
         if node.composite and key in made.problems:
-            return Refused(made.problems[key], name=name)
+            return RefusedGroup(made.problems[key], name=name)
         if problem:
             above = next(each for each in path if each in made.problems)
             problem = f"{above.source} {above.name} cannot start: {problem}"
@@ -205,7 +205,7 @@ class _Assembled:
         if self.seen >= _MOST_SEEN:
             raise _TooMany
 
-    def spec(self, root: Node) -> Mapping[str, Any]:
+    def spec(self, root: TreeNode) -> Mapping[str, Any]:
         """Of the PodGroup of ours, as JSON."""
         return {
             "minMember": 1,
@@ -225,11 +225,11 @@ def label(name: str) -> str:
     return f"{plain[: _LONGEST_LABEL - _HASHED - 1]}-{digest}".lstrip("-")
 
 
-def _above(key: ObjectKey, node: Node) -> ObjectKey:
+def _above(key: ObjectKey, node: TreeNode) -> ObjectKey:
     return ObjectKey(node.above, key.namespace, node.parent)
 
 
-def _name_of(key: ObjectKey, node: Node) -> str:
+def _name_of(key: ObjectKey, node: TreeNode) -> str:
     """Of the PodGroup of ours for a composite; of any other object, its own."""
     return node.group or key.name
 

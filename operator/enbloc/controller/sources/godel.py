@@ -15,7 +15,7 @@ from enbloc.controller.sources.source import (
     LARGEST,
     LONGEST_TIMEOUT,
     Derived,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
     topology_ignored,
@@ -39,14 +39,16 @@ class GodelPodGroup(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: GodelPodGroup) -> Derived | Refused:
+def derive(found: GodelPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup; a minimum or a timeout of 0 is the default."""
     spec = found.spec
     minimum, timeout = spec.min_member or 1, spec.schedule_timeout_seconds or 0
     if not 1 <= minimum <= LARGEST:
-        return Refused(f"spec.minMember: {minimum} is not between 1 and {LARGEST}")
+        return RefusedGroup(f"spec.minMember: {minimum} is not between 1 and {LARGEST}")
     if timeout < 0:
-        return Refused(f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default")
+        return RefusedGroup(
+            f"spec.scheduleTimeoutSeconds: {timeout} is negative; use 0 for the default"
+        )
     wanted: dict[str, Any] = {"minMember": minimum}
     if timeout:
         wanted["scheduleTimeoutSeconds"] = min(timeout, LONGEST_TIMEOUT)

@@ -17,7 +17,7 @@ from enbloc.controller.sources.role_trees import tree_spec
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
     misnamed,
@@ -51,7 +51,7 @@ class PodGang(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: PodGang) -> Derived | Refused:
+def derive(found: PodGang) -> Derived | RefusedGroup:
     """Our PodGroup: each of its pod groups is a role, all of them needed.
 
     While Grove replaces pods one after the other it sets all minimums to 0.
@@ -59,11 +59,11 @@ def derive(found: PodGang) -> Derived | Refused:
     spec, groups = found.spec, found.spec.podgroups or ()
     problem = "; ".join(_problems(groups))
     if problem:
-        return Refused(clipped(problem))
+        return RefusedGroup(clipped(problem))
     minimums = {each.name: each.min_replicas or 0 for each in groups}
     wanted = tree_spec(Tree("", len(minimums), tuple(minimums)), minimums, 1)
-    if isinstance(wanted, Refused):
-        return Refused(f"spec.podgroups: {wanted.problem}")
+    if isinstance(wanted, RefusedGroup):
+        return RefusedGroup(f"spec.podgroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
     return Derived(wanted, ignored="; ".join(_ignored(spec)))

@@ -16,7 +16,7 @@ from enbloc.controller.sources.batch import JobSpec
 from enbloc.controller.sources.source import (
     MOST_GROUPS,
     Derived,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
 )
@@ -69,7 +69,7 @@ class JobSet(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: JobSet) -> tuple[Derived, ...] | Refused:
+def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
     """The PodGroup of what is created at once, which reserves capacity for all, and the others."""
     jobs, name = found.spec.replicated_jobs or (), found.metadata.name
     policy = found.spec.startup_policy
@@ -80,7 +80,7 @@ def derive(found: JobSet) -> tuple[Derived, ...] | Refused:
         later = tuple(job for job in jobs if job.depends_on)
     whole = group_name(JOB_SET, name)
     if len(later) >= MOST_GROUPS:
-        return Refused(
+        return RefusedGroup(
             f"spec.replicatedJobs: {len(later)} are created after others; fewer than {MOST_GROUPS} "
             "are supported: use several JobSets",
             whole,

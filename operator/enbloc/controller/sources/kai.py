@@ -17,7 +17,7 @@ from enbloc.controller.sources.role_trees import tree_spec
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
     misnamed,
@@ -58,7 +58,7 @@ class KaiPodGroup(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: KaiPodGroup) -> Derived | Refused:
+def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup: sub-groups without others below them are roles, the others are above these.
 
     A minSubGroup of 0 is one of 1: each of them starts by itself. A minMember of 0, or of a
@@ -67,14 +67,14 @@ def derive(found: KaiPodGroup) -> Derived | Refused:
     spec, groups = found.spec, found.spec.sub_groups or ()
     problem = "; ".join(_problems(spec, groups))
     if problem:
-        return Refused(clipped(problem))
+        return RefusedGroup(clipped(problem))
     inner = {each.parent for each in groups if each.parent}
     minimums = {each.name: _minimum(each) for each in groups if each.name not in inner}
     wanted = tree_spec(
         _tree("", spec.min_sub_group, groups), minimums, max(1, spec.min_member or 1)
     )
-    if isinstance(wanted, Refused):
-        return Refused(f"spec.subGroups: {wanted.problem}")
+    if isinstance(wanted, RefusedGroup):
+        return RefusedGroup(f"spec.subGroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
     return Derived(wanted, ignored="; ".join(_ignored(spec, inner)))

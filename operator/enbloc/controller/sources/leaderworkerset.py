@@ -14,7 +14,7 @@ from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import (
     MOST_GROUPS,
     Derived,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
 )
@@ -52,7 +52,7 @@ class LeaderWorkerSet(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | Refused:
+def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
     """One for each group, those of a rollout's surge among them.
 
     Workers that are created once their leader is ready are not counted; their capacity is reserved.
@@ -61,7 +61,7 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | Refused:
     replicas = bounded(spec.replicas)
     groups = replicas + _surge(spec, replicas)
     if groups > MOST_GROUPS:
-        return Refused(
+        return RefusedGroup(
             f"spec.replicas: with the surge of a rollout these are {groups} groups; at most "
             f"{MOST_GROUPS} are supported: use several LeaderWorkerSets",
             _name(found, 0),

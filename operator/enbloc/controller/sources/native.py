@@ -16,11 +16,11 @@ from enbloc.client.paths import NATIVE_POD_GROUPS, Resource
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
-    Node,
-    Refused,
+    GroupView,
+    RefusedGroup,
     Source,
     SourceObject,
-    View,
+    TreeNode,
     topology_ignored,
 )
 from enbloc.model.names import Condition, Reason
@@ -96,7 +96,7 @@ class CompositePodGroup(SourceObject):
     spec: _TreeSpec = msgspec.field(default_factory=_TreeSpec)
 
 
-def derive(found: NativePodGroup) -> Derived | Refused | Node:
+def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
     """Our PodGroup, or a role of one: a basic one has a minimum of 1, so its pods start one by one.
 
     Both values of disruptionMode hold without a word of ours: nobody is preempted, and what is
@@ -105,18 +105,18 @@ def derive(found: NativePodGroup) -> Derived | Refused | Node:
     spec, policy = found.spec, found.spec.scheduling_policy
     gang = policy.gang.min_count or 0 if policy.gang is not None else None
     minimum = _minimum(policy.basic, gang, "minCount", LARGEST)
-    if isinstance(minimum, Refused):
+    if isinstance(minimum, RefusedGroup):
         return minimum
     ignored = _ignored(spec)
     if parent := spec.parent_composite_pod_group_name:
         metadata = found.metadata
         created = metadata.creation_timestamp or ""
         above = COMPOSITES[0].kind
-        return Node(above, parent, False, minimum, metadata.uid, created, ignored=ignored)
+        return TreeNode(above, parent, False, minimum, metadata.uid, created, ignored=ignored)
     return Derived({"minMember": minimum, **_priority(spec)}, ignored=ignored)
 
 
-def derive_tree(found: CompositePodGroup) -> Refused | Node:
+def derive_tree(found: CompositePodGroup) -> RefusedGroup | TreeNode:
     """An inner node, or the root of which our PodGroup is made.
 
     Of a basic one each child starts by itself: one is enough. It has a name that no PodGroup of
@@ -125,9 +125,9 @@ def derive_tree(found: CompositePodGroup) -> Refused | Node:
     spec, policy, metadata = found.spec, found.spec.scheduling_policy, found.metadata
     gang = policy.gang.min_group_count or 0 if policy.gang is not None else None
     minimum = _minimum(policy.basic, gang, "minGroupCount", 2 * MOST_PARTS)
-    if isinstance(minimum, Refused):
+    if isinstance(minimum, RefusedGroup):
         return minimum
-    return Node(
+    return TreeNode(
         above=COMPOSITES[0].kind,
         parent=spec.parent_composite_pod_group_name or "",
         composite=True,
@@ -142,16 +142,18 @@ def derive_tree(found: CompositePodGroup) -> Refused | Node:
 
 def _minimum(
     basic: Mapping[str, Any] | None, gang: int | None, field: str, most: int
-) -> int | Refused:
+) -> int | RefusedGroup:
     """What a policy needs; a basic one of 1."""
     if basic is not None and gang is not None:
-        return Refused("spec.schedulingPolicy: basic and gang are both set; leave one of them out")
+        return RefusedGroup(
+            "spec.schedulingPolicy: basic and gang are both set; leave one of them out"
+        )
     if basic is None and gang is None:
-        return Refused("spec.schedulingPolicy: neither basic nor gang is set; set one of them")
+        return RefusedGroup("spec.schedulingPolicy: neither basic nor gang is set; set one of them")
     minimum = 1 if gang is None else gang
     if not 1 <= minimum <= most:
         path = f"spec.schedulingPolicy.gang.{field}"
-        return Refused(f"{path}: {minimum} is not between 1 and {most}; use a number that is")
+        return RefusedGroup(f"{path}: {minimum} is not between 1 and {most}; use a number that is")
     return minimum
 
 
@@ -166,17 +168,17 @@ def _ignored(spec: _Spec | _TreeSpec) -> str:
     return ""
 
 
-def report(found: NativePodGroup, view: View) -> Mapping[str, Any] | None:
+def report(found: NativePodGroup, view: GroupView) -> Mapping[str, Any] | None:
     """Conditions with ours among them, as kube-scheduler writes it: once True it stays True."""
     return _told(found, view, _CONDITIONS.get(view.version, _CONDITION))
 
 
-def report_tree(found: CompositePodGroup, view: View) -> Mapping[str, Any] | None:
+def report_tree(found: CompositePodGroup, view: GroupView) -> Mapping[str, Any] | None:
     """The same for a composite; the reason of one that cannot be scheduled is Invalid."""
     return _told(found, view, _TREE_CONDITION)
 
 
-def _told(found: SourceObject, view: View, kind: str) -> Mapping[str, Any] | None:
+def _told(found: SourceObject, view: GroupView, kind: str) -> Mapping[str, Any] | None:
     if not view.ours:
         return None
     conditions = _conditions(found)
@@ -200,7 +202,7 @@ def _told(found: SourceObject, view: View, kind: str) -> Mapping[str, Any] | Non
     return {"conditions": others if standing is not None else [*conditions, wanted]}
 
 
-def _said(view: View) -> tuple[str, str, str] | None:
+def _said(view: GroupView) -> tuple[str, str, str] | None:
     """Status, reason and message; None while kube-scheduler would say nothing."""
     if view.problem:
         return "False", "Invalid", view.problem

@@ -15,7 +15,7 @@ from enbloc.controller.sources.source import (
     Derived,
     ObjectKey,
     Part,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
 )
@@ -30,7 +30,7 @@ class Origin:
     source: Source[Any]
     resource: Resource
     object: SourceObject
-    found: Derived | tuple[Derived, ...] | Refused | Part | None
+    found: Derived | tuple[Derived, ...] | RefusedGroup | Part | None
     #: While it is refused: the PodGroups that it called for before, which stay.
     before: tuple[GroupKey, ...] = ()
 
@@ -48,7 +48,7 @@ class Origin:
     @cached_property
     def derived(self) -> Mapping[GroupKey, Derived]:
         """The PodGroups that it calls for."""
-        if self.found is None or isinstance(self.found, Refused | Part):
+        if self.found is None or isinstance(self.found, RefusedGroup | Part):
             return {}
         found = (self.found,) if isinstance(self.found, Derived) else self.found
         return {self._key(each.name): each for each in found}
@@ -58,7 +58,7 @@ class Origin:
         """Their names; while it calls for none, the one for which its pods wait."""
         if self.part is not None and self.part.composite:
             return (self._key(self.part.group),)
-        refused = self.found.name if isinstance(self.found, Refused) else ""
+        refused = self.found.name if isinstance(self.found, RefusedGroup) else ""
         return tuple(self.derived) or self.before or (self._key(refused),)
 
     @property

@@ -10,11 +10,11 @@ from enbloc.controller.sources.declaring_pods import Read
 from enbloc.controller.sources.derived_groups import checked
 from enbloc.controller.sources.source import (
     Derived,
-    Node,
     ObjectKey,
-    Refused,
+    RefusedGroup,
     Source,
     SourceObject,
+    TreeNode,
 )
 from enbloc.controller.sources.timeouts import with_timeout
 
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 
 def called_for(
     source: Source[Any], found: SourceObject
-) -> Derived | tuple[Derived, ...] | Refused | Node | None:
+) -> Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None:
     """What an object calls for; of one that a bug keeps from being read, a message."""
     try:
         return checked(with_timeout(source.derive(found), found.metadata))
     except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
         key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
-        return Refused(fault(key, error))
+        return RefusedGroup(fault(key, error))
 
 
 def fault(what: object, error: Exception) -> str:
@@ -46,10 +46,10 @@ def guarded(read: Read) -> Read:
 
     def declared(
         labels: Mapping[str, str], annotations: Mapping[str, str]
-    ) -> Derived | Refused | None:
+    ) -> Derived | RefusedGroup | None:
         try:
             return read(labels, annotations)
         except Exception as error:  # noqa: BLE001
-            return Refused(fault("what a pod declares", error))
+            return RefusedGroup(fault("what a pod declares", error))
 
     return declared

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What other projects' PodGroups ask for in all."""
 
-from enbloc.controller.sources.source import Refused
+from enbloc.controller.sources.source import RefusedGroup
 from enbloc.wire.objects import Quantities
 from enbloc.wire.problems import Problems, quantities
 
 
-def readable(given: Quantities) -> Quantities | Refused:
+def readable(given: Quantities) -> Quantities | RefusedGroup:
     """`spec.minResources` as it is given, unless an amount cannot be read."""
     problems = Problems()
     quantities(given, "spec.minResources", problems)
-    return Refused(problems.text()) if problems else dict(given)
+    return RefusedGroup(problems.text()) if problems else dict(given)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from enbloc.controller.sources.source import Refused
+from enbloc.controller.sources.source import RefusedGroup
 from enbloc.model.trees import Child, Tree, least_of
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
@@ -14,7 +14,9 @@ from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 MOST_INNER: Final = MOST_LEVELS - 2
 
 
-def tree_spec(tree: Tree, minimums: Mapping[str, int], minimum: int) -> dict[str, Any] | Refused:
+def tree_spec(
+    tree: Tree, minimums: Mapping[str, int], minimum: int
+) -> dict[str, Any] | RefusedGroup:
     """What of a PodGroup's spec says which of its members start together.
 
     A child that needs no member is always whole: where a node can do without some of its children
@@ -32,12 +34,12 @@ def tree_spec(tree: Tree, minimums: Mapping[str, int], minimum: int) -> dict[str
     roles = [*plain.roles()]
     inner = [node for node in plain.nodes() if node.name]
     if len(roles) > MOST_PARTS or len(inner) > MOST_PARTS:
-        return Refused(
+        return RefusedGroup(
             f"{len(roles)} sub-groups with pods and {len(inner)} above them are needed to say "
             f"which start together; {MOST_PARTS} of each are supported"
         )
     if (levels := _levels(plain)) > MOST_INNER:
-        return Refused(
+        return RefusedGroup(
             f"{levels} levels of sub-groups above those with pods; {MOST_INNER} are supported"
         )
     if not plain.chooses:

@@ -100,7 +100,7 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedGroup:
     """Why no PodGroup can be made for an object.
 
     Attributes:
@@ -127,7 +127,7 @@ class ObjectKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """What an object is in a tree, of which one PodGroup is made (`forest.py`).
 
     Attributes:
@@ -175,7 +175,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class GroupView:
     """What is known of a PodGroup, for the report to its source.
 
     Attributes:
@@ -259,8 +259,8 @@ class Source(Generic[T]):
     name: str
     resources: tuple[Resource, ...]
     shape: type[T]
-    derive: Callable[[T], Derived | tuple[Derived, ...] | Refused | Node | None]
-    report: Callable[[T, View], Mapping[str, Any] | None] | None = None
+    derive: Callable[[T], Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None]
+    report: Callable[[T, GroupView], Mapping[str, Any] | None] | None = None
     subresource: str = "status"
     scheduler_names: frozenset[str] = frozenset()
     controls: bool = False

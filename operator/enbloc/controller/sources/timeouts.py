@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from enbloc.controller.sources.source import LONGEST_TIMEOUT, Derived, Node, Refused
+from enbloc.controller.sources.source import LONGEST_TIMEOUT, Derived, RefusedGroup, TreeNode
 from enbloc.model.names import SCHEDULE_TIMEOUT_KEY
 from enbloc.model.text import quoted
 from enbloc.wire.objects import Metadata
 
 _FIELD: Final = "scheduleTimeoutSeconds"
-_Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | Refused | Node | None")
+_Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
 def with_timeout(found: _Found, metadata: Metadata) -> _Found:
@@ -25,7 +25,7 @@ def with_timeout(found: _Found, metadata: Metadata) -> _Found:
         return found
     if isinstance(found, Derived):
         return _timed(found, text, {})  # type: ignore[return-value]  # of the same type
-    if isinstance(found, Node):
+    if isinstance(found, TreeNode):
         return _of_node(found, text)  # type: ignore[return-value]
     if isinstance(found, tuple):
         specs: dict[int, Mapping[str, Any]] = {}
@@ -42,7 +42,7 @@ def _timed(found: Derived, text: str, specs: dict[int, Mapping[str, Any]]) -> De
     return replace(found, spec=spec)
 
 
-def _of_node(found: Node, text: str) -> Node:
+def _of_node(found: TreeNode, text: str) -> TreeNode:
     """The PodGroup of a tree has the timeout of its root."""
     seconds = _seconds(text)
     if seconds is None:

@@ -26,10 +26,10 @@ from enbloc.controller.sources.source import (
     LARGEST,
     MOST_ROLES,
     Derived,
-    Refused,
+    GroupView,
+    RefusedGroup,
     Source,
     SourceObject,
-    View,
 )
 from enbloc.model.dialects import part_of
 from enbloc.model.dns_names import LABEL
@@ -124,7 +124,7 @@ class VolcanoPodGroup(SourceObject):
 # ── what it calls for ────────────────────────────────────────────────────────────────────────
 
 
-def derive(found: VolcanoPodGroup) -> Derived | Refused:
+def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup.
 
     A minimum of 0, which clients write once their job is over, lets each pod start on its own, and
@@ -136,23 +136,23 @@ def derive(found: VolcanoPodGroup) -> Derived | Refused:
     spec = found.spec
     minimum, tasks = spec.min_member or 0, spec.min_task_member or {}
     if minimum < 0:
-        return Refused(f"spec.minMember: {minimum} is negative; use 0 or more")
+        return RefusedGroup(f"spec.minMember: {minimum} is negative; use 0 or more")
     for name, least in tasks.items():
         if least < 0:
-            return Refused(f"spec.minTaskMember[{name}]: {least} is negative; use 0 or more")
+            return RefusedGroup(f"spec.minTaskMember[{name}]: {least} is negative; use 0 or more")
     problem = next(_problems(spec.sub_group_policy or ()), "")
     if problem:
-        return Refused(problem)
+        return RefusedGroup(problem)
     needs = _Needs.of(spec)
     if len(needs.roles) > MOST_ROLES:
         field = "spec.minTaskMember" if len(tasks) > MOST_ROLES else "spec.subGroupPolicy"
-        return Refused(f"{field}: {len(needs.roles)} tasks; use at most {MOST_ROLES}")
+        return RefusedGroup(f"{field}: {len(needs.roles)} tasks; use at most {MOST_ROLES}")
     resources = readable(_of_nodes(spec.min_resources or {}))
-    if isinstance(resources, Refused):
+    if isinstance(resources, RefusedGroup):
         return resources
     wanted = tree_spec(needs.tree, needs.minimums, max(1, minimum))
-    if isinstance(wanted, Refused):
-        return Refused(f"spec.subGroupPolicy: {wanted.problem}")
+    if isinstance(wanted, RefusedGroup):
+        return RefusedGroup(f"spec.subGroupPolicy: {wanted.problem}")
     if resources:
         wanted["minResources"] = resources
     if spec.priority_class_name:
@@ -352,7 +352,7 @@ def _roles(members: Sequence[Member]) -> Counter[str]:
     return Counter(member.role for member in members)
 
 
-def report(found: VolcanoPodGroup, view: View) -> Mapping[str, Any]:
+def report(found: VolcanoPodGroup, view: GroupView) -> Mapping[str, Any]:
     """The status that its clients read: a phase, counters, and why it waits."""
     before = found.status
     counts = _Counts.of(found.spec, tuple(view.members))
@@ -391,7 +391,7 @@ class _Told:
     message: str
 
 
-def _told(counts: _Counts, view: View) -> _Told | None:
+def _told(counts: _Counts, view: GroupView) -> _Told | None:
     """Why it waits, or that it does not; None = as it was told before."""
     if counts.ready:
         return _Told("Scheduled", READY, "")

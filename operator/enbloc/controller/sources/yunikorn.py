@@ -20,7 +20,7 @@ from enbloc.controller.sources.source import (
     LONGEST_TIMEOUT,
     MOST_ROLES,
     Derived,
-    Refused,
+    RefusedGroup,
     misnamed,
 )
 from enbloc.model.quantity import MAXIMUM, render
@@ -54,7 +54,7 @@ class _TaskGroup(msgspec.Struct, gc=False, rename="camel"):
 _READ: Final = msgspec.json.Decoder(tuple[_TaskGroup, ...]).decode
 
 
-def declaration(said: Mapping[str, str]) -> Derived | Refused | None:
+def declaration(said: Mapping[str, str]) -> Derived | RefusedGroup | None:
     """The PodGroup of an application; None = these keys of one of its pods declare none.
 
     A task group is a role. Spark's driver makes its executors once it runs: there the minimum is
@@ -70,7 +70,7 @@ def declaration(said: Mapping[str, str]) -> Derived | Refused | None:
     except UNREADABLE as error:
         problem = f"{why(error)}; write a JSON list of objects with name, minMember, minResource"
     if problem:
-        return Refused(clipped(f"annotation {TASK_GROUPS}: {problem}"))
+        return RefusedGroup(clipped(f"annotation {TASK_GROUPS}: {problem}"))
     driver = said.get(SPARK_ROLE) == "driver"
     minimums = {
         each.name: each.min_member if not driver or each.name == mine else 0 for each in groups

@@ -30,7 +30,7 @@ from enbloc.model.binding_record import binding_record
 from enbloc.model.pods import Pod, PodUID
 
 
-class Stage(enum.StrEnum):
+class MemberStage(enum.StrEnum):
     """How far one member has come."""
 
     RESERVED = "reserved"
@@ -42,7 +42,7 @@ class Stage(enum.StrEnum):
     LOST = "lost"
 
 
-_UNSENT = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
+_UNSENT = (MemberStage.RESERVED, MemberStage.PREPARING, MemberStage.READY)
 
 
 class Wait(NamedTuple):
@@ -57,7 +57,7 @@ class Wait(NamedTuple):
     message: str
 
 
-class Version(NamedTuple):
+class Basis(NamedTuple):
     """Of what a plan stands on.
 
     Attributes:
@@ -102,7 +102,7 @@ class OpenPlan:
         plan: Plan,
         profile: Profile,
         facts: GroupFacts,
-        seen: Version,
+        seen: Basis,
         attempt: Attempt,
         number: int,
     ) -> None:
@@ -119,10 +119,10 @@ class OpenPlan:
         self.refusals: list[Refusal] = []
         self.unprepared: list[Refusal] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
-        self._stages = dict.fromkeys(self._assignments, Stage.RESERVED)
-        self._all = defaultdict[Stage, int](int, {Stage.RESERVED: len(self._stages)})
+        self._stages = dict.fromkeys(self._assignments, MemberStage.RESERVED)
+        self._all = defaultdict[MemberStage, int](int, {MemberStage.RESERVED: len(self._stages)})
         needed = sum(a.needed for a in plan.assignments)
-        self._needed = defaultdict[Stage, int](int, {Stage.RESERVED: needed})
+        self._needed = defaultdict[MemberStage, int](int, {MemberStage.RESERVED: needed})
         self._needed_total = needed
         self._order = plan.assignments
         self.prepared: set[PodUID] = set()
@@ -174,11 +174,11 @@ class OpenPlan:
         """A member's number within its group; None for a pod without one."""
         return self._ranks.get(uid)
 
-    def stage(self, uid: PodUID) -> Stage | None:
+    def stage(self, uid: PodUID) -> MemberStage | None:
         """How far a member has come; None if it is none of this plan."""
         return self._stages.get(uid)
 
-    def move(self, uid: PodUID, stage: Stage) -> None:
+    def move(self, uid: PodUID, stage: MemberStage) -> None:
         """A member reaches a stage."""
         before = self._stages[uid]
         self._stages[uid] = stage
@@ -190,7 +190,7 @@ class OpenPlan:
 
     def in_preparation(self) -> list[Assignment]:
         """Members that PreBind plugins are at work on."""
-        return [a for a in self._order if self._stages[a.pod.uid] is Stage.PREPARING]
+        return [a for a in self._order if self._stages[a.pod.uid] is MemberStage.PREPARING]
 
     def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
         """Whether what it binds, and what is held, is every minimum as it is now.
@@ -212,7 +212,7 @@ class OpenPlan:
 
     def outstanding(self) -> Sequence[Pod]:
         """Needed members that it may yet bind."""
-        settled = (Stage.CONFIRMED, Stage.LOST)
+        settled = (MemberStage.CONFIRMED, MemberStage.LOST)
         return [a.pod for a in self._order if a.needed and self._stages[a.pod.uid] not in settled]
 
     def unsent(self) -> list[Assignment]:
@@ -227,17 +227,21 @@ class OpenPlan:
 
     @property
     def _sent(self) -> int:
-        return self._all[Stage.SENT] + self._all[Stage.BOUND] + self._all[Stage.CONFIRMED]
+        return (
+            self._all[MemberStage.SENT]
+            + self._all[MemberStage.BOUND]
+            + self._all[MemberStage.CONFIRMED]
+        )
 
     @property
     def preparing(self) -> bool:
         """PreBind plugins are at work."""
-        return self._all[Stage.PREPARING] > 0
+        return self._all[MemberStage.PREPARING] > 0
 
     @property
     def closed(self) -> bool:
         """Every member is settled."""
-        return self._all[Stage.CONFIRMED] + self._all[Stage.LOST] == len(self._stages)
+        return self._all[MemberStage.CONFIRMED] + self._all[MemberStage.LOST] == len(self._stages)
 
     @property
     def doomed(self) -> bool:
@@ -251,13 +255,13 @@ class OpenPlan:
     @property
     def floor_confirmed(self) -> bool:
         """The watch shows every needed member bound."""
-        return self._needed[Stage.CONFIRMED] == self._needed_total
+        return self._needed[MemberStage.CONFIRMED] == self._needed_total
 
     @property
     def surplus_is_void(self) -> bool:
         """A needed member was lost for good, so that surplus can never be sent by this plan."""
-        lost = self._needed[Stage.LOST]
-        return lost > 0 and lost + self._needed[Stage.CONFIRMED] == self._needed_total
+        lost = self._needed[MemberStage.LOST]
+        return lost > 0 and lost + self._needed[MemberStage.CONFIRMED] == self._needed_total
 
     def sendable(self, limit: int) -> list[Assignment]:
         """Members whose Bind may be handed out now, in order, at most `limit`.
@@ -265,24 +269,24 @@ class OpenPlan:
         After a refusal nothing more is sent until the outcome of everything sent is known.
         """
         counts = self._all
-        if not self.permitted or not counts[Stage.READY]:
+        if not self.permitted or not counts[MemberStage.READY]:
             return []
-        if self._needed[Stage.RESERVED] or self._needed[Stage.PREPARING]:
+        if self._needed[MemberStage.RESERVED] or self._needed[MemberStage.PREPARING]:
             return []
-        if self.refusals and (self.doomed or counts[Stage.SENT]):
+        if self.refusals and (self.doomed or counts[MemberStage.SENT]):
             return []
         found: list[Assignment] = []
         for assignment in self._order[self._next :]:
             if len(found) >= limit or not (assignment.needed or self.floor_confirmed):
                 break
-            if self._stages[assignment.pod.uid] is Stage.READY:
+            if self._stages[assignment.pod.uid] is MemberStage.READY:
                 found.append(assignment)
         return found
 
     def send(self, assignment: Assignment) -> None:
         """The Bind of a member, the next in order, is handed out."""
         self.started = True
-        self.move(assignment.pod.uid, Stage.SENT)
+        self.move(assignment.pod.uid, MemberStage.SENT)
         while self._next < len(self._order):
             if self._stages[self._order[self._next].pod.uid] in _UNSENT:
                 break

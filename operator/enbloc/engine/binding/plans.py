@@ -9,7 +9,7 @@ from itertools import count, islice
 
 from enbloc.engine import effects
 from enbloc.engine.batch import Batch
-from enbloc.engine.binding.open_plan import NOT_SEEN, OpenPlan, Stage, Version, Wait
+from enbloc.engine.binding.open_plan import NOT_SEEN, Basis, MemberStage, OpenPlan, Wait
 from enbloc.engine.binding.targets import prepares, target_of
 from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
@@ -46,7 +46,7 @@ SHARED_FROM = 8
 
 _REFUSED = refuse("")
 
-_LEAVABLE = (Stage.RESERVED, Stage.PREPARING, Stage.READY)
+_LEAVABLE = (MemberStage.RESERVED, MemberStage.PREPARING, MemberStage.READY)
 
 
 class Plans:
@@ -142,7 +142,7 @@ class Plans:
     ) -> None:
         """Reserve a plan: from here on its capacity is taken; Permit plugins are asked about it."""
         turn.happened += self._state.release(self._state.claims.of(HELD, plan.group))
-        seen = Version(self._state.foreign_version, 0)
+        seen = Basis(self._state.foreign_version, 0)
         self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)
         open_plan.seen = self._version(open_plan, seen.foreign)
@@ -194,7 +194,7 @@ class Plans:
             self._forget(turn, open_plan, End.FAILED, str(error))
             return
         for uid in open_plan.uids:
-            open_plan.move(uid, Stage.PREPARING if uid in preparing else Stage.READY)
+            open_plan.move(uid, MemberStage.PREPARING if uid in preparing else MemberStage.READY)
         open_plan.prepared.update(preparing)
         if preparing:
             heappush(self._prepared_by, (self._must_by(open_plan), open_plan.number, open_plan))
@@ -302,9 +302,9 @@ class Plans:
             longest = max(longest, open_plan.pre_bind_seconds)
         return open_plan.reserved_at + longest
 
-    def _version(self, open_plan: OpenPlan, foreign: int) -> Version:
+    def _version(self, open_plan: OpenPlan, foreign: int) -> Basis:
         """Differs whenever somebody else changed what the plan stands on."""
-        return Version(foreign, self._state.facts_version if open_plan.holds else 0)
+        return Basis(foreign, self._state.facts_version if open_plan.holds else 0)
 
     def deadline(self) -> float | None:
         """When the next wait at Permit or PreBind is over; 0 while plugins are to be asked."""
@@ -350,9 +350,9 @@ class Plans:
         share = (3 * self.slots - sent) // 4
         return share if sent else max(share, min(self.slots, 1))
 
-    def _move(self, open_plan: OpenPlan, uid: PodUID, stage: Stage) -> None:
+    def _move(self, open_plan: OpenPlan, uid: PodUID, stage: MemberStage) -> None:
         """A member reaches a stage; a Binding that was sent is then under way no more."""
-        if open_plan.stage(uid) is Stage.SENT:
+        if open_plan.stage(uid) is MemberStage.SENT:
             namespace = open_plan.plan.group.namespace
             self._sent -= 1
             left = self._sent_of.pop(namespace) - 1
@@ -412,7 +412,7 @@ class Plans:
     def _stands(self, open_plan: OpenPlan, assignment: Assignment) -> bool:
         """Whether the volumes and devices that were decided for a member can still be had."""
         pod = assignment.pod
-        prepared = open_plan.stage(pod.uid) is Stage.READY and pod.uid in open_plan.prepared
+        prepared = open_plan.stage(pod.uid) is MemberStage.READY and pod.uid in open_plan.prepared
         written = assignment.decided if prepared else None
         return self._state.nodes.ledgers.stands(pod, written=written)
 
@@ -427,19 +427,19 @@ class Plans:
         if open_plan is None or stage is None:
             return None
         match answer:
-            case Bound() if stage is Stage.SENT:
-                self._move(open_plan, answer.uid, Stage.BOUND)
-            case PreBound() if stage is Stage.PREPARING:
-                open_plan.move(answer.uid, Stage.READY)
+            case Bound() if stage is MemberStage.SENT:
+                self._move(open_plan, answer.uid, MemberStage.BOUND)
+            case PreBound() if stage is MemberStage.PREPARING:
+                open_plan.move(answer.uid, MemberStage.READY)
                 # An earlier look took what was yet to be written for there.
                 open_plan.seen = open_plan.seen._replace(facts=NOT_SEEN)
-            case PreBindFailed() if stage is Stage.PREPARING:
+            case PreBindFailed() if stage is MemberStage.PREPARING:
                 assignment = open_plan.assignment(answer.uid)
                 if assignment is not None and not assignment.needed:
                     self._do_without(turn, open_plan, answer.uid, answer.message)
                 else:
                     self._forget(turn, open_plan, End.REJECTED, answer.message, answer.plugin)
-            case BindRefused() if stage is Stage.SENT:
+            case BindRefused() if stage is MemberStage.SENT:
                 open_plan.refusals.append(Refusal(answer.uid, answer.cause, answer.message))
                 self._lose(turn, open_plan, answer.uid)
                 self._settle(turn, open_plan)
@@ -452,18 +452,18 @@ class Plans:
         """A member as the watch shows it; the assignment that it confirms before any answer."""
         open_plan = self._of_group.get(group)
         stage = open_plan.stage(pod.uid) if open_plan else None
-        if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
+        if open_plan is None or stage in (None, MemberStage.CONFIRMED, MemberStage.LOST):
             return None
         assignment = open_plan.assignment(pod.uid)
         if pod.node:
             same = assignment is not None and assignment.node == pod.node
             if same:
-                self._move(open_plan, pod.uid, Stage.CONFIRMED)
+                self._move(open_plan, pod.uid, MemberStage.CONFIRMED)
             else:  # by somebody else, and what is prepared for it is of no use
                 self._lose(turn, open_plan, pod.uid)
             self._settle(turn, open_plan)
             self._look_again(open_plan)
-            return assignment if same and stage is Stage.SENT else None
+            return assignment if same and stage is MemberStage.SENT else None
         if (not pod.live or pod.gated) and stage in _LEAVABLE:
             self.gone(pod.uid, group, turn)
         return None
@@ -471,7 +471,10 @@ class Plans:
     def binding(self, uid: PodUID, group: GroupKey) -> bool:
         """Whether a Binding of this member was sent of which the watch shows nothing yet."""
         open_plan = self._of_group.get(group)
-        return open_plan is not None and open_plan.stage(uid) in (Stage.SENT, Stage.BOUND)
+        return open_plan is not None and open_plan.stage(uid) in (
+            MemberStage.SENT,
+            MemberStage.BOUND,
+        )
 
     def places(self, pod: Pod, group: GroupKey) -> bool:
         """Whether a member is where a Binding that was sent puts it."""
@@ -484,7 +487,7 @@ class Plans:
         """A member will never be bound: deleted, finished, or gated again."""
         open_plan = self._of_group.get(group)
         stage = open_plan.stage(uid) if open_plan else None
-        if open_plan is None or stage in (None, Stage.CONFIRMED, Stage.LOST):
+        if open_plan is None or stage in (None, MemberStage.CONFIRMED, MemberStage.LOST):
             return
         self._lose(turn, open_plan, uid)
         if open_plan.started:
@@ -516,7 +519,7 @@ class Plans:
             turn.effects.append(CancelPlan(open_plan.id, frozenset({uid})))
             if open_plan.stage(uid) in _LEAVABLE:
                 self._withdraw(open_plan, uid)
-        self._move(open_plan, uid, Stage.LOST)
+        self._move(open_plan, uid, MemberStage.LOST)
         turn.happened += self._state.forget(uid, open_plan.number)
 
     def _withdraw(self, open_plan: OpenPlan, uid: PodUID) -> None:

@@ -24,7 +24,7 @@ from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
 
 
-class Stage(enum.Enum):
+class VictimStage(enum.Enum):
     """How far a victim has come."""
 
     CHOSEN = "chosen"
@@ -52,15 +52,15 @@ class Unit:
     message: str
     beneficiary: GroupKey | None
     until: float
-    stages: dict[PodUID, Stage] = field(init=False)
+    stages: dict[PodUID, VictimStage] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stages = dict.fromkeys((pod.uid for pod in self.pods), Stage.CHOSEN)
+        self.stages = dict.fromkeys((pod.uid for pod in self.pods), VictimStage.CHOSEN)
 
     @property
     def sent(self) -> bool:
         """The evictions of its members were handed out."""
-        return Stage.CHOSEN not in self.stages.values()
+        return VictimStage.CHOSEN not in self.stages.values()
 
 
 class Victims:
@@ -95,8 +95,8 @@ class Victims:
         if unit is None:
             return None
         for pod in unit.pods:
-            if unit.stages.get(pod.uid) is Stage.CHOSEN:
-                unit.stages[pod.uid] = Stage.SENT
+            if unit.stages.get(pod.uid) is VictimStage.CHOSEN:
+                unit.stages[pod.uid] = VictimStage.SENT
                 evict = Evict(pod.key, pod.uid, unit.group, unit.reason, unit.message)
                 turn.effects.append(evict)
         return unit
@@ -107,7 +107,7 @@ class Victims:
         """The watch shows a pod terminating."""
         unit = self._unit_of.get(uid)
         if unit is not None:
-            unit.stages[uid] = Stage.TERMINATING
+            unit.stages[uid] = VictimStage.TERMINATING
 
     def gone(self, uid: PodUID) -> Unit | None:
         """A pod holds its capacity no more; the unit that it was of."""
@@ -152,7 +152,7 @@ class Victims:
         unit = self._units.get(group)
         if unit is None:
             return 0
-        return sum(stage is not Stage.TERMINATING for stage in unit.stages.values())
+        return sum(stage is not VictimStage.TERMINATING for stage in unit.stages.values())
 
     def leaving(self) -> Sequence[Pod]:
         """The members that terminate or are to, and are waited for yet."""

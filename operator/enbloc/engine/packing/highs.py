@@ -32,7 +32,7 @@ _ROW: Final = 2
 
 
 @dataclass(slots=True)
-class Answer:
+class SolverAnswer:
     """What the solver found.
 
     Attributes:
@@ -52,15 +52,15 @@ def available() -> bool:
     return find_spec("highspy") is not None
 
 
-def solve(packing: Packing, steps: int) -> Answer:
+def solve(packing: Packing, steps: int) -> SolverAnswer:
     """Find an answer to a packing or refute it, within so many steps."""
     size = int((packing.places > 0).sum())
     root, node = _FIRST + _ROOT * size, _FIRST + _NODE * size
     if steps < root:
-        return Answer()
+        return SolverAnswer()
     model = _model(packing, steps - root)
     if model is None:
-        return Answer()
+        return SolverAnswer()
     root += model.steps
     highspy = import_module("highspy")
     solver = highspy.Highs()
@@ -70,7 +70,7 @@ def solve(packing: Packing, steps: int) -> Answer:
     solver.passModel(model.lp(highspy))
     solver.run()
     status, info = solver.getModelStatus(), solver.getInfo()
-    answer = Answer(steps=root + node * max(0, info.mip_node_count - 1))
+    answer = SolverAnswer(steps=root + node * max(0, info.mip_node_count - 1))
     if status == highspy.HighsModelStatus.kInfeasible:
         answer.refuted = model.largest <= _LARGEST
     elif info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:

@@ -57,7 +57,7 @@ _UNUSED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ReservationTerms:
     """What one group is owed, as far as it is known at a review.
 
     Attributes:
@@ -129,13 +129,13 @@ class _Progress:
         whole: all of it stood when somebody asked last.
     """
 
-    terms: Terms
+    terms: ReservationTerms
     least: Counter[str]
     progress_at: float
     open: bool
     whole: bool = True
 
-    def update(self, terms: Terms, now: float) -> None:
+    def update(self, terms: ReservationTerms, now: float) -> None:
         if terms.wanted != self.terms.wanted:  # to want less is no progress
             self.least = terms.due
         elif any(terms.due[resource] < amount for resource, amount in self.least.items()):
@@ -174,7 +174,7 @@ class Reservations:
         """Anybody holds one, or held one that expired; if not, nothing here needs to be asked."""
         return bool(self._progress)
 
-    def review(self, group: GroupKey, terms: Terms, turn: Turn) -> None:
+    def review(self, group: GroupKey, terms: ReservationTerms, turn: Turn) -> None:
         """Look again at what is left to an admitted group; the first review reserves it.
 
         It must not be called for a group that was not admitted.
@@ -192,7 +192,7 @@ class Reservations:
         self._keep_time(group, terms, turn.now)
         self._enter(group)
 
-    def _keep_time(self, group: GroupKey, terms: Terms, now: float) -> None:
+    def _keep_time(self, group: GroupKey, terms: ReservationTerms, now: float) -> None:
         """Let the life's clock run while anything is reserved, and reserve nothing beyond it."""
         clock, since = self._clocks.get(group), now
         if clock is None or clock.life != terms.life:
@@ -349,7 +349,7 @@ def _released(group: GroupKey) -> Happening:
     return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group)
 
 
-def _changed(old: Terms, new: Terms) -> bool:
+def _changed(old: ReservationTerms, new: ReservationTerms) -> bool:
     """Whether a reservation is about something else, apart from how far it is used up."""
     return (old.owner, old.order, old.wanted) != (new.owner, new.order, new.wanted)
 
@@ -359,7 +359,7 @@ class _Filled(NamedTuple):
 
     Attributes:
         latest: when they got on last, as of `_latest`.
-        starting: as of `Terms`.
+        starting: as of `ReservationTerms`.
     """
 
     held: Counter[str]
@@ -502,7 +502,7 @@ class MinResources(Policy):
             self._drop(turn, members)
             return
         latest = [time for time in (_latest(members), filled.latest) if time is not None]
-        terms = Terms(
+        terms = ReservationTerms(
             owner=_owner(members),
             order=self._order.of(key),
             wanted=group.min_resources,

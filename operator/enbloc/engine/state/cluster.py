@@ -39,7 +39,7 @@ from enbloc.engine.state.order import Order
 from enbloc.engine.state.pod_changes import pod_happenings
 from enbloc.engine.state.seats import copied_labels, differs, names_others
 from enbloc.engine.state.withdrawals import Withdrawals
-from enbloc.engine.trial import Change, Named, Rankings
+from enbloc.engine.trial import Named, PlacedChange, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -529,7 +529,7 @@ class ClusterState:
         if row is not None:
             self.nodes.sit(row, seat.pod, seat.decided)
             self.placed.put(seat.pod, row)
-            self.rankings.journal.note(Change(seat.pod, row))
+            self.rankings.journal.note(PlacedChange(seat.pod, row))
 
     def _leave(self, uid: PodUID, *, counted: bool = True) -> None:
         seat = self._seats.pop(uid, None)
@@ -547,7 +547,7 @@ class ClusterState:
         if row is not None and counted:
             self.nodes.rise(row, seat.pod)
             self.placed.drop(uid)
-            self.rankings.journal.note(Change(seat.pod, row, left=True))
+            self.rankings.journal.note(PlacedChange(seat.pod, row, left=True))
 
     def check(self) -> None:
         """Assert conservation: what the node table counts, and the log says, are the seats.

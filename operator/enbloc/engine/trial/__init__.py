@@ -12,7 +12,7 @@ to it. `plugin_calls` turns whatever a plugin does wrong into one error.
 
 from enbloc.engine.trial.opinions import NodeView, Opinion
 from enbloc.engine.trial.outcome import Outcome, Search
-from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import (
     Stopwatch,
     asked,
@@ -27,12 +27,12 @@ from enbloc.engine.trial.trial import Trial
 
 __all__ = [
     "MOST_RANKINGS",
-    "Change",
     "ClassKey",
     "Named",
     "NodeView",
     "Opinion",
     "Outcome",
+    "PlacedChange",
     "Rankings",
     "Search",
     "Stopwatch",

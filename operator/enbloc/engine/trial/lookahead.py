@@ -13,7 +13,7 @@ comes to the node table, or leaves it, but just these pods::
 from collections.abc import Sequence
 from typing import Final
 
-from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.parts import PlacedChange
 from enbloc.model.pods import Pod
 
 #: So many pods are looked ahead for.
@@ -35,7 +35,7 @@ class Lookahead:
 
     def __init__(self) -> None:
         self._rows: Sequence[int] = ()
-        self._came: list[Change] = []
+        self._came: list[PlacedChange] = []
         self._bytes = 0
         self._used = 0
         self.position = 0
@@ -69,7 +69,7 @@ class Lookahead:
         first = len(self._came)
         return len(self._rows) - first >= count and end - self.position == first
 
-    def next(self, pods: Sequence[Pod], came: Sequence[Change] | None) -> list[int] | None:
+    def next(self, pods: Sequence[Pod], came: Sequence[PlacedChange] | None) -> list[int] | None:
         """The rows of further pods of the class; None = they are not known.
 
         Args:
@@ -86,7 +86,7 @@ class Lookahead:
         self._used += len(pods)
         self._bytes += sum(pod.own_size for pod in pods)
         if len(self._rows) > first + len(pods) and self._bytes <= MOST_BYTES:
-            self._came += map(Change, pods, rows)
+            self._came += map(PlacedChange, pods, rows)
         else:
             self._drop()
         return rows
@@ -94,7 +94,7 @@ class Lookahead:
     def _drop(self) -> None:
         self._rows, self._came, self._bytes = (), [], 0
 
-    def check(self, came: Sequence[Change] | None, best: int | None) -> None:
+    def check(self, came: Sequence[PlacedChange] | None, best: int | None) -> None:
         """Assert that the next row, if it is known, is the best one.
 
         Raises:

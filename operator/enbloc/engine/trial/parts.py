@@ -22,7 +22,7 @@ Scorer = decide.Score | decide.ScoreAmong
 Forks = Mapping[int, Any]
 
 
-class Change(NamedTuple):
+class PlacedChange(NamedTuple):
     """A pod came to a row of the node table, or left it."""
 
     pod: Pod
@@ -162,14 +162,14 @@ def forked(plugin: str, evaluator: decide.Forks) -> object:
     return fork
 
 
-def hears(plugin: str, evaluator: object, changes: Sequence[Change]) -> bool:
+def hears(plugin: str, evaluator: object, changes: Sequence[PlacedChange]) -> bool:
     """Tell an evaluator who came and left; False = it says that this makes no difference."""
     if not decide.implements(evaluator, decide.Placed):
         return True
     return asked(plugin, "Filter", _told, evaluator, changes)
 
 
-def _told(evaluator: decide.Placed, changes: Sequence[Change]) -> bool:
+def _told(evaluator: decide.Placed, changes: Sequence[PlacedChange]) -> bool:
     came, went = evaluator.placed, evaluator.removed
     matters = False
     for pod, row, left in changes:
@@ -178,7 +178,7 @@ def _told(evaluator: decide.Placed, changes: Sequence[Change]) -> bool:
     return matters
 
 
-def rows_of(changes: Sequence[Change], others: Collection[int] = ()) -> Rows:
+def rows_of(changes: Sequence[PlacedChange], others: Collection[int] = ()) -> Rows:
     """The rows that changed; one alone as a slice, which costs no copy."""
     touched = {change.row for change in changes}.union(others)
     if len(touched) == 1:

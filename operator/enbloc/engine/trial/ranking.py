@@ -15,8 +15,8 @@ from enbloc.engine.trial.evaluators import evaluators_of, of_claims, same, score
 from enbloc.engine.trial.extremes import Extremes, Turned, turned_between
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import (
-    Change,
     FilterPart,
+    PlacedChange,
     ScorePart,
     Scorer,
     forked,
@@ -74,7 +74,7 @@ class Ranking:
         profile: Profile,
         snapshot: Snapshot,
         nodes: Nodes | None = None,
-        changes: Sequence[Change] = (),
+        changes: Sequence[PlacedChange] = (),
         *,
         scored: bool = True,
     ) -> None:
@@ -165,7 +165,7 @@ class Ranking:
         self.refused = Diagnosis(nodes=count, plugins=frozenset(plugins), message=message)
 
     def _pre_score(
-        self, profile: Profile, snapshot: Snapshot, nodes: Nodes, changes: Sequence[Change]
+        self, profile: Profile, snapshot: Snapshot, nodes: Nodes, changes: Sequence[PlacedChange]
     ) -> None:
         self._scored = True
         found: dict[str, object] = {
@@ -199,7 +199,7 @@ class Ranking:
         return score
 
     def _listen(
-        self, plugin: str, evaluator: decide.Filter | Scorer, changes: Sequence[Change]
+        self, plugin: str, evaluator: decide.Filter | Scorer, changes: Sequence[PlacedChange]
     ) -> None:
         """Tell an evaluator, once, what came and left since the snapshot; more will follow."""
         if evaluator.reads is Reads.CLUSTER and id(evaluator) not in self._listeners:
@@ -251,7 +251,7 @@ class Ranking:
     def catch_up(
         self,
         nodes: Nodes,
-        changes: Sequence[Change],
+        changes: Sequence[PlacedChange],
         others: Collection[int] = (),
         renewed: Collection[int] = (),
     ) -> bool:
@@ -291,7 +291,7 @@ class Ranking:
         self._rescore(nodes, part, rows, moved, turned)
         return True
 
-    def _take_in(self, changes: Sequence[Change]) -> set[int]:
+    def _take_in(self, changes: Sequence[PlacedChange]) -> set[int]:
         """The evaluators, by id, whose whole answer may have changed."""
         return {
             id(evaluator)
@@ -304,7 +304,7 @@ class Ranking:
         pod: Pod,
         profile: Profile,
         snapshot: Snapshot,
-        changes: Sequence[Change],
+        changes: Sequence[PlacedChange],
         others: Collection[int],
     ) -> bool:
         """Speak for another pod of the class, whose claims are others, and take in changes.

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from enbloc.engine.trial.lookahead import Lookahead
-from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import asked
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.selected_labels import Named, SelectedLabels, telling
@@ -82,7 +82,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._first = 0
-        self._changes: list[Change] = []
+        self._changes: list[PlacedChange] = []
         self._bytes = 0
 
     @property
@@ -90,7 +90,7 @@ class Journal:
         """The number of changes so far."""
         return self._first + len(self._changes)
 
-    def note(self, change: Change) -> None:
+    def note(self, change: PlacedChange) -> None:
         """One more change."""
         self._changes.append(change)
         self._bytes += change.pod.size
@@ -100,7 +100,7 @@ class Journal:
             self._first += dropped
             self._bytes = sum(each.pod.size for each in self._changes)
 
-    def since(self, position: int) -> Sequence[Change] | None:
+    def since(self, position: int) -> Sequence[PlacedChange] | None:
         """The changes from a position on; None when they are not kept any more."""
         if position < self._first:
             return None
@@ -117,7 +117,7 @@ class _Kept:
 
     ranking: Ranking
     position: int
-    beyond: tuple[Change, ...]
+    beyond: tuple[PlacedChange, ...]
     ledgers: Position
 
 
@@ -261,7 +261,7 @@ class Rankings:
         self,
         key: ClassKey,
         ranking: Ranking,
-        beyond: Sequence[Change],
+        beyond: Sequence[PlacedChange],
         epoch: object,
         ledgers: Position = None,
     ) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from enbloc.engine.trial.alike import rows_in_turn
 from enbloc.engine.trial.lookahead import AHEAD
 from enbloc.engine.trial.opinions import Opinion
-from enbloc.engine.trial.parts import Change
+from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import asked
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings, signatures
@@ -84,7 +84,7 @@ class Trial:
         self._holdings: dict[PodUID, Holds | None] = {}
         self._origin: Trial | None = None
         self._forked = False
-        self._log: list[Change] = []
+        self._log: list[PlacedChange] = []
         self._inherited = 0
         self._table: Nodes | None = None
         self._counted = 0
@@ -137,7 +137,7 @@ class Trial:
         return self.nodes.ledgers
 
     @property
-    def changes(self) -> Sequence[Change]:
+    def changes(self) -> Sequence[PlacedChange]:
         """Who came and left beyond the snapshot, in order."""
         return tuple(self._log)
 
@@ -243,7 +243,7 @@ class Trial:
         self._give(key, ranking, ())
         return ranking.fork() or self._of_all_nodes(pod)
 
-    def _give(self, key: ClassKey, ranking: Ranking, beyond: Sequence[Change]) -> None:
+    def _give(self, key: ClassKey, ranking: Ranking, beyond: Sequence[PlacedChange]) -> None:
         """Keep a ranking for the next decision, unless it is wrong for lack of effort."""
         ledgers = self.snapshot.nodes.ledgers
         if key.holds is None or not ledgers.devices.unfinished:
@@ -396,7 +396,7 @@ class Trial:
 
     def put(self, pod: Pod, row: int) -> None:
         """Put a pod on a row, whatever its ranking says."""
-        self._change(Change(pod, row))
+        self._change(PlacedChange(pod, row))
 
     def stands(self, pod: Pod) -> bool:
         """Whether a pod that was put on a row got its volumes and devices there.
@@ -408,7 +408,7 @@ class Trial:
 
     def take_off(self, pod: Pod, row: int) -> None:
         """Take a pod off a row on which the snapshot counts it."""
-        self._change(Change(pod, row, left=True))
+        self._change(PlacedChange(pod, row, left=True))
 
     def lift(self, pod: Pod, node: str) -> None:
         """Take a pod off the node on which the snapshot counts it, if that is there."""
@@ -416,7 +416,7 @@ class Trial:
         if row is not None:
             self.take_off(pod, row)
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: PlacedChange) -> None:
         assert not self._forked, "its forks take it to be as it was"
         self._log.append(change)
 

@@ -75,7 +75,7 @@ NOTHING_ASKED = Asked()
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeviceVerdict:
     """Whether some claims can be served from what a node sees.
 
     Attributes:

@@ -20,7 +20,7 @@ class Listing(NamedTuple):
     claims: tuple[PodResourceClaim, ...]
 
 
-class ClaimDecision(NamedTuple):
+class DeviceClaimDecision(NamedTuple):
     """What was decided for one claim.
 
     Attributes:
@@ -63,5 +63,5 @@ class DeviceDecision(NamedTuple):
         extended: None = it has no extended resources that devices serve.
     """
 
-    claims: tuple[ClaimDecision, ...] = ()
+    claims: tuple[DeviceClaimDecision, ...] = ()
     extended: ExtendedDecision | None = None

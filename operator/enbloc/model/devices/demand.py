@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from enbloc.model.devices.effort import DEVICE, GLANCE, LOOK, UNSEEN
 from enbloc.model.devices.facts import MOST_RESULTS, Ask, ClaimSpec, DeviceClass
-from enbloc.model.devices.lens import Lens, View, lens_of, unseen
+from enbloc.model.devices.lens import Lens, RequestView, lens_of, unseen
 from enbloc.model.devices.pools import Pool
 from enbloc.model.devices.selectors import Selectors
 
@@ -20,7 +20,7 @@ _MOST_KINDS: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class DeviceWant:
     """A request, or an alternative of one.
 
     Attributes:
@@ -59,7 +59,7 @@ class Demand:
     """
 
     spec: ClaimSpec
-    requests: tuple[tuple[Want, ...], ...] = ()
+    requests: tuple[tuple[DeviceWant, ...], ...] = ()
     least: tuple[int, ...] = ()
     problem: str = ""
     selectors: Selectors = field(default_factory=Selectors, repr=False)
@@ -71,14 +71,16 @@ class Demand:
     _numbers: Iterator[int] = field(default_factory=count, repr=False)
 
     @cached_property
-    def wants(self) -> tuple[Want, ...]:
+    def wants(self) -> tuple[DeviceWant, ...]:
         """All of them, by number."""
         return tuple(want for each in self.requests for want in each)
 
     @cached_property
-    def views(self) -> tuple[tuple[View, ...], tuple[str, ...]]:
+    def views(self) -> tuple[tuple[RequestView, ...], tuple[str, ...]]:
         """What each want looks for, and the attributes that constraints compare."""
-        views = tuple(View(want.device_class, want.ask, self.selectors) for want in self.wants)
+        views = tuple(
+            RequestView(want.device_class, want.ask, self.selectors) for want in self.wants
+        )
         return views, tuple(each.attribute for each in self.spec.constraints)
 
     @cached_property
@@ -170,11 +172,11 @@ def demand_of(
     Source of the messages: kube-scheduler v1.36
     staging/src/k8s.io/dynamic-resource-allocation/structured/internal allocator Allocate.
     """
-    requests: list[tuple[Want, ...]] = []
+    requests: list[tuple[DeviceWant, ...]] = []
     least: list[int] = []
     number = 0
     for request in spec.requests:
-        wants: list[Want] = []
+        wants: list[DeviceWant] = []
         for order, ask in enumerate(request.asks):
             named = ask.name if request.first else request.name
             found = find(ask.device_class)
@@ -182,7 +184,7 @@ def demand_of(
             if found is None or problem:
                 return Demand(spec, problem=problem, selectors=selectors)
             alternative = "" if request.exactly else ask.name
-            wants.append(Want(ask, found, request.name, alternative, number, order))
+            wants.append(DeviceWant(ask, found, request.name, alternative, number, order))
             number += 1
         if not wants:
             return Demand(spec, problem=f", request {request.name}: unknown request type")

@@ -45,7 +45,7 @@ from enbloc.model.devices.memory import Memory
 from enbloc.model.devices.owners import Owners
 from enbloc.model.devices.pools import Pool, PoolKey, pool_of
 from enbloc.model.devices.search import told
-from enbloc.model.devices.seats import Held
+from enbloc.model.devices.seats import HeldClaim
 from enbloc.model.devices.use import UNUSED, Use
 from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.ledger import ByName
@@ -92,7 +92,7 @@ class Inventory:
         self._on_node: Layered[str, tuple[PoolKey, ...]] = Layered()
         self._wide_pools: frozenset[PoolKey] = frozenset()
         self._owners = Owners()
-        self._held: Layered[str, Held] = Layered()
+        self._held: Layered[str, HeldClaim] = Layered()
         #: Claims that were decided in this fork, by the nodes where they are used.
         self._tried: Layered[str, tuple[str, ...]] = Layered()
         #: The pods on nodes that use a claim; how many count as which of its consumers, and how
@@ -304,7 +304,7 @@ class Inventory:
             beyond = (*results, *beyond)
         self._touch(self._owners.give(key, beyond, self._built.get))
 
-    def _hold(self, key: str, held: Held) -> None:
+    def _hold(self, key: str, held: HeldClaim) -> None:
         self._held.set(key, held)
         self._recount(key)
         if held.demand is not None:

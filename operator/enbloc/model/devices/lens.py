@@ -23,7 +23,7 @@ _MANY: Final = 64
 Takes = tuple[Amounts | None, ...]
 
 
-class View(NamedTuple):
+class RequestView(NamedTuple):
     """What one request, or an alternative of one, looks for."""
 
     device_class: DeviceClass
@@ -133,7 +133,9 @@ class Lens:
 
 
 def lens_of(
-    looked_for: tuple[tuple[View, ...], tuple[str, ...]], kind: Callable[[object], int], pool: Pool
+    looked_for: tuple[tuple[RequestView, ...], tuple[str, ...]],
+    kind: Callable[[object], int],
+    pool: Pool,
 ) -> Lens:
     """Look at a pool.
 
@@ -174,7 +176,7 @@ def lens_of(
     )
 
 
-def unseen(looked_for: tuple[tuple[View, ...], tuple[str, ...]], pool: Pool) -> Lens:
+def unseen(looked_for: tuple[tuple[RequestView, ...], tuple[str, ...]], pool: Pool) -> Lens:
     """A pool that there was no time to look at: nothing can be had of it for now."""
     views, attributes = looked_for
     nothing = (0,) * len(views)
@@ -218,7 +220,7 @@ def _kinds(
     return {kind(key): bits for key, bits in found.items()}
 
 
-def _matching(view: View, pool: Pool) -> tuple[Bits, Faults]:
+def _matching(view: RequestView, pool: Pool) -> tuple[Bits, Faults]:
     """The devices that the class selects, and of them the request; and what went wrong."""
     left: Bits = (1 << len(pool.devices)) - 1
     faults: Faults = ()

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from enbloc.model.devices.asked import Verdict
+from enbloc.model.devices.asked import DeviceVerdict
 from enbloc.model.devices.compilers import Compiler
 from enbloc.model.devices.demand import Demand, demand_of
 from enbloc.model.devices.effort import UNSEEN
@@ -28,11 +28,11 @@ class Memory:
         self.selectors = Selectors(compiler)
         self.demands: dict[Hashable, Demand] = {}
         self._bytes = 0
-        self.verdicts: dict[Hashable, Verdict] = {}
+        self.verdicts: dict[Hashable, DeviceVerdict] = {}
         #: As the last table of more than one node was seen.
         self.spread: Spread | None = None
         #: Those that come from a lack of effort, in the decision that is made.
-        self.short: dict[Hashable, Verdict] = {}
+        self.short: dict[Hashable, DeviceVerdict] = {}
 
     def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
         """The demand of claims with this spec; no node can serve it once the effort is spent."""
@@ -57,7 +57,7 @@ class Memory:
             for demand in self.demands.values():
                 demand.forget(pool)
 
-    def known(self, key: Hashable) -> Verdict | None:
+    def known(self, key: Hashable) -> DeviceVerdict | None:
         """A verdict that is remembered."""
         return self.verdicts.get(key) or self.short.get(key)
 
@@ -66,7 +66,7 @@ class Memory:
         self.selectors.effort.renew()
         self.short.clear()
 
-    def keep(self, key: Hashable, verdict: Verdict) -> Verdict:
+    def keep(self, key: Hashable, verdict: DeviceVerdict) -> DeviceVerdict:
         """Remember a verdict."""
         if len(self.verdicts) >= _MOST_VERDICTS:
             self.verdicts.clear()

@@ -8,7 +8,7 @@ Those of the same fork may get other devices where that helps.
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from enbloc.model.devices.asked import Verdict
+from enbloc.model.devices.asked import DeviceVerdict
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.effort import PLACE, STEP, UNSEEN
 from enbloc.model.devices.facts import MOST_ALTERNATIVES
@@ -18,13 +18,13 @@ from enbloc.model.devices.results import score_of
 from enbloc.model.devices.search import (
     CANNOT,
     MOST_STEPS,
-    Outcome,
     Place,
+    SearchResult,
     Task,
     ordered,
     search,
 )
-from enbloc.model.devices.seats import Held, Seen, seen_in
+from enbloc.model.devices.seats import HeldClaim, Seen, seen_in
 from enbloc.model.devices.use import Use, removed
 from enbloc.model.devices.views import Spread, signature
 
@@ -120,7 +120,7 @@ class Offers(Inventory):
         node: str,
         places: Sequence[Place],
         joined: Sequence[str] = (),
-    ) -> Verdict:
+    ) -> DeviceVerdict:
         """Whether a node can serve claims with these demands.
 
         Args:
@@ -130,9 +130,9 @@ class Offers(Inventory):
             joined: claims of this fork that would be used there as well.
         """
         if not demands and not joined:
-            return Verdict()
+            return DeviceVerdict()
         if self.spent:
-            return Verdict(f": {UNSEEN}", open=True)
+            return DeviceVerdict(f": {UNSEEN}", open=True)
         known = self._alone(demands, places)
         if not node or not self._tried.used:
             return known
@@ -140,12 +140,12 @@ class Offers(Inventory):
         if not (known.reason or moves):
             return known
         revised = self._revisable(demands, node, places, joined, moves=moves)
-        return revised or (known if known.reason else Verdict(CANNOT))
+        return revised or (known if known.reason else DeviceVerdict(CANNOT))
 
-    def _alone(self, demands: tuple[Demand, ...], places: Sequence[Place]) -> Verdict:
+    def _alone(self, demands: tuple[Demand, ...], places: Sequence[Place]) -> DeviceVerdict:
         """The verdict if no other claim changes its devices."""
         if not demands:
-            return Verdict()
+            return DeviceVerdict()
         key = demands, signature(demands, places)
         known = self._memory.known(key)
         if known is None:
@@ -180,7 +180,7 @@ class Offers(Inventory):
         """For lack of effort there are nodes of which it was not found out whether they serve."""
         return self.spent or bool(self._memory.short)
 
-    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
+    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
         """Search with a part of the effort that is left."""
         effort = self._memory.selectors.effort
         steps = effort.steps(most, _FEWEST_STEPS)
@@ -189,7 +189,7 @@ class Offers(Inventory):
         effort.spend(STEP * outcome.steps)
         return outcome._replace(cut=cut)
 
-    def _keep(self, key: Hashable, verdict: Verdict) -> Verdict:
+    def _keep(self, key: Hashable, verdict: DeviceVerdict) -> DeviceVerdict:
         """Remember a verdict, if it does not come from a lack of effort.
 
         Also one of a search that had all of its steps, or each attempt would begin with the same.
@@ -209,7 +209,7 @@ class Offers(Inventory):
         joined: Sequence[str],
         *,
         moves: bool,
-    ) -> Verdict | None:
+    ) -> DeviceVerdict | None:
         """The verdict if claims of this fork may get other devices; None = that does not help."""
         claims = self._revised_with(demands, places, joined)
         held = [
@@ -272,7 +272,7 @@ class Offers(Inventory):
 
     def _revising(
         self,
-        held: Sequence[Held],
+        held: Sequence[HeldClaim],
         demands: tuple[Demand, ...],
         places: Sequence[Place],
         *,
@@ -306,7 +306,7 @@ class Offers(Inventory):
         freed = tuple(place._replace(use=uses.get(place.pool.key, place.use)) for place in places)
         return [*tasks, *(Task(demand, freed) for demand in demands)]
 
-    def _places_of(self, held: Held, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
+    def _places_of(self, held: HeldClaim, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
         """Where a claim may have its devices from; on several nodes none that binds it to one."""
         found: list[Place] = []
         for key, reach in held.seen:
@@ -319,8 +319,8 @@ class Offers(Inventory):
 
 
 def searched(
-    tasks: Sequence[Task], new: int, find: Callable[[Sequence[Task], int], Outcome]
-) -> Outcome:
+    tasks: Sequence[Task], new: int, find: Callable[[Sequence[Task], int], SearchResult]
+) -> SearchResult:
     """Search for all claims together, the scarcest first; picks and reasons in the tasks' order.
 
     Args:
@@ -350,11 +350,11 @@ def _choice(task: Task) -> int:
     return usable
 
 
-def _verdict(outcome: Outcome, new: int) -> Verdict:
+def _verdict(outcome: SearchResult, new: int) -> DeviceVerdict:
     """Of the last `new` claims of a search."""
     if outcome.picks is None:
-        return Verdict(outcome.reason, outcome.of, open=outcome.open, cut=outcome.cut)
-    return Verdict(
+        return DeviceVerdict(outcome.reason, outcome.of, open=outcome.open, cut=outcome.cut)
+    return DeviceVerdict(
         score=sum(
             score_of(each, MOST_ALTERNATIVES) for each in outcome.picks[len(outcome.picks) - new :]
         )

@@ -115,10 +115,10 @@ def _view(
     )
 
 
-def _attribute(value: AttributeValue) -> bool | int | str | cel.Version | tuple[bool, ...]:
+def _attribute(value: AttributeValue) -> bool | int | str | cel.SemanticVersion | tuple[bool, ...]:
     """Raises ValueError for a version that is none."""
     if isinstance(value, Version):
-        return cel.Version.parse(value.text)
+        return cel.SemanticVersion.parse(value.text)
     if isinstance(value, tuple):
         return tuple(_attribute(each) for each in value)  # type: ignore[misc]
     return value

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from enbloc.model.devices.capacity import has_room
-from enbloc.model.devices.demand import Demand, Want, too_many
+from enbloc.model.devices.demand import Demand, DeviceWant, too_many
 from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.devices.facts import MOST_RESULTS, Amounts
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
@@ -65,13 +65,13 @@ class Pick(NamedTuple):
         consumed: of its capacity, by a share; None = the claim has all of it.
     """
 
-    want: Want
+    want: DeviceWant
     pool: Pool
     position: int
     consumed: Amounts | None = None
 
 
-class Outcome(NamedTuple):
+class SearchResult(NamedTuple):
     """What came of a search.
 
     Attributes:
@@ -106,10 +106,10 @@ def _waits(place: Place) -> bool:
     return bool(pool.waiting & place.reach.listed) and pool.complete and not place.broken
 
 
-def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> Outcome:
+def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
     """Find devices for all claims, or say why there are none."""
     if not tasks:
-        return Outcome(())
+        return SearchResult(())
     found = _Search(tasks)
     return found.run(most)._replace(steps=most - found.left)
 
@@ -208,7 +208,7 @@ class _Search:
             self.left -= self._looks // _LOOKS_OF_STEP
             self._looks %= _LOOKS_OF_STEP
 
-    def run(self, most: int) -> Outcome:
+    def run(self, most: int) -> SearchResult:
         """Go through the tree until all claims have their devices."""
         self.left = most
         for at, task in enumerate(self._tasks):
@@ -217,7 +217,7 @@ class _Search:
                 break
             if reason:
                 of, first = self._error or (at, reason)
-                return Outcome(None, first, of)
+                return SearchResult(None, first, of)
         stack = [self._branches(_At())]
         while self.left > 0:
             if not stack:
@@ -227,25 +227,27 @@ class _Search:
             if following is None:
                 stack.pop()
             elif following.task == len(self._tasks):
-                return Outcome(tuple(map(tuple, self._picks)))
+                return SearchResult(tuple(map(tuple, self._picks)))
             else:
                 stack.append(self._branches(following))
-        return Outcome(None, f"{CANNOT} within {most} steps of the search for devices", open=True)
+        return SearchResult(
+            None, f"{CANNOT} within {most} steps of the search for devices", open=True
+        )
 
-    def _failed(self) -> Outcome:
+    def _failed(self) -> SearchResult:
         for at, task in enumerate(self._tasks):
             if any(
                 place.pool.complete and task.demand.lens(place.pool).unseen for place in task.places
             ):
-                return Outcome(None, f": {UNSEEN}", at)
+                return SearchResult(None, f": {UNSEEN}", at)
         if self._error is not None:
-            return Outcome(None, self._error[1], self._error[0])
+            return SearchResult(None, self._error[1], self._error[0])
         places = [place for task in self._tasks for place in task.places]
         if any(place.pool.complete and place.broken for place in places):
-            return Outcome(None, INVALID)
-        return Outcome(None, CANNOT)
+            return SearchResult(None, INVALID)
+        return SearchResult(None, CANNOT)
 
-    def _look(self, task: int, want: Want, pool: Pool, among: Bits) -> None:
+    def _look(self, task: int, want: DeviceWant, pool: Pool, among: Bits) -> None:
         """Remember what went wrong with a selector for the first of these devices."""
         if self._error is None and among:
             fault = self._tasks[task].demand.lens(pool).fault(want.number, among)
@@ -283,7 +285,7 @@ class _Search:
         )
         return too_many(fewest) if fewest > MOST_RESULTS else ""
 
-    def _number(self, task: int, want: Want) -> int:
+    def _number(self, task: int, want: DeviceWant) -> int:
         return len(self._all[task, want.number]) if want.all else want.ask.count
 
     # ── the tree ─────────────────────────────────────────────────────────────────────────────
@@ -310,7 +312,7 @@ class _Search:
             return
         yield from self._all_next(at, want) if want.all else self._one_next(at, want, number)
 
-    def _all_next(self, at: _At, want: Want) -> Iterator[_At]:
+    def _all_next(self, at: _At, want: DeviceWant) -> Iterator[_At]:
         place, position = self._all[at.task, want.number][at.done]
         taken = self._take(at.task, want, place.pool, position)
         if taken is None:
@@ -318,7 +320,7 @@ class _Search:
         yield at._replace(done=at.done + 1)
         self._give_back(at.task, place.pool, position, taken)
 
-    def _one_next(self, at: _At, want: Want, number: int) -> Iterator[_At]:
+    def _one_next(self, at: _At, want: DeviceWant, number: int) -> Iterator[_At]:
         places, demand = self._tasks[at.task].places, self._tasks[at.task].demand
         self._spend(_LOOKS_OF_PLACE * (len(places) - 1))
         ahead = [self._candidates(at, want, demand, index) for index in range(len(places))]
@@ -353,7 +355,7 @@ class _Search:
             state.alike[position] = alike
         return state.same(position)
 
-    def _mute(self, at: _At, want: Want, demand: Demand, index: int) -> Bits:
+    def _mute(self, at: _At, want: DeviceWant, demand: Demand, index: int) -> Bits:
         """The devices of a place that are still to be tried, and that selectors do not answer for.
 
         kube-scheduler asks selectors of devices that are not in use, before all else.
@@ -368,7 +370,7 @@ class _Search:
             found &= ~(mine if want.ask.admin else self._fields[pool].busy)
         return found & (-1 << at.start) if index == at.place else found
 
-    def _candidates(self, at: _At, want: Want, demand: Demand, index: int) -> Bits:
+    def _candidates(self, at: _At, want: DeviceWant, demand: Demand, index: int) -> Bits:
         """The devices of a place that are still to be tried, as far as can be told at once."""
         place = self._tasks[at.task].places[index]
         pool = place.pool
@@ -380,7 +382,7 @@ class _Search:
         found = self._constrained(at.task, want, pool, found)
         return found & (-1 << at.start) if index == at.place else found
 
-    def _constrained(self, task: int, want: Want, pool: Pool, found: Bits) -> Bits:
+    def _constrained(self, task: int, want: DeviceWant, pool: Pool, found: Bits) -> Bits:
         """Those of some devices that do not violate a constraint at once."""
         demand = self._tasks[task].demand
         for index, constraint in enumerate(demand.spec.constraints):
@@ -398,7 +400,7 @@ class _Search:
 
     # ── one device ───────────────────────────────────────────────────────────────────────────
 
-    def _take(self, task: int, want: Want, pool: Pool, position: int) -> _Taken | None:
+    def _take(self, task: int, want: DeviceWant, pool: Pool, position: int) -> _Taken | None:
         """Give a device to a claim; None = it cannot have it."""
         demand, state, bit = self._tasks[task].demand, self._fields[pool], 1 << position
         shared = bool(pool.shared & bit)
@@ -451,14 +453,16 @@ class _Search:
         if taken.counted:
             self._uncount(state, position)
 
-    def _fits_capacity(self, demand: Demand, want: Want, pool: Pool, position: int) -> bool:
+    def _fits_capacity(self, demand: Demand, want: DeviceWant, pool: Pool, position: int) -> bool:
         consumed = self._consumed(demand, want, pool, position)
         used = self._fields[pool].shares.get(position)
         if consumed is None:
             return False
         return used is None or has_room(consumed, used, pool.devices[position].traits.capacity)
 
-    def _consumed(self, demand: Demand, want: Want, pool: Pool, position: int) -> Amounts | None:
+    def _consumed(
+        self, demand: Demand, want: DeviceWant, pool: Pool, position: int
+    ) -> Amounts | None:
         return demand.lens(pool).consumed(position, want.number)
 
     def _count(self, state: _Field, position: int) -> bool:
@@ -474,7 +478,9 @@ class _Search:
         for index, amount in state.pool.consumes[position]:
             state.counted[index] -= amount
 
-    def _enter(self, task: int, want: Want, pool: Pool, position: int) -> Sequence[int] | None:
+    def _enter(
+        self, task: int, want: DeviceWant, pool: Pool, position: int
+    ) -> Sequence[int] | None:
         """Add a device to the claim's constraints; the numbers of those that it concerns.
 
         None = it violates one.

@@ -16,7 +16,7 @@ from enbloc.model.pods import Pod
 Seen = tuple[tuple[PoolKey, Reach], ...]
 
 
-class Held(NamedTuple):
+class HeldClaim(NamedTuple):
     """What was decided for a claim.
 
     Attributes:
@@ -33,14 +33,14 @@ class Held(NamedTuple):
         """What all of these nodes see."""
         return reduce(_common, (seen for _, seen in self.views)) if self.views else ()
 
-    def used_on(self, node: str, places: Iterable[Place]) -> "Held":
+    def used_on(self, node: str, places: Iterable[Place]) -> "HeldClaim":
         """The same, used on that node too."""
         if any(known == node for known, _ in self.views):
             return self
         return self._replace(views=(*self.views, (node, seen_in(places))))
 
 
-class Seat(NamedTuple):
+class DeviceSeat(NamedTuple):
     """A pod on a node, and the claims that it uses there.
 
     Attributes:

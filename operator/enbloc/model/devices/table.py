@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 
 from enbloc.model.devices.asked import claim_keys, consumer_of, failed, misfit
 from enbloc.model.devices.compilers import Compiler
-from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision, ExtendedDecision, Listing
+from enbloc.model.devices.decisions import (
+    DeviceClaimDecision,
+    DeviceDecision,
+    ExtendedDecision,
+    Listing,
+)
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.extended import MEANT, meant
 from enbloc.model.devices.facts import (
@@ -35,7 +40,7 @@ from enbloc.model.devices.search import (
     Place,
     Task,
 )
-from enbloc.model.devices.seats import Held, Seat, seen_in
+from enbloc.model.devices.seats import DeviceSeat, HeldClaim, seen_in
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered
 from enbloc.model.pods import Pod, PodUID
@@ -53,7 +58,7 @@ class Devices(Offers):
 
     def __init__(self, compiler: Compiler | None = None) -> None:
         super().__init__(compiler)
-        self._seats: Layered[str, Seat] = Layered()
+        self._seats: Layered[str, DeviceSeat] = Layered()
 
     # ── who sits where ───────────────────────────────────────────────────────────────────────
 
@@ -64,18 +69,18 @@ class Devices(Offers):
         if not self.concerns(pod):
             return
         if pod.node:  # it has what its claims show
-            self._sit(Seat(pod, node, claim_keys(pod)))
+            self._sit(DeviceSeat(pod, node, claim_keys(pod)))
             return
         asked, row = self.asked(pod), nodes.row(node)
         claims, demands = asked.claims, asked.demands
-        seat = Seat(pod, node, claim_keys(pod))
+        seat = DeviceSeat(pod, node, claim_keys(pod))
         if asked.served and row is not None:
             lacks = [name for name in asked.served if nodes.allocatable(name)[row] == 0]
             if lacks:
                 demand, create, mappings = self.extended(pod, lacks)
                 key = meant(pod.key.namespace, pod.uid)
                 claims, demands = (*claims, key), (*demands, demand)
-                seat = Seat(pod, node, (*seat.claims, key), (), create, mappings)
+                seat = DeviceSeat(pod, node, (*seat.claims, key), (), create, mappings)
         if asked.refusal or row is None:
             seat = seat._replace(lacking=seat.claims)
         else:
@@ -135,7 +140,7 @@ class Devices(Offers):
         found = outcome.picks[len(before) :]
         for claim, demand, picks in zip(claims, demands, found, strict=True):
             allocation = self._allocated(claim, demand.spec, node, picks)
-            self._hold(claim, Held(allocation, demand, ((node, seen_in(places)),)))
+            self._hold(claim, HeldClaim(allocation, demand, ((node, seen_in(places)),)))
         return True
 
     def _wide(self, claims: Sequence[str], places: tuple[Place, ...]) -> list[tuple[Place, ...]]:
@@ -154,7 +159,7 @@ class Devices(Offers):
         known = self._claims.get(claim)
         return allocation_of(picks, spec, node, known.uid if known is not None else claim)
 
-    def _join(self, seat: Seat, own: Sequence[str], places: Sequence[Place]) -> None:
+    def _join(self, seat: DeviceSeat, own: Sequence[str], places: Sequence[Place]) -> None:
         """Claims that others of this fork have got are used here as well from now on."""
         for claim in seat.claims:
             held = self._held.get(claim)
@@ -190,7 +195,7 @@ class Devices(Offers):
         """
         self._settle()
         self.version += 1
-        seat = Seat(pod, node, claim_keys(pod))
+        seat = DeviceSeat(pod, node, claim_keys(pod))
         for each in decision.claims:
             if each.claim not in seat.claims:
                 continue  # the pod names others by now
@@ -199,19 +204,19 @@ class Devices(Offers):
             elif each.allocation is not None and self._held.get(each.claim) is None:
                 shown = self._shown(each.claim)
                 if not pod.node or shown is None or not _same(shown, each.allocation):
-                    self._hold(each.claim, Held(each.allocation))
+                    self._hold(each.claim, HeldClaim(each.allocation))
         made = decision.extended
         if made is not None:
             key = meant(pod.key.namespace, pod.uid)
             seat = seat._replace(
                 claims=(*seat.claims, key), create=made.requests, mappings=made.mappings
             )
-            self._hold(key, Held(made.allocation))
+            self._hold(key, HeldClaim(made.allocation))
             if self._root:
                 self._making.add(pod.uid)
         self._sit(seat)
 
-    def _sit(self, seat: Seat) -> None:
+    def _sit(self, seat: DeviceSeat) -> None:
         self._seats.set(seat.pod.uid, seat)
         for key in seat.claims:
             self._use(seat.pod, key, 1)
@@ -269,10 +274,10 @@ class Devices(Offers):
         if extended is not None:
             made = ExtendedDecision(seat.create, seat.mappings, extended.allocation)
         elif seat.create:
-            claims.append(ClaimDecision(seat.meant, "", problem=CANNOT))
+            claims.append(DeviceClaimDecision(seat.meant, "", problem=CANNOT))
         return DeviceDecision(tuple(claims), made) if claims or made else None
 
-    def _decided(self, seat: Seat, key: str) -> ClaimDecision | None:
+    def _decided(self, seat: DeviceSeat, key: str) -> DeviceClaimDecision | None:
         """What is written of one claim; None = nothing.
 
         A reservation that stands is looked at again before the pod is bound: what an earlier plan
@@ -285,10 +290,10 @@ class Devices(Offers):
             reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
             # What is for this pod alone may be given again: an earlier plan may take it back yet.
             found = claim.owner != pod.uid and not self._names_alone(pod, key)
-            return None if reserved else ClaimDecision(key, uid, given, listing, found=found)
+            return None if reserved else DeviceClaimDecision(key, uid, given, listing, found=found)
         if held is None or key in seat.lacking:
-            return ClaimDecision(key, uid, problem=CANNOT)
-        return ClaimDecision(key, uid, held.allocation, listing)
+            return DeviceClaimDecision(key, uid, problem=CANNOT)
+        return DeviceClaimDecision(key, uid, held.allocation, listing)
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> DeviceDecision | None:
         """What a pod that sits nowhere has got of an earlier attempt, and may give back.
@@ -300,7 +305,7 @@ class Devices(Offers):
             pod: that could not be placed.
             members: of its group, that sit nowhere either; what others use is theirs.
         """
-        claims: list[ClaimDecision] = []
+        claims: list[DeviceClaimDecision] = []
         for position, name in enumerate(pod.resource_claims):
             key = f"{pod.key.namespace}/{name}"
             claim = self._claims.get(key) if name else None
@@ -311,7 +316,7 @@ class Devices(Offers):
             if given is None or not reserved <= own or any(u not in own for u in self.users(key)):
                 continue
             if reserved or given.terms is not None or failed(claim) or self._twice(given):
-                claims.append(ClaimDecision(key, claim.uid, listing=_listing(pod, key)))
+                claims.append(DeviceClaimDecision(key, claim.uid, listing=_listing(pod, key)))
         made = self._own_extended(pod)
         extended = None
         if made is not None and pod.uid not in self._making and not self._lent(made, pod):

@@ -39,7 +39,7 @@ _MOST_KEPT: Final = 4096
 _MOST_COLUMNS: Final = 256
 
 
-class Choice(NamedTuple):
+class VolumeChoice(NamedTuple):
     """Which volumes of the class would do for one claim, whatever the node.
 
     Attributes:
@@ -103,7 +103,7 @@ class Available:
 
     # ── which fit ────────────────────────────────────────────────────────────────────────────
 
-    def choice(self, claim: PersistentVolumeClaim, sort: int) -> Choice:
+    def choice(self, claim: PersistentVolumeClaim, sort: int) -> VolumeChoice:
         """Which volumes would do for a claim; `sort` is equal for claims that are alike.
 
         Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go
@@ -114,7 +114,7 @@ class Available:
             if len(self._fits) >= _MOST_KEPT:
                 self._fits.clear()
             fitting = self._fits[sort] = bits_of(self._fitting(claim))
-        return Choice(fitting, self._kept_for(claim))
+        return VolumeChoice(fitting, self._kept_for(claim))
 
     def _suits(self, claim: PersistentVolumeClaim) -> Mask:
         codes, sorts = self._sorts

@@ -12,7 +12,7 @@ class VolumeRef(NamedTuple):
     uid: str
 
 
-class ClaimDecision(NamedTuple):
+class VolumeClaimDecision(NamedTuple):
     """What was decided for one claim that is not bound yet.
 
     Attributes:
@@ -36,4 +36,4 @@ class VolumeDecision(NamedTuple):
         claims: in the order of the pod's volumes.
     """
 
-    claims: tuple[ClaimDecision, ...] = ()
+    claims: tuple[VolumeClaimDecision, ...] = ()

@@ -21,7 +21,7 @@ MOST_CHARGED: Final = 2**50
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldVolume:
     """What was decided for one claim.
 
     Attributes:
@@ -70,7 +70,7 @@ class Holdings:
 
     def __init__(self, known: Known) -> None:
         self._known = known
-        self.claims: dict[str, Held] = {}
+        self.claims: dict[str, HeldVolume] = {}
         self.charges: dict[str, Charge] = {}
         self.volumes: dict[str, str] = {}
         self._taken: dict[str, tuple[Available, Bits]] = {}
@@ -119,7 +119,7 @@ class Holdings:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
-    def hold(self, held: Held, candidates: Bits = 0) -> None:
+    def hold(self, held: HeldVolume, candidates: Bits = 0) -> None:
         """Keep what was decided for a claim; `candidates` = what else it could get there."""
         self.claims[held.key] = held
         if held.volume:
@@ -180,7 +180,7 @@ class Holdings:
         if candidates & ~own:
             self._movable.setdefault(storage_class, {})[key] = Movable(place, own, candidates)
 
-    def _untake(self, held: Held) -> None:
+    def _untake(self, held: HeldVolume) -> None:
         if self.volumes.get(held.volume) == held.key:
             taken = self.taken(held.storage_class)
             available = self._taken[held.storage_class][0]

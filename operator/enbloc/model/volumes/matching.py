@@ -10,7 +10,7 @@ an augmenting path, the shortest there is.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from enbloc.model.volumes.available import Bits, Choice, each_bit
+from enbloc.model.volumes.available import Bits, VolumeChoice, each_bit
 
 #: How long a chain of claims that move is looked for when nodes are only filtered.
 _MOST_PASSES: Final = 32
@@ -31,7 +31,7 @@ class Movable(NamedTuple):
 
 
 def smallest_fit(
-    choices: Sequence[Choice], reached: Bits, free: Bits
+    choices: Sequence[VolumeChoice], reached: Bits, free: Bits
 ) -> tuple[list[int | None], Bits]:
     """The place of the volume that each claim gets, None = none is left; and which are taken.
 
@@ -67,7 +67,7 @@ def freeable(free: Bits, movable: Mapping[str, Movable]) -> Bits:
 
 
 def exchanged(
-    choices: Sequence[Choice], reached: Bits, free: Bits, movable: Mapping[str, Movable]
+    choices: Sequence[VolumeChoice], reached: Bits, free: Bits, movable: Mapping[str, Movable]
 ) -> tuple[list[int], dict[str, int]] | None:
     """A volume for each of these claims, and who of the movable ones has which other one then.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
-from enbloc.model.volumes.available import Available, Bits, Choice, each_bit
+from enbloc.model.volumes.available import Available, Bits, VolumeChoice, each_bit
 from enbloc.model.volumes.matching import smallest_fit
 from enbloc.model.volumes.reach import Matrix, Seen, Signatures, seen
 from enbloc.model.volumes.segments import Charged, Segments
@@ -31,7 +31,7 @@ class MatchedRows:
 
     __slots__ = ("_free", "_masks", "_matched", "_seen", "_witness", "available", "choices")
 
-    def __init__(self, available: Available, choices: Sequence[Choice]) -> None:
+    def __init__(self, available: Available, choices: Sequence[VolumeChoice]) -> None:
         self.available = available
         self.choices = choices
         self._seen: Seen | None = None

@@ -21,8 +21,8 @@ from enbloc.model.ledger import ByName
 from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes import in_tree
-from enbloc.model.volumes.available import Bits, Choice
-from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.available import Bits, VolumeChoice
+from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from enbloc.model.volumes.disks import DiskKey, disk_key
 from enbloc.model.volumes.facts import (
     Attachable,
@@ -33,14 +33,14 @@ from enbloc.model.volumes.facts import (
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.model.volumes.holdings import Held, Holdings
+from enbloc.model.volumes.holdings import HeldVolume, Holdings
 from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.matching import exchanged, smallest_fit
 from enbloc.model.volumes.reach import of_topologies
 from enbloc.model.volumes.segments import Charged
 from enbloc.model.volumes.wanted import (
-    Standing,
-    Wanted,
+    ClaimStanding,
+    WantedVolume,
     delayed_of,
     inline_volumes,
     names_of,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _KINDS: Final = frozenset(each.kind for each in get_args(VolumeFact))
 
 
-class User(NamedTuple):
+class ClaimUser(NamedTuple):
     """A pod that uses a claim on a node.
 
     Attributes:
@@ -67,7 +67,7 @@ class User(NamedTuple):
     made: bool = False
 
 
-class Seat(NamedTuple):
+class VolumeSeat(NamedTuple):
     """A pod that sits on a node."""
 
     pod: Pod
@@ -111,11 +111,11 @@ class Volumes:
         self.known = Known()
         self.touched: NodeLog | None = NodeLog()
         self._holdings = Holdings(self.known)
-        self._seats: Layered[PodUID, Seat] = Layered()
+        self._seats: Layered[PodUID, VolumeSeat] = Layered()
         self._sitting: Layered[str, frozenset[PodUID]] = Layered()
-        self._users: LayeredGroups[str, PodUID, User] = LayeredGroups()
+        self._users: LayeredGroups[str, PodUID, ClaimUser] = LayeredGroups()
         self._attached: Layered[str, Attached] = Layered()
-        self._disks: LayeredGroups[DiskKey, PodUID, Seat] = LayeredGroups()
+        self._disks: LayeredGroups[DiskKey, PodUID, VolumeSeat] = LayeredGroups()
         #: Pods by the claims that they name, whether they sit anywhere or not.
         self._pending: tuple[defaultdict[str, set[PodUID]], dict[PodUID, tuple[str, ...]]] = (
             defaultdict(set),
@@ -228,11 +228,11 @@ class Volumes:
             if not by_claim[key]:
                 del by_claim[key]
 
-    def users(self, key: str) -> Iterator[tuple[PodUID, User]]:
+    def users(self, key: str) -> Iterator[tuple[PodUID, ClaimUser]]:
         """The pods that sit somewhere and use a claim."""
         return self._users.items(key)
 
-    def disk_users(self, key: DiskKey) -> Iterator[tuple[PodUID, Seat]]:
+    def disk_users(self, key: DiskKey) -> Iterator[tuple[PodUID, VolumeSeat]]:
         """The pods that sit somewhere and have an inline volume of that disk."""
         return self._disks.items(key)
 
@@ -257,13 +257,13 @@ class Volumes:
             return None
         return tuple(self._alike(pod, each) for each in wanted_by(pod, self.known))
 
-    def _alike(self, pod: Pod, wanted: Wanted) -> Hashable:
+    def _alike(self, pod: Pod, wanted: WantedVolume) -> Hashable:
         claim, standing = wanted.claim, wanted.standing
-        if claim is None or standing not in (Standing.BOUND, Standing.DELAYED):
+        if claim is None or standing not in (ClaimStanding.BOUND, ClaimStanding.DELAYED):
             return standing.value
         if self.shared(pod, wanted.key):
             return ByName(claim.key)
-        if standing is Standing.BOUND:
+        if standing is ClaimStanding.BOUND:
             volume = self.known.volumes.get(claim.volume)
             if volume is None:
                 return standing.value, claim.storage_class
@@ -276,7 +276,7 @@ class Volumes:
 
     # ── what is held ─────────────────────────────────────────────────────────────────────────
 
-    def held(self, key: str) -> Held | None:
+    def held(self, key: str) -> HeldVolume | None:
         """What was decided for a claim that is not bound yet."""
         return self._holdings.claims.get(key)
 
@@ -393,7 +393,7 @@ class Volumes:
             self._hold(pod, claim, node, volume=volume, candidates=candidates)
 
     def _exchange(
-        self, storage_class: str, choices: list[Choice], reached: Bits, free: Bits
+        self, storage_class: str, choices: list[VolumeChoice], reached: Bits, free: Bits
     ) -> list[int | None] | None:
         """As the smallest fit, with others of the same trial moving; None = that cannot be."""
         movable = self._holdings.movable(storage_class)
@@ -435,7 +435,7 @@ class Volumes:
         segment: str = "",
         candidates: Bits = 0,
     ) -> None:
-        held = Held(
+        held = HeldVolume(
             claim.key, claim.uid, claim.storage_class, claim.size, node, volume, segment,
             frozenset((pod.uid,)),
         )  # fmt: skip
@@ -476,13 +476,13 @@ class Volumes:
             self.remove(pod)
         self.version += 1
         before = self._attached.get(node)
-        self._seats.set(pod.uid, Seat(pod, node))
+        self._seats.set(pod.uid, VolumeSeat(pod, node))
         self._sitting.set(node, (self._sitting.get(node) or frozenset()) | {pod.uid})
         for name, ephemeral in names_of(pod):
             key = f"{pod.key.namespace}/{name}"
-            self._users.set(key, pod.uid, User(node, pod.group, ephemeral))
+            self._users.set(key, pod.uid, ClaimUser(node, pod.group, ephemeral))
         for disk in _disks_of(pod):
-            self._disks.set(disk, pod.uid, Seat(pod, node))
+            self._disks.set(disk, pod.uid, VolumeSeat(pod, node))
         self._attached.set(node, None if before is None else self._with(before, pod, node))
 
     def _with(self, before: Attached, pod: Pod, node: str) -> Attached:
@@ -502,14 +502,14 @@ class Volumes:
         seat = self._seats.get(uid)
         if seat is None:
             return None
-        found: dict[ClaimDecision, None] = {}
+        found: dict[VolumeClaimDecision, None] = {}
         for key in _keys(seat.pod):
             held = self._holdings.claims.get(key)
             if held is not None and uid in held.pods:
                 volume = self.known.volumes.get(held.volume)
                 uid_of = volume.uid if volume is not None else ""
                 chosen = VolumeRef(held.volume, uid_of) if held.volume else None
-                found[ClaimDecision(key, held.uid, chosen, held.segment)] = None
+                found[VolumeClaimDecision(key, held.uid, chosen, held.segment)] = None
         return VolumeDecision(tuple(found)) if found else None
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> tuple[str, VolumeDecision] | None:
@@ -517,10 +517,10 @@ class Volumes:
 
         Claims that have a volume, or that anybody but these members names, are left out.
         """
-        found: dict[str, list[ClaimDecision]] = {}
+        found: dict[str, list[VolumeClaimDecision]] = {}
         for claim in delayed_of(wanted_by(pod, self.known)) if pod.claims else ():
             if claim.selected_node and members.issuperset(self._pending[0].get(claim.key, ())):
-                decision = ClaimDecision(claim.key, claim.uid)
+                decision = VolumeClaimDecision(claim.key, claim.uid)
                 found.setdefault(claim.selected_node, []).append(decision)
         for node, claims in found.items():  # of another node: the next time
             return node, VolumeDecision(tuple(claims))
@@ -541,7 +541,7 @@ class Volumes:
             self._stands(key, seat.node) for key in _keys(seat.pod)
         )
 
-    def _is(self, decision: ClaimDecision) -> bool:
+    def _is(self, decision: VolumeClaimDecision) -> bool:
         """Whether a claim is the one that was decided about, not one of its name."""
         claim = self.known.claims.get(decision.claim)
         return claim is not None and claim.uid == decision.uid

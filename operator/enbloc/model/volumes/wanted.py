@@ -11,7 +11,7 @@ from enbloc.model.volumes.facts import PersistentVolumeClaim
 from enbloc.model.volumes.known import Known
 
 
-class Standing(enum.Enum):
+class ClaimStanding(enum.Enum):
     """How a claim stands, and so what it means for its pod.
 
     MISSING, LOST, DELETING: it cannot be used.
@@ -32,7 +32,7 @@ class Standing(enum.Enum):
     DELAYED = "delayed"
 
 
-class Wanted(NamedTuple):
+class WantedVolume(NamedTuple):
     """One claim of a pod.
 
     Attributes:
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     name: str
     key: str
     ephemeral: bool
-    standing: Standing
+    standing: ClaimStanding
     claim: PersistentVolumeClaim | None
 
     def is_made_for(self, pod: Pod) -> bool:
@@ -69,18 +69,18 @@ def names_of(pod: Pod) -> Iterator[tuple[str, bool]]:
         yield name, place < len(kinds) and kinds[place] == "ephemeral"
 
 
-def wanted_by(pod: Pod, known: Known) -> Sequence[Wanted]:
+def wanted_by(pod: Pod, known: Known) -> Sequence[WantedVolume]:
     """The claims of a pod, in its order; the same one more than once if it names it so.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
     podHasPVCs; pkg/scheduler/framework/plugins/volumebinding/binder.go GetPodVolumeClaims.
     """
-    found: list[Wanted] = []
+    found: list[WantedVolume] = []
     for name, ephemeral in names_of(pod):
         key = f"{pod.key.namespace}/{name}"
         claim = known.claims.get(key)
         standing = _standing(pod, claim, known, ephemeral=ephemeral)
-        found.append(Wanted(name, key, ephemeral, standing, claim))
+        found.append(WantedVolume(name, key, ephemeral, standing, claim))
     return found
 
 
@@ -94,27 +94,27 @@ def to_be_made(pod: Pod, known: Known) -> bool:
 
 def _standing(
     pod: Pod, claim: PersistentVolumeClaim | None, known: Known, *, ephemeral: bool
-) -> Standing:
+) -> ClaimStanding:
     if claim is None:
-        return Standing.MISSING
+        return ClaimStanding.MISSING
     if claim.lost:
-        return Standing.LOST
+        return ClaimStanding.LOST
     if claim.deleting:
-        return Standing.DELETING
+        return ClaimStanding.DELETING
     if ephemeral and (claim.owner == "" or claim.owner != pod.uid):
-        return Standing.FOREIGN
+        return ClaimStanding.FOREIGN
     if claim.bound:
-        return Standing.BOUND
+        return ClaimStanding.BOUND
     if claim.problem:
-        return Standing.UNREADABLE
-    return Standing.DELAYED if known.delayed(claim) else Standing.IMMEDIATE
+        return ClaimStanding.UNREADABLE
+    return ClaimStanding.DELAYED if known.delayed(claim) else ClaimStanding.IMMEDIATE
 
 
-def delayed_of(wanted: Sequence[Wanted]) -> list[PersistentVolumeClaim]:
+def delayed_of(wanted: Sequence[WantedVolume]) -> list[PersistentVolumeClaim]:
     """The claims that are bound where the pod goes, each once, the smallest first."""
     once = {
         each.key: each.claim
         for each in wanted
-        if each.standing is Standing.DELAYED and each.claim is not None
+        if each.standing is ClaimStanding.DELAYED and each.claim is not None
     }
     return sorted(once.values(), key=lambda claim: claim.size)

@@ -31,7 +31,7 @@ from enbloc.framework.changes import (
 )
 from enbloc.framework.status import Status
 from enbloc.model.devices.asked import full
-from enbloc.model.devices.decisions import ClaimDecision, DeviceDecision
+from enbloc.model.devices.decisions import DeviceClaimDecision, DeviceDecision
 from enbloc.model.devices.facts import (
     MOST_CONSUMERS,
     SCHEDULING,
@@ -75,7 +75,9 @@ async def pre_bind(decision: DeviceDecision, target: Target, api: Api, timeout: 
         it = extended.claim_object(target)
         problem = await extended.create(decision.extended, target, api)
         if not problem:
-            ours = ClaimDecision(f"{it.namespace}/{it.name}", "", decision.extended.allocation)
+            ours = DeviceClaimDecision(
+                f"{it.namespace}/{it.name}", "", decision.extended.allocation
+            )
             found = await _bind(it, ours, target, api)
             problem = found if isinstance(found, str) else ""
             bodies[it] = {} if isinstance(found, str) else found
@@ -114,7 +116,7 @@ def claim_object(key: str) -> Object:
 # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def _bind(it: Object, claim: ClaimDecision, target: Target, api: Api) -> Body | str:
+async def _bind(it: Object, claim: DeviceClaimDecision, target: Target, api: Api) -> Body | str:
     """Have one claim allocated and reserved; it as it is then, or the problem."""
     consumer = await _consumer(claim, target, api)
     if isinstance(consumer, str):
@@ -147,7 +149,7 @@ def _said(doing: str, it: Object, problem: str) -> str:
     return problem if server == problem else f"{doing} {it.namespace}/{it.name}: {server}"
 
 
-def _protect(body: Body, claim: ClaimDecision) -> Body | str:
+def _protect(body: Body, claim: DeviceClaimDecision) -> Body | str:
     found = _as_decided(body, claim)
     if isinstance(found, str):
         return found
@@ -157,7 +159,7 @@ def _protect(body: Body, claim: ClaimDecision) -> Body | str:
     return {"metadata": {"finalizers": [*finalizers, FINALIZER]}}
 
 
-def _reserve(body: Body, claim: ClaimDecision, consumer: Consumer, now: float) -> Body | str:
+def _reserve(body: Body, claim: DeviceClaimDecision, consumer: Consumer, now: float) -> Body | str:
     found = _as_decided(body, claim)
     if isinstance(found, str):
         return found
@@ -176,7 +178,7 @@ def _reserve(body: Body, claim: ClaimDecision, consumer: Consumer, now: float) -
     return {"status": status} if status else {}
 
 
-async def _consumer(claim: ClaimDecision, target: Target, api: Api) -> Consumer | str:
+async def _consumer(claim: DeviceClaimDecision, target: Target, api: Api) -> Consumer | str:
     """For whom a claim is reserved: the PodGroup that lists it, else the pod; or the problem.
 
     The PodGroup itself is asked, and no copy: its UID keeps the devices for as long as it exists.
@@ -215,7 +217,7 @@ def _written(consumer: Consumer) -> Mapping[str, str]:
     return {**group, "resource": consumer.resource, "name": consumer.name, "uid": consumer.uid}
 
 
-async def _release(it: Object, claim: ClaimDecision, target: Target, api: Api) -> str:
+async def _release(it: Object, claim: DeviceClaimDecision, target: Target, api: Api) -> str:
     """Take the reservation of one claim back; the problem, "" = none."""
     changed = await change(api, it, lambda body: _without(body, claim, target, api), status=True)
     if not changed.problem and part(part(changed.body, "status"), "allocation") == {}:
@@ -225,7 +227,7 @@ async def _release(it: Object, claim: ClaimDecision, target: Target, api: Api) -
     return "" if changed.code == 404 else changed.problem
 
 
-def _without(body: Body, claim: ClaimDecision, target: Target, api: Api) -> Body:
+def _without(body: Body, claim: DeviceClaimDecision, target: Target, api: Api) -> Body:
     """Without the pod's reservation, or its PodGroup's; the last to leave takes the allocation.
 
     So it may go to any node again, as if the claim controller had seen its last pod end.
@@ -357,7 +359,7 @@ def _conditions(result: Result, body: Body) -> list[Any]:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _as_decided(body: Body, claim: ClaimDecision) -> ResourceClaim | str:
+def _as_decided(body: Body, claim: DeviceClaimDecision) -> ResourceClaim | str:
     """The claim that was decided about, or why it is that no more."""
     if claim.problem:
         return f"claim {claim.claim}: {claim.problem}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from enbloc.model.devices.demand import Demand, Want
+from enbloc.model.devices.demand import Demand, DeviceWant
 from enbloc.model.devices.search import Place
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -74,7 +74,7 @@ def _told(demand: Demand, seen: Sequence[Sequence[Place]]) -> Iterator[tuple[str
             yield f"{text}, an attribute that no matching device has", True
 
 
-def _request(want: Want, alternatives: int, least: int, best: _Best) -> str:
+def _request(want: DeviceWant, alternatives: int, least: int, best: _Best) -> str:
     number = "all devices" if want.all else f"{least} device{'s' if least != 1 else ''}"
     text = f"needs {number} of DeviceClass {want.device_class.name} (request {want.request}"
     text += f", with {alternatives} alternatives)" if alternatives > 1 else ")"
@@ -83,7 +83,7 @@ def _request(want: Want, alternatives: int, least: int, best: _Best) -> str:
     return f"{text}; at most {best.matching} on one node match, and at most {best.free} are free"
 
 
-def _best(demand: Demand, want: Want, seen: Iterable[Sequence[Place]]) -> _Best:
+def _best(demand: Demand, want: DeviceWant, seen: Iterable[Sequence[Place]]) -> _Best:
     """What the node with the most of it has for a request, or for an alternative of one."""
     matching = free = 0
     for places in seen:
@@ -93,7 +93,7 @@ def _best(demand: Demand, want: Want, seen: Iterable[Sequence[Place]]) -> _Best:
     return _Best(matching, free)
 
 
-def _count(demand: Demand, want: Want, place: Place) -> _Best:
+def _count(demand: Demand, want: DeviceWant, place: Place) -> _Best:
     pool, reach, use = place
     if not pool.complete or place.broken:
         return _Best(0, 0)

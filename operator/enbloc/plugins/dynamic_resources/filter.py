@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.framework.reads import Reads
-from enbloc.model.devices.asked import Asked, Terms, Verdict, claim_keys
+from enbloc.model.devices.asked import Asked, DeviceVerdict, Terms, claim_keys
 from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.search import CANNOT, told
 from enbloc.model.devices.table import Devices
@@ -243,7 +243,7 @@ class DeviceFilter:
 
     def _verdicts(
         self, pod: Pod, asked: Asked, nodes: Nodes, wanted: Mask, *, moving: bool = False
-    ) -> Iterator[tuple[Rows, Verdict]]:
+    ) -> Iterator[tuple[Rows, DeviceVerdict]]:
         """The verdict on rows that see the same; each row of which any is wanted, and some more.
 
         Args:
@@ -295,7 +295,7 @@ class DeviceFilter:
         return (*asked, devices.extended(pod, lacks)[0]) if lacks else asked
 
 
-_NO_RESOURCE: Final = Verdict(NO_RESOURCE)
+_NO_RESOURCE: Final = DeviceVerdict(NO_RESOURCE)
 
 
 class DeviceScore:

@@ -14,10 +14,10 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.inter_pod_affinity.terms import Incoming, Tally, wanted
+from enbloc.plugins.inter_pod_affinity.terms import DomainWeights, Incoming, wanted
 
 #: Tallies in which a pod counts, each with a topology key.
-Concerned = Sequence[tuple[Tally, str]]
+Concerned = Sequence[tuple[DomainWeights, str]]
 
 NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 NOT_APART: Final = "node(s) didn't match pod anti-affinity rules"
@@ -50,7 +50,9 @@ class AffinityFilter:
         self._wants_its_like = all(term.names(namespace, labels) for term in self._near)
         self._last: tuple[PodSpec, Labels, str] | None = None
         self._of_last: Concerned = ()
-        self._near_tally, self._apart_tally, self._unwelcome = (Tally(size) for _ in range(3))
+        self._near_tally, self._apart_tally, self._unwelcome = (
+            DomainWeights(size) for _ in range(3)
+        )
         self._count(snapshot)
 
     def _count(self, snapshot: Snapshot) -> None:
@@ -149,7 +151,7 @@ class AffinityFilter:
             if spec is pod.spec and labels == pod.labels and namespace == pod.key.namespace:
                 return self._of_last
         home, texts = pod.key.namespace, dict(pod.labels)
-        found: list[tuple[Tally, str]] = []
+        found: list[tuple[DomainWeights, str]] = []
         for term in self._near:  # a generator would cost twice as much
             if not term.names(home, texts):
                 break

@@ -15,7 +15,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels, PodAffinityTerm
 from enbloc.model.snapshot import Snapshot
-from enbloc.plugins.inter_pod_affinity.terms import Incoming, Tally, Wanted, wanted
+from enbloc.plugins.inter_pod_affinity.terms import DomainWeights, Incoming, WantedTerm, wanted
 
 
 class AffinityScore:
@@ -31,13 +31,13 @@ class AffinityScore:
         """Count for the class of `pod`; `hard_weight` is what a required term of others weighs."""
         self._hard_weight = hard_weight
         self._incoming = Incoming(pod, snapshot)
-        self._wanted: list[tuple[int, Wanted]] = [
+        self._wanted: list[tuple[int, WantedTerm]] = [
             (weight, wanted(term, pod.key.namespace, snapshot.namespaces))
             for weight, term in _preferred(pod.spec)
         ]
         self._last: tuple[PodSpec, Labels, str] | None = None
         self._of_last: Sequence[tuple[str, int]] = ()
-        self._tally = Tally(len(snapshot.nodes))
+        self._tally = DomainWeights(len(snapshot.nodes))
         placed = snapshot.placed
         for weight, mine in self._wanted:
             self._tally.add(mine.key, placed.row[mine.among(placed)], weight)

@@ -18,7 +18,7 @@ Sums = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTerm:
     """A term of the pod that is being placed.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wanted:
         return mask if self.namespaces is None else mask & placed.in_namespaces(self.namespaces)
 
 
-def wanted(term: PodAffinityTerm, namespace: str, known: Mapping[str, Labels]) -> Wanted:
+def wanted(term: PodAffinityTerm, namespace: str, known: Mapping[str, Labels]) -> WantedTerm:
     """Resolve a term of a pod in `namespace`; `known` are the labels of all namespaces.
 
     An empty namespace selector selects every namespace, known or not.
@@ -50,11 +50,11 @@ def wanted(term: PodAffinityTerm, namespace: str, known: Mapping[str, Labels]) -
     selects = term.namespace_selector
     if selects is None:
         names = frozenset(term.namespaces or (namespace,))
-        return Wanted(term.topology_key, term.selector, names)
+        return WantedTerm(term.topology_key, term.selector, names)
     if not selects.requirements:
-        return Wanted(term.topology_key, term.selector, None)
+        return WantedTerm(term.topology_key, term.selector, None)
     chosen = (name for name, labels in known.items() if selects.matches(dict(labels)))
-    return Wanted(term.topology_key, term.selector, frozenset((*term.namespaces, *chosen)))
+    return WantedTerm(term.topology_key, term.selector, frozenset((*term.namespaces, *chosen)))
 
 
 class Incoming:
@@ -94,7 +94,7 @@ def kept_apart(pod: Pod, other: Pod, snapshot: Snapshot) -> Iterator[str]:
                 yield term.topology_key
 
 
-class Tally:
+class DomainWeights:
     """Weights of placed pods, added up over each topology domain that they sit in."""
 
     __slots__ = ("_by_key", "_size")
@@ -114,9 +114,9 @@ class Tally:
         else:
             np.add.at(by_row, rows, weight)
 
-    def fork(self) -> "Tally":
+    def fork(self) -> "DomainWeights":
         """A copy that adds on its own."""
-        made = Tally(self._size)
+        made = DomainWeights(self._size)
         made._by_key = {key: by_row.copy() for key, by_row in self._by_key.items()}
         return made
 

@@ -18,7 +18,7 @@ from enbloc.framework.changes import Body, Object, change, failed, look, node_of
 from enbloc.framework.status import Status
 from enbloc.model.node_selection import NAME_FIELD
 from enbloc.model.pods import NodeSelectorTerm
-from enbloc.model.volumes.decisions import ClaimDecision, VolumeDecision, VolumeRef
+from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from enbloc.model.volumes.facts import Affinity, PersistentVolume, PersistentVolumeClaim
 from enbloc.wire import storage_codec as codec
 
@@ -81,7 +81,7 @@ async def unreserve(decision: VolumeDecision, target: Target, api: Api) -> Statu
     return failed("; ".join(filter(None, problems)))
 
 
-async def _release(claim: ClaimDecision, target: Target, api: Api) -> str:
+async def _release(claim: VolumeClaimDecision, target: Target, api: Api) -> str:
     """Have a claim wait for its first pod again; the problem, "" = none."""
     bound = await node_of(api, target)
     if isinstance(bound, Reply):
@@ -99,7 +99,7 @@ class _Broken(Exception):  # noqa: N818  # it never leaves this module
 # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def _write(claim: ClaimDecision, target: Target, api: Api) -> Body | str:
+async def _write(claim: VolumeClaimDecision, target: Target, api: Api) -> Body | str:
     """Have the volume name the claim, or the claim the node; the claim, or the problem."""
     if claim.volume is None:
         wanted = await change(api, _claim(claim), lambda body: _select(body, claim, target))
@@ -158,7 +158,7 @@ def _claim_volume(body: Body, chosen: VolumeRef, claim: PersistentVolumeClaim) -
     return wanted
 
 
-def _select(body: Body, claim: ClaimDecision, target: Target) -> Body | str:
+def _select(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | str:
     """What has a volume made for a claim, near the node."""
     found = _read_claim(body, claim)
     if isinstance(found, str):
@@ -170,14 +170,14 @@ def _select(body: Body, claim: ClaimDecision, target: Target) -> Body | str:
     return {"metadata": {"annotations": {codec.SELECTED_NODE: target.node}}}
 
 
-def _deselect(body: Body, claim: ClaimDecision, target: Target) -> Body | str:
+def _deselect(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | str:
     found = _read_claim(body, claim)
     if isinstance(found, str) or found.volume or found.selected_node != target.node:
         return {}
     return {"metadata": {"annotations": {codec.SELECTED_NODE: None}}}
 
 
-async def _selected(claim: ClaimDecision, target: Target, api: Api) -> bool:
+async def _selected(claim: VolumeClaimDecision, target: Target, api: Api) -> bool:
     """Whether a claim has no volume, and is to have one near the node; True if nobody knows."""
     reply = await look(api, _claim(claim))
     return reply.code != 404 and (not reply.ok or bool(_deselect(reply.body, claim, target)))
@@ -187,7 +187,7 @@ async def _selected(claim: ClaimDecision, target: Target, api: Api) -> bool:
 
 
 async def _lacking(
-    claim: ClaimDecision, target: Target, api: Api, known: Body | None
+    claim: VolumeClaimDecision, target: Target, api: Api, known: Body | None
 ) -> list[Seen]:
     """Which changes to wait for, none where the claim is bound.
 
@@ -265,12 +265,12 @@ def _matches(term: NodeSelectorTerm, labels: Mapping[str, object], node: str) ->
 # ── reading ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _claim(claim: ClaimDecision) -> Object:
+def _claim(claim: VolumeClaimDecision) -> Object:
     namespace, _, name = claim.claim.partition("/")
     return Object(PersistentVolumeClaim.kind, namespace, name)
 
 
-def _read_claim(body: Body, claim: ClaimDecision) -> PersistentVolumeClaim | str:
+def _read_claim(body: Body, claim: VolumeClaimDecision) -> PersistentVolumeClaim | str:
     """The claim that was decided about, or why it is that no more."""
     found = codec.read(PersistentVolumeClaim.kind, body)
     if not isinstance(found, PersistentVolumeClaim):

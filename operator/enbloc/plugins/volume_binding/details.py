@@ -13,7 +13,7 @@ from enbloc.model.resources import MEMORY
 from enbloc.model.volumes.facts import PersistentVolumeClaim
 from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import Standing, Wanted, wanted_by
+from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, wanted_by
 from enbloc.plugins.volume_binding.filter import BindingFilter
 from enbloc.plugins.volume_claims import volumes_of
 
@@ -29,14 +29,14 @@ def binding_detail(pod: Pod, nodes: Nodes) -> str:
     for each in islice(_once(wanted_by(pod, volumes.known)), _MOST_CLAIMS):
         if each.claim is None:
             continue
-        if each.standing is Standing.IMMEDIATE:
+        if each.standing is ClaimStanding.IMMEDIATE:
             said.append(f"{_named(each.claim)} {_unbound(each.claim, volumes.known)}.")
-        elif each.standing in (Standing.BOUND, Standing.DELAYED):
+        elif each.standing in (ClaimStanding.BOUND, ClaimStanding.DELAYED):
             said += _refused(pod, each, each.claim, nodes)
     return " ".join(said[:_MOST_TOLD])
 
 
-def _once(wanted: Iterable[Wanted]) -> Iterable[Wanted]:
+def _once(wanted: Iterable[WantedVolume]) -> Iterable[WantedVolume]:
     return {each.key: each for each in wanted}.values()
 
 
@@ -61,7 +61,9 @@ def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
     )
 
 
-def _refused(pod: Pod, wanted: Wanted, claim: PersistentVolumeClaim, nodes: Nodes) -> Iterator[str]:
+def _refused(
+    pod: Pod, wanted: WantedVolume, claim: PersistentVolumeClaim, nodes: Nodes
+) -> Iterator[str]:
     """What a claim lacks where it keeps its pod off a node, by the first reason that holds."""
     volumes = volumes_of(nodes)
     found = BindingFilter(pod, volumes, [wanted]).refusals(nodes)

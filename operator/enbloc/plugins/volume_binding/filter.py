@@ -19,13 +19,13 @@ from enbloc.framework.reads import Reads
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.available import Bits, Choice, each_bit
+from enbloc.model.volumes.available import Bits, VolumeChoice, each_bit
 from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.model.volumes.matching import exchanged, freeable
 from enbloc.model.volumes.reach import of_affinity, of_topologies
 from enbloc.model.volumes.rows import MatchedRows, SegmentRows
 from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import Standing, Wanted, delayed_of
+from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, delayed_of
 from enbloc.plugins.volume_claims import UNLIMITED, volumes_of
 
 NOT_REACHED: Final = "node(s) didn't match PersistentVolume's node affinity"
@@ -79,13 +79,13 @@ class BindingFilter:
 
     reason: ClassVar[str] = NOTHING_TO_BIND
 
-    def __init__(self, pod: Pod, volumes: Volumes, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, pod: Pod, volumes: Volumes, wanted: Sequence[WantedVolume]) -> None:
         self._group: GroupKey | None = pod.group
         self._shared = frozenset(each.key for each in wanted if volumes.shared(pod, each.key))
         self._bound = [
             each.claim.volume
             for each in wanted
-            if each.standing is Standing.BOUND and each.claim is not None
+            if each.standing is ClaimStanding.BOUND and each.claim is not None
         ]
         self._together = [
             each.key
@@ -323,7 +323,7 @@ def reached(volume: PersistentVolume, volumes: Volumes, nodes: Nodes) -> Mask:
     return mask
 
 
-def _would_do(choices: Sequence[Choice], at: Bits, usable: Bits) -> bool:
+def _would_do(choices: Sequence[VolumeChoice], at: Bits, usable: Bits) -> bool:
     return all(choice.at(at, usable) for choice in choices)
 
 

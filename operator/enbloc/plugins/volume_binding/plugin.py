@@ -27,7 +27,7 @@ from enbloc.model.volumes.holdings import MOST_CHARGED
 from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.segments import Segments
 from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import Standing, Wanted, wanted_by
+from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, wanted_by
 from enbloc.plugins.volume_binding import act
 from enbloc.plugins.volume_binding.details import binding_detail
 from enbloc.plugins.volume_binding.filter import BindingFilter, fitting_any
@@ -81,7 +81,7 @@ class VolumeBinding:
             refusal = _unusable(pod, each)
             if refusal:
                 return refuse_for_good(refusal)
-        if any(each.standing is Standing.IMMEDIATE for each in wanted):
+        if any(each.standing is ClaimStanding.IMMEDIATE for each in wanted):
             return refuse_for_good("pod has unbound immediate PersistentVolumeClaims")
         problem = _untranslatable(wanted, volumes.known)
         if problem:
@@ -176,38 +176,38 @@ class VolumeBinding:
         return Hint.QUEUE if helps else Hint.SKIP
 
 
-def _unusable(pod: Pod, wanted: Wanted) -> str:
+def _unusable(pod: Pod, wanted: WantedVolume) -> str:
     """Why a claim cannot be used; "" = it can."""
     match wanted.standing:
-        case Standing.MISSING if wanted.ephemeral:
+        case ClaimStanding.MISSING if wanted.ephemeral:
             return (
                 "waiting for ephemeral volume controller to create the persistentvolumeclaim "
                 f'"{wanted.name}"'
             )
-        case Standing.MISSING:
+        case ClaimStanding.MISSING:
             return claim_not_found(wanted.name)
-        case Standing.LOST:
+        case ClaimStanding.LOST:
             volume = wanted.claim.volume if wanted.claim else ""
             return (
                 f'persistentvolumeclaim "{wanted.name}" bound to non-existent persistentvolume '
                 f'"{volume}"'
             )
-        case Standing.DELETING:
+        case ClaimStanding.DELETING:
             return f'persistentvolumeclaim "{wanted.name}" is being deleted'
-        case Standing.FOREIGN:
+        case ClaimStanding.FOREIGN:
             return not_made_for(pod, wanted.name)
-        case Standing.UNREADABLE:
+        case ClaimStanding.UNREADABLE:
             problem = wanted.claim.problem if wanted.claim else ""
             return f'persistentvolumeclaim "{wanted.name}" cannot be read: {problem}'
         case _:
             return ""
 
 
-def _untranslatable(wanted: Sequence[Wanted], known: Known) -> str:
+def _untranslatable(wanted: Sequence[WantedVolume], known: Known) -> str:
     """Why a bound volume cannot be looked at as a CSI driver sees it; "" = it can, or need not."""
     for each in wanted:
         volume = known.volumes.get(each.claim.volume) if each.claim else None
-        if each.standing is not Standing.BOUND or volume is None or not volume.problem:
+        if each.standing is not ClaimStanding.BOUND or volume is None or not volume.problem:
             continue
         if any(volume.plugin in node.migrated for node in known.nodes.values()):
             return f"could not translate pv: {volume.problem}"

@@ -20,7 +20,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.volumes.facts import PersistentVolumeClaim
 from enbloc.model.volumes.matching import smallest_fit
 from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import Wanted, delayed_of
+from enbloc.model.volumes.wanted import WantedVolume, delayed_of
 from enbloc.plugins.volume_claims import volumes_of
 
 _Amounts = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class BindingScore:
         self,
         pod: Pod,
         volumes: Volumes,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[WantedVolume],
         shape: tuple[tuple[int, int], ...],
     ) -> None:
         self._line = broken_line(tuple((full, score * _SCALE) for full, score in shape))
