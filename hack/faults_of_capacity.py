@@ -36,8 +36,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "evict-the-earlier-of-two",
-        "self._open[waiting].able and self._order.before(yielding, waiting)",
-        "self._open[waiting].able and self._order.before(waiting, yielding)",
+        "earlier = in_order and self._order.before(yielding, waiting)",
+        "earlier = in_order and self._order.before(waiting, yielding)",
     ),
     Fault(
         "evict-who-could-have-the-capacity-of-those-that-leave",
@@ -77,13 +77,13 @@ CAPACITY: Final = (
     ),
     Fault(
         "pause-after-the-first-release",
-        "    if times <= 1:\n",
-        "    if times <= 0:\n",
+        "pause.after(releases.times - 1)",
+        "pause.after(releases.times)",
     ),
     Fault(
         "pause-no-longer-than-the-last-time",
-        "timeout * 2.0 ** min(times - 1, 31)",
-        "timeout * 2.0",
+        "pause.after(releases.times - 1)",
+        "pause.after(min(releases.times - 1, 1))",
     ),
     Fault(
         "pause-though-the-group-has-run",
@@ -218,29 +218,29 @@ CAPACITY: Final = (
         "for gated, index in ((False, self._waiting),):",
     ),
     Fault(
-        "pause-inverts-the-order",
-        "if entry is None or not entry.key < item.sort_key:",
-        "if entry is None or not entry.key > item.sort_key:",
+        "call-up-who-is-behind",
+        "passed >= MOST_PASSED or not entry.key < item.sort_key:",
+        "passed >= MOST_PASSED or not entry.key > item.sort_key:",
     ),
     Fault(
         "no-turn-for-other-namespaces",
-        "        self._active.set_back(item.subqueue)\n",
+        "        self._active.failed(item.subqueue)\n",
         "",
     ),
     Fault(
         "place-out-of-turn-without-asking-who-is-before",
-        "if entry is None or not entry.key < item.sort_key:",
+        "if not room or passed >= MOST_PASSED or not entry.key < item.sort_key:",
         "if True:",
     ),
     Fault(
         "count-those-called-up-over-placements",
-        "self._called = 0\n        self._called_kinds.clear()\n        if",
-        "if",
+        "self._called = self._in_vain = item.let_by = 0\n        item.deferred",
+        "self._in_vain = item.let_by = 0\n        item.deferred",
     ),
     Fault(
         "decide-before-all-were-looked-at",
-        "if turn.behind or self._plans.far_ahead:",
-        "if self._plans.far_ahead:",
+        "turn.behind |= len(turn.changed) > MOST_REVIEWS",
+        "pass",
     ),
     Fault(
         "look-at-all-groups-at-once",
@@ -270,8 +270,8 @@ CAPACITY: Final = (
     # ── kept rankings ────────────────────────────────────────────────────────────────────────
     Fault(
         "class-key-without-annotations",
-        "            pod.annotations,\n            signatures,",
-        "            (),\n            signatures,",
+        "            pod.annotations,\n            signatures(pod, profile),",
+        "            (),\n            signatures(pod, profile),",
     ),
     Fault(
         "class-key-without-labels",
@@ -290,28 +290,28 @@ CAPACITY: Final = (
     ),
     Fault(
         "one-namespace-takes-all-slots",
-        "return (3 * self.slots - self._sent_of.get(namespace, 0)) // 4",
-        "return self.slots",
+        "share = (3 * self.slots - sent) // 4",
+        "share = self.slots",
     ),
     Fault(
         "class-key-without-the-namespace",
-        "            pod.key.namespace,\n            self._number(pod.spec),",
-        '            "",\n            self._number(pod.spec),',
+        "            pod.key.namespace,\n            self.number(pod.spec),",
+        '            "",\n            self.number(pod.spec),',
     ),
     Fault(
         "ranking-not-caught-up",
-        "if left and not kept.ranking.catch_up(snapshot.nodes, left):",
-        "if left and not kept.ranking.catch_up(snapshot.nodes, left[:-1]):",
+        "if left and not ranking.catch_up(nodes, left):",
+        "if left and not ranking.catch_up(nodes, left[:-1]):",
     ),
     Fault(
         "ranking-outlives-its-epoch",
-        "        if self._stamp(epoch) != self._epoch:\n            self._kept.clear()",
+        "        if self._stamp(epoch) != self._epoch:\n            self._forget()",
         "        if self._stamp(epoch) != self._epoch:",
     ),
     # ── placing ──────────────────────────────────────────────────────────────────────────────
     Fault(
         "surplus-for-a-group-held-in-part",
-        "    if facts.held_in_part:\n        return\n    for pod in others:",
-        "    for pod in others:",
+        "if not (outcome.failed or facts.held_in_part):",
+        "if not outcome.failed:",
     ),
 )

@@ -49,8 +49,9 @@ GANGS: Final = (
     ),
     Fault(
         "keep-the-floor-of-an-earlier-life",
-        "        self.captured: dict[str, int] = {}\n",
-        "        self.captured: dict[str, int] = getattr(self, 'captured', {})\n",
+        "        self.scheduled = None\n        self.floor = LifeFloor()\n",
+        "        self.scheduled = None\n"
+        "        self.floor = self.__dict__.get('floor', LifeFloor())\n",
     ),
     # ── which life a member is of ────────────────────────────────────────────────────────────
     Fault(
@@ -96,8 +97,8 @@ GANGS: Final = (
     ),
     Fault(
         "lives-attempts-gather",
-        "if named is not None and named[1] < newest[named[0]]:",
-        "if False:",
+        "outdated = _outdated([each.identity for each in rest])",
+        "outdated = frozenset[str]()",
     ),
     Fault(
         "lives-a-quorum-without-the-roles",
@@ -121,13 +122,13 @@ GANGS: Final = (
     ),
     Fault(
         "lives-an-old-attempt-is-placed",
-        "superseded = any(attempt < newest[jobset] for jobset, attempt in attempts)",
-        "superseded = False and bool(newest) and bool(attempts)",
+        "superseded = not outdated.isdisjoint(life.identities)",
+        "superseded = False",
     ),
     Fault(
         "lives-an-old-attempt-is-not-looked-at",
-        "                changed.append(life)\n            life.superseded = superseded",
-        "                pass\n            life.superseded = superseded",
+        "            changed.append(life)\n        life.superseded = superseded",
+        "            pass\n        life.superseded = superseded",
     ),
     Fault(
         "lives-a-bare-pod-joins-the-dead",
@@ -136,8 +137,8 @@ GANGS: Final = (
     ),
     Fault(
         "lives-anybody-takes-the-place-of-who-succeeded",
-        "if pod.phase is not Phase.SUCCEEDED:\n                life.lost.add",
-        "if True:\n                life.lost.add",
+        "if not pod.live and pod.phase is not Phase.SUCCEEDED:\n            life.lost.add",
+        "if not pod.live:\n            life.lost.add",
     ),
     Fault(
         "lives-without-end",
@@ -156,17 +157,18 @@ GANGS: Final = (
     ),
     Fault(
         "lives-a-relaunched-gang-has-started",
-        "        self._capture()\n        self.started = None",
-        "        self._capture()",
+        "self.started, self.before = None, succeeded",
+        "self.before = succeeded",
     ),
     Fault(
         "lives-successes-before-a-relaunch-are-held",
-        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n\n",
-        "\n",
+        "        self.floor.stop(self.succeeded)\n"
+        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n",
+        "        self.floor.stop(self.succeeded)\n",
     ),
     Fault(
         "lives-a-start-is-believed-of-whoever-is-there",
-        "self.started = memory.started if self._believed(memory.started, records) else None",
+        "self.started = memory.started if believed else None",
         "self.started = memory.started",
     ),
     Fault(
@@ -187,8 +189,9 @@ GANGS: Final = (
     ),
     Fault(
         "let-a-raised-minimum-count-after-the-start",
-        "minimum = min(minimum, self.captured.get(role, 0))",
-        "pass",
+        "            return min(minimum, self.captured.get(role, minimum))\n"
+        "        if not self.relaunched",
+        "            return minimum\n        if not self.relaunched",
     ),
     # ── order ────────────────────────────────────────────────────────────────────────────────
     Fault(
@@ -214,8 +217,18 @@ GANGS: Final = (
     # ── sending ──────────────────────────────────────────────────────────────────────────────
     Fault(
         "no-last-look",
-        "if open_plan.seen == self._state.foreign_version:",
-        "if open_plan.seen >= 0:",
+        "if open_plan.seen == seen:",
+        "if seen is not None:",
+    ),
+    Fault(
+        "bind-an-addition-without-what-was-written",
+        "open_plan.seen = open_plan.seen._replace(facts=NOT_SEEN)",
+        "pass",
+    ),
+    Fault(
+        "lives-the-next-run-inherits-after-a-restart",
+        "        if not _may_mix(life, each, group):\n            continue\n        if life.pods",
+        "        if life.pods",
     ),
     Fault(
         "last-look-counts-the-plan-against-itself",
@@ -239,7 +252,7 @@ GANGS: Final = (
     ),
     Fault(
         "send-on-after-a-refusal",
-        "if self.refusals and (self.doomed or counts[Stage.SENT]):",
+        "if self.refusals and (self.doomed or counts[MemberStage.SENT]):",
         "if self.refusals and self.doomed:",
     ),
     Fault(
@@ -249,18 +262,18 @@ GANGS: Final = (
     ),
     Fault(
         "surplus-never-void",
-        "return lost > 0 and lost + self._needed[Stage.CONFIRMED] == self._needed_total",
+        "return lost > 0 and lost + self._needed[MemberStage.CONFIRMED] == self._needed_total",
         "return False",
     ),
     Fault(
         "send-before-all-are-prepared",
-        "if counts[Stage.RESERVED] or counts[Stage.PREPARING]:",
-        "if counts[Stage.RESERVED]:",
+        "if self._needed[MemberStage.RESERVED] or self._needed[MemberStage.PREPARING]:",
+        "if self._needed[MemberStage.RESERVED]:",
     ),
     Fault(
         "believe-an-answer-before-the-watch",
-        "self._move(open_plan, answer.uid, Stage.BOUND)",
-        "self._move(open_plan, answer.uid, Stage.CONFIRMED)",
+        "self._move(open_plan, answer.uid, MemberStage.BOUND)",
+        "self._move(open_plan, answer.uid, MemberStage.CONFIRMED)",
     ),
     Fault(
         "take-a-binding-elsewhere-for-ours",
@@ -269,8 +282,8 @@ GANGS: Final = (
     ),
     Fault(
         "keep-the-capacity-of-a-refused-member",
-        "happening = self._state.forget(uid, open_plan.number)",
-        "happening = None",
+        "turn.happened += self._state.forget(uid, open_plan.number)",
+        "pass",
     ),
     Fault(
         "ranks-of-held-members-given-twice",
