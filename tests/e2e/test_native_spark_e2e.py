@@ -71,6 +71,6 @@ async def test_executors_that_declare_a_minimum_start_together_and_their_group_g
     await world.delete_pod("etl-driver")
 
     async def gone() -> bool:
-        return not await exists(world)
+        return not (await exists(world) or world.observer.of(world.namespace, "etl-exec"))
 
-    await world.eventually(gone, lambda: f"{GROUP} is gone")
+    await world.eventually(gone, lambda: f"{GROUP} and its executors are gone")
