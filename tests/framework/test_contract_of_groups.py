@@ -14,13 +14,13 @@ from enbloc import (
     SUCCESS,
     Group,
     GroupFacts,
+    Node,
     Nodes,
     Pod,
     Proposal,
     Reads,
     Scores,
     Status,
-    TreeNode,
     refuse,
     wait,
 )
@@ -116,6 +116,6 @@ def test_a_sort_key_is_a_tuple_and_stays_the_same(key: Callable[[], Any], said: 
 
 
 def test_a_table_of_nodes_for_a_test_of_ones_own_keeps_their_order() -> None:
-    nodes = table(TreeNode("b", labels=(("zone", "1"),)), TreeNode("a"))
+    nodes = table(Node("b", labels=(("zone", "1"),)), Node("a"))
     assert list(nodes.names) == ["b", "a"]
     assert nodes.label_values("zone") == ["1", None]

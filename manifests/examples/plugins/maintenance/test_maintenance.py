@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-from enbloc import TreeNode, Pod, PodKey, PodSpec, PodUID
+from enbloc import Node, Pod, PodKey, PodSpec, PodUID
 from enbloc.testing import check_plugin, table
 from maintenance import Maintenance
 
@@ -14,8 +14,8 @@ def test_it_keeps_the_contract() -> None:
 
 def test_only_nodes_under_maintenance_are_refused() -> None:
     nodes = table(
-        TreeNode("a", labels=(("example.com/maintenance", "true"),)),
-        TreeNode("b", labels=(("example.com/maintenance", "over"),)),
-        TreeNode("c"),
+        Node("a", labels=(("example.com/maintenance", "true"),)),
+        Node("b", labels=(("example.com/maintenance", "over"),)),
+        Node("c"),
     )
     assert Maintenance().filter(POD, nodes).tolist() == [False, True, True]
