@@ -15,6 +15,7 @@ from benchmarks import budgets, results
 from benchmarks.budgets import shown
 from benchmarks.real import cases, subjects
 from benchmarks.results import Results
+from hack.pages import replaced
 
 PAGE: Final = Path(__file__).parents[1] / "docs/explanation/performance.md"
 PICTURE: Final = PAGE.with_suffix(".svg")
@@ -143,21 +144,16 @@ def section(found: Results, name: str) -> str:
     )
 
 
-def replaced(page: str, text: str) -> str:
-    """The page with another text between its two marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert begin, f"{PAGE} lacks the line {BEGIN}"
-    assert end, f"{PAGE} lacks the line {END}"
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+def page(found: Results, name: str) -> str:
+    """The whole page, with what it says of a run."""
+    return replaced(PAGE.read_text(encoding="utf-8"), BEGIN, END, section(found, name))
 
 
 def main() -> None:
     """Write page and picture."""
     path = Path(sys.argv[1])
     found = results.read(path)
-    page = replaced(PAGE.read_text(encoding="utf-8"), section(found, path.name))
-    PAGE.write_text(page, encoding="utf-8")
+    PAGE.write_text(page(found, path.name), encoding="utf-8")
     PICTURE.write_text(picture(found.figures), encoding="utf-8")
 
 

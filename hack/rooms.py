@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from hack.pages import replaced
+
 PAGE: Final = Path("docs/explanation/design.md")
 BEGIN: Final = (
     "<!-- Below: written by `make sync` from the import contracts in pyproject.toml. -->\n"
@@ -19,9 +21,7 @@ _WIDTH: Final = 78
 
 def page(root: Path) -> str:
     """The whole page, with its drawing as the contracts have it now."""
-    before, _, rest = (root / PAGE).read_text("utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{drawing(layers(root), root)}\n{END}{after}"
+    return replaced((root / PAGE).read_text("utf-8"), BEGIN, END, drawing(layers(root), root))
 
 
 def layers(root: Path) -> list[list[str]]:

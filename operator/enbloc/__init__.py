@@ -180,4 +180,5 @@ __all__ = [
     "wait",
 ]
 
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers know the names above, and no others
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ET
 
 from benchmarks import page, results
 from benchmarks.__main__ import REAL
-from benchmarks.results import Results
 
 FIGURES = {
     "real/gangs-of-8/run/of-ceiling": 80.5,
@@ -23,7 +22,7 @@ def test_the_page_holds_what_its_results_say() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     for name in re.findall(r"\(\.\./\.\./benchmarks/results/([\w.-]+\.json)\)", text):
         found = results.read(results.FOLDER / name)
-        assert text == page.replaced(text, page.section(found, name))
+        assert text == page.page(found, name)
         assert page.PICTURE.read_text(encoding="utf-8") == page.picture(found.figures)
 
 
@@ -43,15 +42,6 @@ def test_the_picture_is_one_bar_for_each_scheduler() -> None:
     bars = drawn.findall("{http://www.w3.org/2000/svg}rect")[1:]
     assert len(bars) == 2
     assert int(bars[0].get("width", "0")) > int(bars[1].get("width", "0"))
-
-
-def test_only_what_is_between_the_marks_is_replaced() -> None:
-    before = f"# Title\n{page.BEGIN}old{page.END}the end\n"
-    text = page.replaced(before, page.section(Results("2026-01-31", results.machine()), "x.json"))
-    assert text.startswith("# Title\n")
-    assert text.endswith("the end\n")
-    assert "old" not in text
-    assert "2026-01-31" in text
 
 
 def test_every_case_has_words_on_the_page() -> None:

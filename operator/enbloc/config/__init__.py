@@ -39,12 +39,13 @@ __all__ = [
     "hidden",
 ]
 
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "read": ["configure"],
-        "migrate.conversion": ["Conversion", "convert"],
-        "show": ["effective"],
-        "hiding": ["hidden"],
-    },
-)
+if not TYPE_CHECKING:  # type checkers know the names above, and no others
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "read": ["configure"],
+            "migrate.conversion": ["Conversion", "convert"],
+            "show": ["effective"],
+            "hiding": ["hidden"],
+        },
+    )

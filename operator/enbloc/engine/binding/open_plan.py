@@ -42,7 +42,8 @@ class MemberStage(enum.StrEnum):
     LOST = "lost"
 
 
-_UNSENT = (MemberStage.RESERVED, MemberStage.PREPARING, MemberStage.READY)
+#: Its Binding was not handed out yet.
+UNSENT: Final = (MemberStage.RESERVED, MemberStage.PREPARING, MemberStage.READY)
 
 
 class Wait(NamedTuple):
@@ -217,7 +218,7 @@ class OpenPlan:
 
     def unsent(self) -> list[Assignment]:
         """Members whose Bind was not handed out, needed ones first."""
-        return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in _UNSENT]
+        return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in UNSENT]
 
     def sent_part(self) -> Plan:
         """The plan without the members whose Bind was not handed out."""
@@ -288,7 +289,7 @@ class OpenPlan:
         self.started = True
         self.move(assignment.pod.uid, MemberStage.SENT)
         while self._next < len(self._order):
-            if self._stages[self._order[self._next].pod.uid] in _UNSENT:
+            if self._stages[self._order[self._next].pod.uid] in UNSENT:
                 break
             self._next += 1
 

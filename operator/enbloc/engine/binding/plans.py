@@ -9,7 +9,7 @@ from itertools import count, islice
 
 from enbloc.engine import effects
 from enbloc.engine.batch import Batch
-from enbloc.engine.binding.open_plan import NOT_SEEN, Basis, MemberStage, OpenPlan, Wait
+from enbloc.engine.binding.open_plan import NOT_SEEN, UNSENT, Basis, MemberStage, OpenPlan, Wait
 from enbloc.engine.binding.targets import prepares, target_of
 from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
@@ -45,8 +45,6 @@ MOST_WINDOWS = 256
 SHARED_FROM = 8
 
 _REFUSED = refuse("")
-
-_LEAVABLE = (MemberStage.RESERVED, MemberStage.PREPARING, MemberStage.READY)
 
 
 class Plans:
@@ -145,7 +143,7 @@ class Plans:
         seen = Basis(self._state.foreign_version, 0)
         self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)
-        open_plan.seen = self._version(open_plan, seen.foreign)
+        open_plan.seen = self._basis(open_plan, seen.foreign)
         self.opened += 1
         self._open[plan.id] = self._of_group[plan.group] = open_plan
         self._waiting_at_permit[plan.id] = open_plan
@@ -302,7 +300,7 @@ class Plans:
             longest = max(longest, open_plan.pre_bind_seconds)
         return open_plan.reserved_at + longest
 
-    def _version(self, open_plan: OpenPlan, foreign: int) -> Basis:
+    def _basis(self, open_plan: OpenPlan, foreign: int) -> Basis:
         """Differs whenever somebody else changed what the plan stands on."""
         return Basis(foreign, self._state.facts_version if open_plan.holds else 0)
 
@@ -367,7 +365,7 @@ class Plans:
         not sent is left out of the tables.
         """
         seen = open_plan.seen
-        open_plan.seen = self._version(open_plan, self._state.foreign_version)
+        open_plan.seen = self._basis(open_plan, self._state.foreign_version)
         if open_plan.seen == seen:
             return True
         try:
@@ -464,7 +462,7 @@ class Plans:
             self._settle(turn, open_plan)
             self._look_again(open_plan)
             return assignment if same and stage is MemberStage.SENT else None
-        if (not pod.live or pod.gated) and stage in _LEAVABLE:
+        if (not pod.live or pod.gated) and stage in UNSENT:
             self.gone(pod.uid, group, turn)
         return None
 
@@ -517,7 +515,7 @@ class Plans:
         if uid in open_plan.prepared:
             open_plan.prepared.discard(uid)
             turn.effects.append(CancelPlan(open_plan.id, frozenset({uid})))
-            if open_plan.stage(uid) in _LEAVABLE:
+            if open_plan.stage(uid) in UNSENT:
                 self._withdraw(open_plan, uid)
         self._move(open_plan, uid, MemberStage.LOST)
         turn.happened += self._state.forget(uid, open_plan.number)
