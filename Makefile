@@ -16,8 +16,8 @@ INSIDE := $(HERE) and not processes
 # Properties of whole runs, and what every plugin promises: make laws.
 LAWS := tests/laws tests/parity tests/fuzz $(wildcard tests/*/test_contract*.py)
 BIN := .venv/bin
-RUN := .venv/.run-$(shell cksum < requirements/run.txt | tr ' ' -)
-DEV := .venv/.dev-$(shell cksum < requirements/dev.txt | tr ' ' -)
+RUN := .venv/.run-$(shell cat requirements/run.txt sandbox/pyproject.toml | cksum | tr ' ' -)
+DEV := .venv/.dev-$(shell cat requirements/dev.txt sandbox/pyproject.toml | cksum | tr ' ' -)
 # CACHE is the folder in which pytest keeps what failed; hack/ci.py gives each stage its own.
 PYTEST = $(BIN)/python -m pytest --durations=25 $(if $(CACHE),-o cache_dir=$(CACHE))
 
@@ -36,7 +36,7 @@ define install
 	awk '/^[^ ]/ { ours = /^uv==/ } ours' requirements/dev.txt > .venv/uv.txt
 	$(PIP) --no-deps --require-hashes -r .venv/uv.txt && \
 	  $(UV) --require-hashes -r requirements/$(1).txt || $(PIP) --require-hashes -r requirements/$(1).txt
-	$(PIP) --no-deps --no-build-isolation --editable .
+	$(PIP) --no-deps --no-build-isolation --editable . --editable sandbox
 endef
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
@@ -75,8 +75,8 @@ gate: $(DEV)  ## what a submission must pass, on a clean clone of HEAD
 	$(BIN)/python hack/gate.py
 
 fix: $(DEV)  ## format, and fix what the linter can fix
-	$(BIN)/ruff check --fix operator tests benchmarks hack
-	$(BIN)/ruff format operator tests benchmarks hack
+	$(BIN)/ruff check --fix operator sandbox tests benchmarks hack
+	$(BIN)/ruff format operator sandbox tests benchmarks hack
 
 nightly: $(DEV)  ## all that gate leaves out, or some of its stages (ARGS="processes soak")
 	$(BIN)/python hack/ci.py nightly $(ARGS)

@@ -30,7 +30,7 @@ from enbloc.client.client import Client
 from enbloc.client.cluster_access import load
 from enbloc.client.errors import NotFound
 from enbloc.client.paths import CRDS, POD_GROUPS, PODS
-from enbloc.sandbox.nodes import Kubelet, Shape
+from enbloc_sandbox.nodes import Kubelet, Shape
 from tests.controlplane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.bare import bare_control_plane

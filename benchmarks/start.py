@@ -22,7 +22,7 @@ from benchmarks.engine import Figure
 from benchmarks.gang_cost import cpu
 from benchmarks.real.measures import memory
 from benchmarks.real.stage import settled
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.e2e.processes import Server, environment
 from tests.e2e.targets import ROOT
 from tests.hack.processes import Process, free_port, wait_until
@@ -69,7 +69,7 @@ def measure(command: str, nodes: int, pods: int, folder: Path, of: str = "") -> 
     """Start one process on a cluster of its own; `of` is part of the figures' names."""
     path = folder / "kubeconfig"
     arguments = [sys.executable, "-m", "benchmarks.start", str(path), str(nodes), str(pods)]
-    known = {"PYTHONPATH": f"{ROOT / 'operator'}:{ROOT}"}
+    known = {"PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'sandbox/src'}:{ROOT}"}
     sandbox = Process("sandbox", arguments, folder / "sandbox.log", environment() | known)
     port = free_port()
     flags = ["--no-leader-elect", "--secure-port=0", f"--health-port={port}"]

@@ -35,7 +35,7 @@ from hack.build_controlplane import (  # noqa: E402  # as above
 from tests import quarantine  # noqa: E402  # as above
 
 BIN: Final = Path(sys.executable).parent
-CODE: Final = ("operator", "tests", "benchmarks", "hack")
+CODE: Final = ("operator", "sandbox", "tests", "benchmarks", "hack")
 LONGEST_MODULE: Final = 600
 SECONDS: Final = 900
 SPDX: Final = sync.SPDX.splitlines()
@@ -82,8 +82,8 @@ def environment() -> dict[str, str]:
         # Clones share what mypy knows of modules, which it keeps by their hashes.
         "MYPY_CACHE_DIR": str(cache_root(os.environ).with_name("mypy")),
         **os.environ,
-        # Modules lie in operator/ and at the root, as for pytest.
-        "PYTHONPATH": f"{ROOT / 'operator'}{os.pathsep}{ROOT}",
+        # Modules lie in these folders, as for pytest.
+        "PYTHONPATH": os.pathsep.join(str(ROOT / one) for one in ("operator", "sandbox/src", ".")),
         "NO_COLOR": "1",
         "NO_MKDOCS_2_WARNING": "1",
     }
@@ -154,6 +154,16 @@ def source_root() -> Result:
     """`operator/` is a folder and no package, or it would hide the standard library's."""
     bad = Path("operator/__init__.py")
     return findings([f"{bad}: must not exist"] if (ROOT / bad).exists() else [])
+
+
+def dependencies() -> Result:
+    """Each distribution declares what it imports, and imports what it declares."""
+    sources = {"pyproject.toml": "operator/enbloc", "sandbox/pyproject.toml": "sandbox/src"}
+    results = [
+        command(str(BIN / "deptry"), f"--config={project}", source)
+        for project, source in sources.items()
+    ]
+    return findings(result.text for result in results if result.state == "FAILED")
 
 
 def citations() -> Result:
@@ -236,7 +246,7 @@ CHECKS: Final[Mapping[str, Callable[[], Result]]] = {
     "mypy": tool("mypy"),
     "pyright": tool("pyright"),
     "imports": tool("lint-imports", "--no-logo"),
-    "dependencies": tool("deptry", "operator/enbloc"),
+    "dependencies": dependencies,
     "spelling": tool("codespell"),
     "yaml": tool("yamllint", "--strict", "."),
     "scripts": scripts,

@@ -27,7 +27,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
 
 from hack.build_controlplane import CHECK_TOOLS, BuildError, ensure  # noqa: E402  # needs the path
 
-BUILTINS: Final = ROOT / "operator/enbloc/sandbox/apiserver/schema/builtins.json.xz"
+BUILTINS: Final = ROOT / "sandbox/src/enbloc_sandbox/apiserver/schema/builtins.json.xz"
 SCHEMAS: Final = ROOT / "hack/schemas"
 CHART: Final = ROOT / "helm/enbloc"
 MONITORING: Final = "monitoring.coreos.com"

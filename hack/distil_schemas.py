@@ -4,7 +4,8 @@
 
 The sandbox serves the kinds listed in `KEPT` with the schemas, short names, categories, verbs and
 table columns of the real API server; this script copies them, once per Kubernetes version, into
-`operator/enbloc/sandbox/apiserver/schema/builtins.json.xz`. It needs any cluster of that version:
+`sandbox/src/enbloc_sandbox/apiserver/schema/builtins.json.xz`. It needs any cluster of that
+version:
 
     python hack/distil_schemas.py --kubeconfig real.kubeconfig
 
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "operator/enbloc/sandbox/apiserver/schema/builtins.json.xz"
+TARGET = ROOT / "sandbox/src/enbloc_sandbox/apiserver/schema/builtins.json.xz"
 
 #: Group version → the resources that are kept. Subresources follow `SUBRESOURCES`.
 KEPT = {

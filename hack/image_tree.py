@@ -5,7 +5,7 @@
     python hack/image_tree.py --wheel=dist/enbloc-….whl --lock=requirements/image.txt /opt/enbloc
 
 It runs in the build stage of the Dockerfile, and in the tests, which need no container engine. It
-installs into a virtual environment and takes away what no server runs: pip, the sandbox, tests,
+installs into a virtual environment and takes away what no server runs: pip, tests,
 stubs, sources of C, debug information, copies of libraries, and all of the Kubernetes client but
 what reading a kubeconfig file imports.
 The same wheel, lock, path and Python give the same bytes.
@@ -47,8 +47,6 @@ FOLDERS: Final = {"tests", "testsuite"}
 DEBUG_BYTES: Final = 1024**2
 #: pip's notes of this install: where the wheel lay, and that it was asked for.
 NOTES: Final = {"direct_url.json", "REQUESTED"}
-#: The servers need neither; `enbloc sandbox` and `enbloc demo` say so here.
-NOT_SERVERS: Final = ("demo", "sandbox")
 #: Numpy's own build tools.
 UNUSED: Final = ("numpy/distutils", "numpy/f2py")
 #: A package with clients of every API, of which only the logins of kubeconfig users are used.
@@ -130,8 +128,7 @@ def strip(tree: Tree) -> None:
     _keep(packages / CLIENT, _imported(tree))
     named = [packages / name for name in (*TOOLS, *UNUSED)]
     matching = [path for pattern in TOOLS_METADATA for path in packages.glob(pattern)]
-    ours = [packages / "enbloc" / name for name in NOT_SERVERS]
-    for path in (*named, *matching, *ours, tree.root / "include", tree.root / "share"):
+    for path in (*named, *matching, tree.root / "include", tree.root / "share"):
         _remove(path)
     for path in sorted(packages.rglob("*")):
         unread = path.suffix in SUFFIXES or path.name in NOTES

@@ -10,18 +10,17 @@ from typing import Final
 
 # A week's delay gives the registry time to withdraw a poisoned release.
 DELAY = dt.timedelta(days=7)
-_IMAGE = ["--extra", "exact"]
-_EXTRAS = [*_IMAGE, "--extra", "sandbox"]
-ARGUMENTS = {
-    "run": [*_EXTRAS, "--group", "build"],
+_IMAGE: Final = ("pyproject.toml", "--extra", "exact")
+#: Both of our distributions, neither of which is locked: they are installed from here.
+_BOTH: Final = (*_IMAGE, "sandbox/pyproject.toml", "--no-emit-package", "enbloc")
+ARGUMENTS: Final = {
+    "run": (*_BOTH, "--group", "build"),
     # What `run` has, without the sandbox and what builds us.
-    "image": [*_IMAGE, "--constraint", "requirements/run.txt"],
-    "dev": [*_EXTRAS, "--extra", "otel", "--extra", "testing", "--group", "dev"],
+    "image": (*_IMAGE, "--constraint", "requirements/run.txt"),
+    "dev": (*_BOTH, "--extra", "otel", "--extra", "testing", "--group", "dev"),
     # What lists the packages of the image, as the image is built.
-    "sbom": ["--group", "sbom", "--constraint", "requirements/dev.txt"],
+    "sbom": ("--group", "sbom", "--constraint", "requirements/dev.txt"),
 }
-#: Where the lock holds no dependency of the project itself.
-PROJECT: Final = {"sbom": list[str]()}
 
 
 def main() -> None:
@@ -33,7 +32,7 @@ def main() -> None:
             *(str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet"),
             *("--universal", "--python-version", "3.11", "--generate-hashes"),
             *("--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"),
-            *("--exclude-newer", newest, *arguments, *PROJECT.get(name, ["pyproject.toml"])),
+            *("--exclude-newer", newest, *arguments),
             *("--output-file", f"requirements/{name}.txt"),
         ]
         subprocess.run(command, cwd=root, check=True)

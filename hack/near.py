@@ -9,12 +9,14 @@
 From files to tests:
 
 * A module of operator/enbloc stands for its package and for the packages of the modules that import
-  it. Where a package exports the names of its modules, those that import the package count too.
-  Imports of imports do not count: that would be every test for most changes.
+  it, those of the sandbox included. Where a package exports the names of its modules, those that
+  import the package count too. Imports of imports do not count: that would be every test for most
+  changes.
 * A package is tested by the folders of SUITES.
 * A file of tests stands for itself, anything else beside it for the folder, and a module in tests/
   for all tests.
-* Folders outside operator/ and tests/ have their suites in SUITES, too.
+* Folders outside operator/ and tests/ have their suites in SUITES, too; any file of the sandbox
+  stands for all of its tests.
 
 Only tests that `make test` or `make laws` have are run. LATER names the targets of the Makefile
 that concern the same files and take longer.
@@ -32,6 +34,7 @@ import grimp
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = "operator/enbloc/"
+TESTS: Final = ("tests/", "sandbox/tests/")
 #: By the beginning of a path: the folders of tests that concern it. The longest beginning counts;
 #: a package that is not here is tested by the folder of tests that has its name.
 SUITES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -47,6 +50,7 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
     "helm/": ("tests/manifests", "tests/charts"),
     "manifests/": ("tests/manifests",),
     "requirements/": ("tests/hack",),
+    "sandbox/": ("sandbox/tests",),
     "tests/fixtures/": ("tests/controller",),
     "tests/world/virtual_time": ("tests",),
     "tests/world/": ("tests/rules", "tests/engine", "tests/live", "tests/controller"),
@@ -59,13 +63,12 @@ LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "operator/enbloc/cel/": ("test-all", "bench-check"),
     "operator/enbloc/plugins/": ("test-all", "real"),
     "operator/enbloc/cli/": ("processes",),
-    "operator/enbloc/demo/": ("processes",),
     "operator/enbloc/controller/": ("smoke", "real", "e2e"),
     "operator/enbloc/client/": ("smoke", "real", "e2e"),
     "operator/enbloc/live/": ("smoke", "e2e"),
     "operator/enbloc/process/": ("smoke", "e2e"),
     "operator/enbloc/run": ("processes", "smoke"),
-    "operator/enbloc/sandbox/": ("processes", "real"),
+    "sandbox/": ("processes", "real"),
     "crds/": ("real", "e2e-older"),
     "docs/": ("processes", "real"),
     "hack/": ("processes",),
@@ -112,9 +115,10 @@ def suites(changed: Iterable[str], importers: Importers) -> list[str]:
         if path.startswith(SOURCE):
             found.update(_of(path))
             for name in importing(module(path), importers):
-                found.update(_of(f"operator/{name.replace('.', '/')}/"))
+                root = "operator" if name.startswith("enbloc.") else "sandbox"
+                found.update(_of(f"{root}/{name.replace('.', '/')}/"))
         else:
-            found.update(_beside(path) if path.startswith("tests/") else _of(path))
+            found.update(_beside(path) if path.startswith(TESTS) else _of(path))
     return sorted(one for one in found if not any(_within(one, other) for other in found))
 
 
@@ -128,7 +132,7 @@ def _of(path: str) -> tuple[str, ...]:
 
 
 def _beside(path: str) -> tuple[str, ...]:
-    """The suites of a path in tests/."""
+    """The suites of a path among tests."""
     _, *folders, name = path.split("/")
     if folders[:1] == ["e2e"]:  # each of them starts processes
         return ()
@@ -200,8 +204,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         changed = changed_since(options.since or base())
     except subprocess.CalledProcessError as error:
         return int(error.returncode)
-    sys.path.insert(0, str(ROOT / "operator"))
-    graph = grimp.build_graph("enbloc", cache_dir=None)
+    sys.path[:0] = [str(ROOT / "operator"), str(ROOT / "sandbox/src")]
+    graph = grimp.build_graph("enbloc", "enbloc_sandbox", cache_dir=None)
     tests = [path for path in suites(changed, importers_of(graph)) if (ROOT / path).exists()]
     print(f"{len(changed)} files differ; tests: {' '.join(tests) or 'none'}", flush=True)
     code = 0

@@ -33,7 +33,7 @@ from hack.faults_of_gangs import GANGS, Fault  # noqa: E402  # as above
 #: Where faults are planted.
 ENGINE: Final = Path("operator/enbloc/engine")
 #: What the tests need.
-COPIED: Final = ("operator", "tests", "docs", "crds", "hack", "pyproject.toml")
+COPIED: Final = ("operator", "sandbox", "tests", "docs", "crds", "hack", "pyproject.toml")
 #: The cheapest first: the first failure ends a run.
 SUITES: Final = ("tests/rules", "tests/engine", "tests/laws")
 #: Seconds after which a test hangs; a fault that makes one hang is noticed.

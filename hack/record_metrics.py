@@ -29,7 +29,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
 from enbloc.client.config import Cluster  # noqa: E402  # needs the path
 from enbloc.client.errors import APIError  # noqa: E402  # as above
 from enbloc.client.paths import POD_GROUPS  # noqa: E402  # as above
-from enbloc.sandbox import Sandbox  # noqa: E402  # as above
+from enbloc_sandbox import Sandbox  # noqa: E402  # as above
 from tests.live.world import NAMESPACE, World  # noqa: E402  # as above
 
 RECORDED: Final = ROOT / "hack/promql/recorded.json"

@@ -17,7 +17,7 @@ import yaml
 
 from enbloc.client.client import Client
 from enbloc.client.cluster_access import load
-from enbloc.sandbox.nodes import Kubelet, Pace, Shape
+from enbloc_sandbox.nodes import Kubelet, Pace, Shape
 from tests.controlplane import ControlPlane
 from tests.e2e.processes import Server
 from tests.patience import PATIENCE

@@ -16,7 +16,7 @@ from enbloc.client.config import Cluster
 from enbloc.client.paths import LEASES, NODES, PODS, Resource
 from enbloc.engine import Engine
 from enbloc.model.names import POD_GROUP_KEY
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.cli.processes import unreachable
 from tests.client.fake import pod, pods, serving
 from tests.live.world import NAMESPACE, World

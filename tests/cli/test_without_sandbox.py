@@ -21,7 +21,7 @@ PROGRAM = """
 import logging, os, signal, sys
 
 class Absent:
-    names = ("enbloc.demo", "enbloc.sandbox", "cel", "jsonschema_rs")
+    names = ("enbloc_sandbox", "cel", "jsonschema_rs")
 
     def find_spec(self, name, path=None, target=None):
         if name in self.names:

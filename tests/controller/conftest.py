@@ -24,8 +24,8 @@ from enbloc.controller.shell import Controller
 from enbloc.model import names
 from enbloc.process.options import Options
 from enbloc.process.terms import run_terms
-from enbloc.sandbox import Faults, Sandbox
 from enbloc.telemetry import Health
+from enbloc_sandbox import Faults, Sandbox
 from tests.controlplane import ControlPlane
 from tests.patience import PATIENCE
 from tests.world.virtual_time import time_source

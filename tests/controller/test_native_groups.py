@@ -23,7 +23,7 @@ from enbloc.client.paths import (
 )
 from enbloc.controller.sources.native import COMPOSITES
 from enbloc.model import names
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.controller.conftest import World, condition, controller, eventually
 from tests.controller.native_kinds import crd
 from tests.world.virtual_time import time_source

@@ -16,7 +16,7 @@ from enbloc.client.cluster_access import load
 from enbloc.client.config import Cluster
 from enbloc.client.errors import Invalid
 from enbloc.client.paths import POD_GROUPS
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.controlplane import ControlPlane
 
 ROLES = [{"name": "launcher", "minMember": 1}, {"name": "worker", "minMember": 7}]

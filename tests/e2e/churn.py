@@ -14,8 +14,8 @@ from enbloc.client.client import PatchType
 from enbloc.client.errors import AlreadyExists, APIError, NotFound
 from enbloc.client.paths import JOBS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.model.names import ROLE_KEY, SILENT_KEY
-from enbloc.sandbox.nodes import Kubelet, Pace, Shape
-from enbloc.sandbox.nodes.objects import persistent
+from enbloc_sandbox.nodes import Kubelet, Pace, Shape
+from enbloc_sandbox.nodes.objects import persistent
 from tests.e2e import manifests
 from tests.e2e.observer import RUN_LABEL, PodView
 from tests.e2e.world import GIB, World

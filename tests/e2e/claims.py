@@ -25,7 +25,7 @@ from enbloc.client.paths import (
     Resource,
 )
 from enbloc.client.reflector import Reflector
-from enbloc.sandbox.nodes import (
+from enbloc_sandbox.nodes import (
     DEVICE_DRIVER,
     DISK_DRIVER,
     DeviceDriver,

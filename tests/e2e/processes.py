@@ -16,14 +16,15 @@ from tests.hack.processes import Process
 #: From SIGTERM to the end; the process itself gives its Bindings 20 s.
 STOP_SECONDS = 30.0
 
-SOURCE = Path(__file__).parent.parent.parent / "operator"
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = os.pathsep.join(str(ROOT / folder) for folder in ("operator", "sandbox/src"))
 COMMAND = (sys.executable, "-m", "enbloc")
 
 
 def environment() -> dict[str, str]:
     """What a process gets to know of ours: where programs are, and whether it is measured."""
     kept = {key: text for key, text in os.environ.items() if key == "PATH" or "COVERAGE" in key}
-    return kept | {"PYTHONPATH": str(SOURCE)}  # the code beside these tests, whatever is installed
+    return kept | {"PYTHONPATH": SOURCE}  # the code beside these tests, whatever is installed
 
 
 class Server(Process):

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 
 
 async def serve(kubeconfig: Path) -> None:

@@ -299,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--logs", type=Path, help="where to leave the logs; else they are deleted")
     options = parser.parse_args(arguments)
-    logging.getLogger("enbloc.sandbox").setLevel(logging.ERROR)  # heartbeats that were missed
+    logging.getLogger("enbloc_sandbox").setLevel(logging.ERROR)  # heartbeats that were missed
     # What the server is asked for is a gigabyte of log in half an hour, and nobody reads it.
     quiet = {API_SERVER: ["--audit-log-path="]}
     with tempfile.TemporaryDirectory() as temporary, ControlPlane(flags=quiet) as cp:

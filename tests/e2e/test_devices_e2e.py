@@ -8,7 +8,7 @@ import random
 import pytest
 
 from enbloc.client.errors import Invalid
-from enbloc.sandbox.nodes import DEVICE_DRIVER
+from enbloc_sandbox.nodes import DEVICE_DRIVER
 from tests.e2e import incidents
 from tests.e2e.claims import Claims, from_template, sharing
 from tests.e2e.fault_proxy import Fault

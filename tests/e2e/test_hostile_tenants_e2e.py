@@ -12,8 +12,8 @@ from enbloc.client.client import PatchType
 from enbloc.client.errors import AlreadyExists, NotFound
 from enbloc.client.paths import NAMESPACES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.model import names
-from enbloc.sandbox.nodes import Shape
-from enbloc.sandbox.nodes.reports import node_status
+from enbloc_sandbox.nodes import Shape
+from enbloc_sandbox.nodes.reports import node_status
 from tests.e2e import incidents, manifests
 from tests.e2e.fault_proxy import evicts
 from tests.e2e.processes import Server

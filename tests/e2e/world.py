@@ -26,7 +26,7 @@ from enbloc.client.paths import (
     Resource,
 )
 from enbloc.model import names
-from enbloc.sandbox.nodes import Kubelet, Pace, Shape, run_controllers
+from enbloc_sandbox.nodes import Kubelet, Pace, Shape, run_controllers
 from tests.e2e import manifests
 from tests.e2e.observer import Observer
 from tests.e2e.processes import Server, finished, told

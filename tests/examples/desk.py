@@ -59,7 +59,8 @@ class Desk:
         python = environment / "bin" / "python"
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
         borrowed = environment / "lib" / version / "site-packages" / "borrowed.pth"
-        borrowed.write_text(f"{ROOT / 'operator'}\n{sysconfig.get_path('purelib')}\n")
+        lent = (ROOT / "operator", ROOT / "sandbox/src", sysconfig.get_path("purelib"))
+        borrowed.write_text("".join(f"{folder}\n" for folder in lent))
         programs.mkdir()
         installed = environment / "bin"
         shims = {
@@ -90,7 +91,7 @@ class Desk:
         """A folder like a clone; what `make setup` installs is there already."""
         folder = self.path / "enbloc"
         folder.mkdir()
-        for name in ("Makefile", "requirements", "crds", "helm", "manifests"):
+        for name in ("Makefile", "requirements", "crds", "helm", "manifests", "sandbox"):
             (folder / name).symlink_to(ROOT / name)
         (folder / ".venv").symlink_to(environment)
         self.run(f"cd {folder} && make --touch setup demo")

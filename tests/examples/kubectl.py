@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import yaml
 
-from enbloc.sandbox.apiserver.schema.jsonpath import first, parse
+from enbloc_sandbox.apiserver.schema.jsonpath import first, parse
 
 #: As people write it → where it is.
 PATHS: Final = {

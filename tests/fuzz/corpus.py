@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
-_RECORDED = _HERE.parent / "sandbox" / "apiserver" / "parity" / "recorded"
+_RECORDED = _HERE.parent.parent / "sandbox" / "tests" / "apiserver" / "parity" / "recorded"
 _CONFIGS = _HERE.parent / "config" / "data"
 _LARGEST = 20_000
 

@@ -37,7 +37,7 @@ def repository(tmp_path: Path) -> Path:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
         copy(ROOT / name, tmp_path / name)
     linked = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"]
-    for name in (*linked, "benchmarks", "manifests", "operator", "tests"):
+    for name in (*linked, "benchmarks", "manifests", "operator", "sandbox", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 

@@ -16,6 +16,7 @@ IMPORTERS = {
     "enbloc.engine.queue": {"enbloc.engine.cycle", "enbloc.config.reading"},
     "enbloc.config.reading": {"enbloc.cli.run"},
     "enbloc.errors": {"enbloc.client.lease", "enbloc.run"},
+    "enbloc.client.paths": {"enbloc.live.loop", "enbloc_sandbox.nodes.kubelet"},
 }
 
 
@@ -55,11 +56,19 @@ def test_those_that_import_a_package_import_the_modules_whose_names_it_exports()
         pytest.param(
             ["operator/enbloc/errors.py"], ["tests/cli", "tests/client"], id="no package of its own"
         ),
+        pytest.param(
+            ["operator/enbloc/client/paths.py"],
+            ["sandbox/tests", "tests/client", "tests/live"],
+            id="what the sandbox imports",
+        ),
+        pytest.param(
+            ["sandbox/src/enbloc_sandbox/together.py"], ["sandbox/tests"], id="the sandbox"
+        ),
         pytest.param(["operator/enbloc/live/new.py"], ["tests/live"], id="a new module"),
         pytest.param(["tests/rules/test_waves.py"], ["tests/rules/test_waves.py"], id="a test"),
         pytest.param(
-            ["tests/sandbox/apiserver/test_a.py", "tests/sandbox/nodes/helper.py"],
-            ["tests/sandbox"],
+            ["sandbox/tests/apiserver/test_a.py", "sandbox/tests/nodes/helper.py"],
+            ["sandbox/tests"],
             id="a test within a suite",
         ),
         pytest.param(["tests/conftest.py", "tests/rules/world.py"], ["tests"], id="all tests"),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from enbloc.client.config import Cluster
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.live.world import World
 from tests.world.virtual_time import time_source
 

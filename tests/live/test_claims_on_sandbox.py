@@ -46,12 +46,12 @@ from enbloc.model.pods import PodKey, PodUID
 from enbloc.model.volumes import decisions as volumes
 from enbloc.plugins.dynamic_resources import act as dynamic_resources_act
 from enbloc.plugins.volume_binding import act as volume_binding_act
-from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner
 from enbloc.telemetry import Problems
+from enbloc_sandbox import Sandbox
+from enbloc_sandbox.nodes import DISK_DRIVER, Provisioner
+from sandbox.tests.nodes.claims import claim as claim_body
+from sandbox.tests.nodes.claims import volume as volume_body
 from tests.live.world import FAST, NAMESPACE, World
-from tests.sandbox.nodes.claims import claim as claim_body
-from tests.sandbox.nodes.claims import volume as volume_body
 from tests.world.virtual_time import time_source
 
 Json = dict[str, Any]

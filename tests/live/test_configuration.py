@@ -9,8 +9,8 @@ from enbloc.client.config import Cluster
 from enbloc.client.paths import LEASES
 from enbloc.config import Source, configure
 from enbloc.process.options import Options
-from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
+from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, Running, World
 from tests.world.virtual_time import time_source
 

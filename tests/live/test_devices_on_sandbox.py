@@ -20,12 +20,12 @@ from enbloc.client.paths import (
     RESOURCE_SLICES,
 )
 from enbloc.model import names
-from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DEVICE_DRIVER, DeviceDriver, Shape
-from enbloc.sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
+from enbloc_sandbox import Sandbox
+from enbloc_sandbox.nodes import DEVICE_DRIVER, DeviceDriver, Shape
+from enbloc_sandbox.nodes.claims.devices import RESOURCE_CLAIM_TEMPLATES
+from sandbox.tests.nodes.claims import asking
 from tests.foreign_crds import crd
 from tests.live.world import NAMESPACE, World
-from tests.sandbox.nodes.claims import asking
 
 Json = dict[str, Any]
 

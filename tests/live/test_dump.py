@@ -20,8 +20,8 @@ from enbloc.engine.state.claims import PLAN, Against, Claim
 from enbloc.live.dump import Dumper, without_secrets
 from enbloc.live.scheduler import Scheduler
 from enbloc.process.options import Options
-from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
+from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, Running, World
 from tests.world.cluster import Cluster as Memory
 from tests.world.virtual_time import time_source

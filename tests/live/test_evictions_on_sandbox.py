@@ -17,7 +17,7 @@ from enbloc.live.evictions import Evictions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
 from tests.world.virtual_time import time_source
 

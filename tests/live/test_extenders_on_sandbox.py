@@ -10,7 +10,7 @@ from aiohttp import web
 
 from enbloc.client.config import Cluster
 from enbloc.client.paths import PODS
-from enbloc.sandbox import Sandbox
+from enbloc_sandbox import Sandbox
 from tests.client.extenders import FakeExtender
 from tests.live.world import NAMESPACE, World
 from tests.world.virtual_time import time_source

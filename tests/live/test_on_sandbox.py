@@ -11,8 +11,8 @@ from enbloc.client.config import Cluster
 from enbloc.client.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.process.options import Options
-from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
+from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, Running, World
 from tests.world.virtual_time import time_source
 

@@ -15,8 +15,8 @@ from enbloc.client.lease import LeaseTiming
 from enbloc.client.paths import POD_GROUPS
 from enbloc.process.options import Options
 from enbloc.run import run_both
-from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Health
+from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
 from tests.patience import PATIENCE
 from tests.world.virtual_time import time_source

@@ -16,10 +16,10 @@ from enbloc.client.paths import (
     STORAGE_CLASSES,
 )
 from enbloc.model import names
-from enbloc.sandbox import Sandbox
-from enbloc.sandbox.nodes import DISK_DRIVER, Provisioner
+from enbloc_sandbox import Sandbox
+from enbloc_sandbox.nodes import DISK_DRIVER, Provisioner
+from sandbox.tests.nodes.claims import claim, mounting, on_node, volume
 from tests.live.world import NAMESPACE, World
-from tests.sandbox.nodes.claims import claim, mounting, on_node, volume
 
 Json = dict[str, Any]
 SELECTED = "volume.kubernetes.io/selected-node"

@@ -32,8 +32,8 @@ from enbloc.model.names import (
     Reason,
 )
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
-from enbloc.sandbox import Sandbox
 from enbloc.telemetry import Problems
+from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
 from tests.world.virtual_time import time_source
 

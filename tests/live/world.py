@@ -25,8 +25,8 @@ from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
 from enbloc.process.options import Options
 from enbloc.process.terms import run_terms
-from enbloc.sandbox.nodes import run_controllers
 from enbloc.telemetry import Health
+from enbloc_sandbox.nodes import run_controllers
 from tests.patience import PATIENCE
 from tests.world.virtual_time import time_source
 

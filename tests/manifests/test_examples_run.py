@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from enbloc.model.names import NAMESPACE
-from enbloc.sandbox.nodes import DeviceDriver, Provisioner, Shape
+from enbloc_sandbox.nodes import DeviceDriver, Provisioner, Shape
 from tests.charts.releases import Cluster, Release, opened
 from tests.controlplane import ControlPlane
 from tests.e2e.native_objects import native_control_plane

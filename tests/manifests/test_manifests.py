@@ -19,9 +19,9 @@ from enbloc.config import Source, configure, default_configuration
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
 from enbloc.model import names
-from enbloc.sandbox.nodes import GPU, default_shapes
 from enbloc.wire import codec
 from enbloc.wire.objects import PodGroupObject
+from enbloc_sandbox.nodes import GPU, default_shapes
 from hack import sync
 from tests.examples.pages import blocks
 

@@ -30,8 +30,8 @@ def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
     """
     # Imported here: `--help` needs none of it.
     with sandbox_extra("enbloc demo"):
-        from enbloc.demo.play import Settings, play  # noqa: PLC0415
-        from enbloc.demo.screen import colour_wanted  # noqa: PLC0415
+        from enbloc_sandbox.demo.play import Settings, play  # noqa: PLC0415
+        from enbloc_sandbox.demo.screen import colour_wanted  # noqa: PLC0415
 
     settings = Settings(trace, keep, colour=colour_wanted(sys.stdout) and not no_color)
 

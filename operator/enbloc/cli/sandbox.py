@@ -42,7 +42,7 @@ def _fault(text: str) -> dict[str, Any]:
     Raises:
         click.BadParameter: a part is unknown, missing, or not what it must be.
     """
-    from enbloc.sandbox import Faults, resource_names  # noqa: PLC0415  # `--help` needs none of it
+    from enbloc_sandbox import Faults, resource_names  # noqa: PLC0415  # `--help` needs none of it
 
     found: dict[str, Any] = {}
     for part in text.split(","):
@@ -145,8 +145,8 @@ def sandbox(
     """
     # Imported here: `--help` needs none of it.
     with sandbox_extra("enbloc sandbox"):
-        from enbloc.sandbox.nodes import default_shapes, read_trace  # noqa: PLC0415
-        from enbloc.sandbox.together import Plan, run_sandbox  # noqa: PLC0415
+        from enbloc_sandbox.nodes import default_shapes, read_trace  # noqa: PLC0415
+        from enbloc_sandbox.together import Plan, run_sandbox  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     shapes = default_shapes(nodes) if trace is None else read_trace(trace)
