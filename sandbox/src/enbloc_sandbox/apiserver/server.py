@@ -27,22 +27,19 @@ from enbloc_sandbox.apiserver.verbs.api import Api
 BACKLOG: Final = 1024
 HOST: Final = "127.0.0.1"  # and no other: there is no authentication
 
-_CRDS: Final = (
-    Path(__file__).with_name("crds"),
-    Path(__file__).resolve().parents[4] / "crds",
-)
+#: In the repository a link to its `crds/`, which a wheel has the files of.
+_CRDS: Final = Path(__file__).with_name("crds")
 
 
 def load_crds() -> list[dict[str, Any]]:
-    """The CRDs of enbloc: from the wheel, or from `crds/` of the repository.
+    """The CRDs of enbloc.
 
     Raises:
-        FileNotFoundError: neither is there.
+        FileNotFoundError: a checkout or package without them.
     """
-    for folder in _CRDS:
-        if files := sorted(folder.glob("*.yaml")):
-            return [yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader) for file in files]
-    raise FileNotFoundError(f"no CRDs in {' or '.join(str(folder) for folder in _CRDS)}")
+    if files := sorted(_CRDS.glob("*.yaml")):
+        return [yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader) for file in files]
+    raise FileNotFoundError(f"no CRDs in {_CRDS}")
 
 
 def resource_names() -> frozenset[str]:
