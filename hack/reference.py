@@ -3,7 +3,9 @@
 """Reference pages that are made from code: conditions, events, keys, command line, chart values."""
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +14,12 @@ import yaml
 
 from enbloc.api import words
 from enbloc.cli.entry import COMMANDS, cli
+from enbloc.cli.other_packages import GROUP, load
 from enbloc.model.dialects import DIALECTS, NATIVE_FIELD
 
 SERVERS: Final = {"scheduler", "controller", "run"}
 WORDS: Final = "operator/enbloc/api/words.py"
+SANDBOX: Final = "sandbox/pyproject.toml"
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -24,7 +28,7 @@ def pages(root: Path) -> dict[Path, str]:
         Path("docs/reference/conditions-and-reasons.md"): conditions_page(),
         Path("docs/reference/events.md"): events_page(),
         Path("docs/reference/labels-and-annotations.md"): keys_page(),
-        Path("docs/reference/cli.md"): cli_page(),
+        Path("docs/reference/cli.md"): cli_page(root),
         Path("docs/reference/helm-values.md"): values_page(root / "helm/enbloc"),
     }
 
@@ -124,12 +128,19 @@ def key_rows(keys: Mapping[str, words.KeyMeaning]) -> Iterator[Sequence[str]]:
 
 
 # ── the command line ─────────────────────────────────────────────────────────────────────────
-def cli_page() -> str:
-    """Every command with its arguments and flags."""
+def cli_page(root: Path) -> str:
+    """Every command with its arguments and flags: enbloc's, and those of the sandbox."""
+    others = tomllib.loads((root / SANDBOX).read_text("utf-8"))["project"]["entry-points"][GROUP]
+    found = {name: load(EntryPoint(name, value, GROUP)) for name, value in others.items()}
     context = click.Context(cli, info_name="enbloc")
+    ours = {name: cli.get_command(context, name) for name in COMMANDS}
     parts = [
-        head("Command line", "operator/enbloc/cli/"),
+        head("Command line", "operator/enbloc/cli/ and enbloc_sandbox/cli/"),
         "`kubectl enbloc …` is the same program. Flags win over configuration files.\n",
+        f"{' and '.join(f'`enbloc {name}`' for name in found)} come with a package of their own:",
+        '`pip install "enbloc[sandbox]"` ([the sandbox](../explanation/sandbox.md)). Any package',
+        f"may bring commands, as entry points of the group `{GROUP}` that name click commands.",
+        "`enbloc --help` lists them; they are imported when they are called.\n",
         table(
             "Exit code | Means",
             [
@@ -140,30 +151,32 @@ def cli_page() -> str:
                 ("130", "interrupted"),
             ],
         ),
-        *command_sections(cli, context, 2),
+        *command_sections({**ours, **found}, context, 2),
     ]
     return "\n".join(parts)
 
 
-def command_sections(group: click.Group, context: click.Context, level: int) -> Iterator[str]:
-    """The section of each command of a group, those below it included."""
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
+def command_sections(
+    commands: Mapping[str, click.Command | None], context: click.Context, level: int
+) -> Iterator[str]:
+    """The section of each command, those below it included."""
+    top = context.parent is None
+    for name, command in commands.items():
         if command is None or command.hidden:
             continue
         inner = click.Context(command, info_name=name, parent=context)
         yield f"{'#' * level} {inner.command_path}\n"
-        listed = COMMANDS[name][1] if name in COMMANDS and group is cli else ""
+        listed = COMMANDS[name][1] if name in COMMANDS and top else ""
         yield f"{' '.join((command.help or listed).split())}\n"
         usage = " ".join(command.collect_usage_pieces(inner))
         yield f"```text\n{inner.command_path} {usage}\n```\n"
         options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
-        if group is cli and name in SERVERS:
+        if top and name in SERVERS:
             yield "Flags: [those of kube-scheduler, and more](flags.md).\n"
         elif options:
             yield table("Flag | Default | Meaning", map(option_row, options))
         if isinstance(command, click.Group):
-            yield from command_sections(command, inner, level + 1)
+            yield from command_sections(dict(sorted(command.commands.items())), inner, level + 1)
 
 
 def option_row(option: click.Option) -> Sequence[str]:

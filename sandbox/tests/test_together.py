@@ -14,12 +14,12 @@ import pytest
 from aiohttp import ClientSession
 
 from enbloc.cli import main
-from enbloc.cli.sandbox import _fault
 from enbloc.client.client import Client
 from enbloc.client.cluster_access import load
 from enbloc.client.errors import Forbidden, NotFound
 from enbloc.client.paths import CRDS, NODES, PODS, RESOURCE_SLICES
 from enbloc.errors import UsageError
+from enbloc_sandbox.cli.sandbox import _fault
 from enbloc_sandbox.nodes.shapes import Shape
 from enbloc_sandbox.together import Plan, run_sandbox
 from tests.cli.processes import started

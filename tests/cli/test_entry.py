@@ -33,9 +33,6 @@ def test_every_command_of_the_table_exists_and_explains_itself(
     ("arguments", "message"),
     [
         pytest.param(["nonsense"], "No such command 'nonsense'", id="unknown command"),
-        pytest.param(
-            ["sandbox", "--nodes=few"], "'few' is not a valid integer", id="no number of nodes"
-        ),
         pytest.param(["drain-checks"], "Did you mean 'drain-check'?", id="nearly a command"),
         pytest.param(["config", "checks"], "Did you mean 'check'?", id="nearly a subcommand"),
         pytest.param(["doctor", "--releas=a"], "Did you mean '--release'?", id="nearly a flag"),

@@ -116,6 +116,10 @@ def test_what_needs_no_server_imports_no_heavy_library(arguments: list[str]) -> 
     assert imported(f"import enbloc.cli\nenbloc.cli.main({arguments})", HEAVY) == []
 
 
+def test_listing_the_commands_imports_none_of_other_packages() -> None:
+    assert imported("import enbloc.cli\nenbloc.cli.main(['--help'])", ["enbloc_sandbox"]) == []
+
+
 def test_showing_the_configuration_imports_nothing_that_speaks_to_a_cluster() -> None:
     code = "import enbloc.cli\nenbloc.cli.main(['config', 'show'])"
     assert imported(code, HEAVY) == ["numpy", "pydantic"]

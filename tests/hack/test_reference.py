@@ -8,6 +8,7 @@ from typing import Any, Final
 import yaml
 
 from enbloc.cli.entry import COMMANDS
+from enbloc.cli.other_packages import SANDBOX
 from enbloc.model.names import EventReason, Reason
 from hack.reference import comment_above, pages
 
@@ -17,7 +18,7 @@ PAGES: Final = {path.stem: text for path, text in pages(ROOT).items()}
 
 def test_every_command_and_its_flags_are_on_the_page() -> None:
     text = PAGES["cli"]
-    assert [name for name in COMMANDS if f"## enbloc {name}\n" not in text] == []
+    assert [name for name in (*COMMANDS, *SANDBOX) if f"## enbloc {name}\n" not in text] == []
     assert "| `--nodes` | `4` |" in text
     assert "### enbloc config check\n" in text
 

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command `enbloc`: finds a command's module, and turns what it raises into an exit code."""
+"""The command `enbloc`: finds a command's module, and turns what it raises into an exit code.
+
+Commands of other packages follow its own.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +14,7 @@ from typing import Final
 import click
 
 import enbloc
+from enbloc.cli import other_packages
 from enbloc.errors import ConfigError, EnblocError, UsageError
 from enbloc.model.text import printable
 
@@ -53,14 +57,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.replay:replay",
         "Replay a decision of the scheduler from a dump.",
     ),
-    "sandbox": (
-        "enbloc.cli.sandbox:sandbox",
-        "Run a local API server with fake nodes.",
-    ),
-    "demo": (
-        "enbloc.cli.demo:demo",
-        "Show two gangs that would deadlock each other, and do not.",
-    ),
     "version": (
         "enbloc.cli.version:version",
         "Print the versions of enbloc and of the API server.",
@@ -73,16 +69,21 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names of all commands, in the order of the table."""
-        return list(COMMANDS)
+        return [*COMMANDS, *other_packages.offered(COMMANDS)]
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002  # click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        """Import a command; None if there is none of that name."""
+        """Import a command; None if there is none of that name.
+
+        Raises:
+            EnblocError: another package brings it, and it cannot be imported.
+        """
         if cmd_name not in COMMANDS:
-            return None
+            entry = other_packages.offered(COMMANDS).get(cmd_name)
+            return None if entry is None else other_packages.load(entry)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
@@ -94,18 +95,30 @@ class LazyGroup(click.Group):
 
         Raises:
             NoSuchCommand: naming those that it is near to.
+            UsageError: it comes with a package that is not installed.
         """
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:  # knows of imported commands only
             name = error.command_name
-            raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx) from None
+            if name in other_packages.SANDBOX:
+                raise UsageError(
+                    f"enbloc {name} comes with the package enbloc-sandbox, which is not installed "
+                    "here; enbloc's image leaves it out. On your own machine: "
+                    'pip install "enbloc[sandbox]"'
+                ) from None
+            known = self.list_commands(ctx)
+            raise click.exceptions.NoSuchCommand(name, possibilities=known, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any."""
         del ctx
+        ours = [(name, text) for name, (_, text) in COMMANDS.items()]
+        others = other_packages.offered(COMMANDS).items()
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(
+                [*ours, *((name, other_packages.summary(entry)) for name, entry in others)]
+            )
 
 
 @click.group(

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import click
 
-from enbloc.cli.extras import sandbox_extra
-
 #: The exit code of a process that a signal ended is this and the signal's number.
 _SIGNALLED = 128
 
@@ -29,9 +27,8 @@ def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
     Starts a sandbox, and enbloc beside it. Needs no cluster, and leaves nothing behind.
     """
     # Imported here: `--help` needs none of it.
-    with sandbox_extra("enbloc demo"):
-        from enbloc_sandbox.demo.play import Settings, play  # noqa: PLC0415
-        from enbloc_sandbox.demo.screen import colour_wanted  # noqa: PLC0415
+    from enbloc_sandbox.demo.play import Settings, play  # noqa: PLC0415
+    from enbloc_sandbox.demo.screen import colour_wanted  # noqa: PLC0415
 
     settings = Settings(trace, keep, colour=colour_wanted(sys.stdout) and not no_color)
 

@@ -14,9 +14,14 @@ from typing import Any, Final
 
 import click
 
-from enbloc.cli.entry import INTERRUPTED
-from enbloc.cli.extras import sandbox_extra
-from enbloc.cli.flags import Number
+#: The exit code of a process that Ctrl-C ended.
+_INTERRUPTED: Final = 130
+
+
+class Number(click.IntRange):
+    """An integer within bounds."""
+
+    name = "integer"
 
 
 def _flag(text: str) -> bool:
@@ -144,9 +149,8 @@ def sandbox(
     gone when it ends.
     """
     # Imported here: `--help` needs none of it.
-    with sandbox_extra("enbloc sandbox"):
-        from enbloc_sandbox.nodes import default_shapes, read_trace  # noqa: PLC0415
-        from enbloc_sandbox.together import Plan, run_sandbox  # noqa: PLC0415
+    from enbloc_sandbox.nodes import default_shapes, read_trace  # noqa: PLC0415
+    from enbloc_sandbox.together import Plan, run_sandbox  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     shapes = default_shapes(nodes) if trace is None else read_trace(trace)
@@ -177,6 +181,6 @@ def sandbox(
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
         await run_sandbox(plan, ready, stop)
-        return INTERRUPTED if received == [signal.SIGINT] else 0
+        return _INTERRUPTED if received == [signal.SIGINT] else 0
 
     return asyncio.run(until_signalled())
