@@ -19,7 +19,7 @@ from enbloc.model.devices.lens import Lens
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.search import Place
 from enbloc.model.node_selection import terms_match
-from enbloc.model.volumes.reach import Matrix, matrix_of, seen, signatures
+from enbloc.model.reach import Matrix, matrix_of, seen, signatures
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes

@@ -14,16 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Interned, Mask
+from enbloc.model.reach import Conditions, Seen, Signatures, matrix_of, seen, signatures
 from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
-from enbloc.model.volumes.reach import (
-    Conditions,
-    Seen,
-    Signatures,
-    matrix_of,
-    of_affinity,
-    seen,
-    signatures,
-)
+from enbloc.model.volumes.topologies import of_affinity
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from enbloc.model.labels import Mask
+from enbloc.model.reach import Conditions, Seen, mask_of, seen
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Available
 from enbloc.model.volumes.facts import (
@@ -23,7 +24,6 @@ from enbloc.model.volumes.facts import (
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.model.volumes.reach import Conditions, Seen, mask_of, seen
 from enbloc.model.volumes.segments import Segments
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
+from enbloc.model.reach import Matrix, Seen, Signatures, seen
 from enbloc.model.volumes.available import Available, Bits, VolumeChoice, each_bit
 from enbloc.model.volumes.matching import smallest_fit
-from enbloc.model.volumes.reach import Matrix, Seen, Signatures, seen
 from enbloc.model.volumes.segments import Charged, Segments
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
+from enbloc.model.reach import Matrix, Seen, matrix_of, seen
 from enbloc.model.volumes.facts import CSIStorageCapacity
-from enbloc.model.volumes.reach import Matrix, Seen, matrix_of, of_selector, seen
+from enbloc.model.volumes.topologies import of_selector
 
 if TYPE_CHECKING:
     from enbloc.model.nodes import Nodes

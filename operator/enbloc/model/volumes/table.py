@@ -36,8 +36,8 @@ from enbloc.model.volumes.facts import (
 from enbloc.model.volumes.holdings import HeldVolume, Holdings
 from enbloc.model.volumes.known import Known
 from enbloc.model.volumes.matching import exchanged, smallest_fit
-from enbloc.model.volumes.reach import of_topologies
 from enbloc.model.volumes.segments import Charged
+from enbloc.model.volumes.topologies import of_topologies
 from enbloc.model.volumes.wanted import (
     ClaimStanding,
     WantedVolume,

@@ -22,9 +22,9 @@ from enbloc.model.pods import Pod
 from enbloc.model.volumes.available import Bits, VolumeChoice, each_bit
 from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.model.volumes.matching import exchanged, freeable
-from enbloc.model.volumes.reach import of_affinity, of_topologies
 from enbloc.model.volumes.rows import MatchedRows, SegmentRows
 from enbloc.model.volumes.table import Volumes
+from enbloc.model.volumes.topologies import of_affinity, of_topologies
 from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, delayed_of
 from enbloc.plugins.volume_claims import UNLIMITED, volumes_of
 
