@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from enbloc.config import default_profiles
 from enbloc.engine.state.capacity import free_capacity
 from enbloc.engine.trial import Trial
-from enbloc.model.nodes import Nodes, sums
+from enbloc.model.amounts import sums
+from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod
 from enbloc.model.resources import AMOUNT_LIMIT, REQUEST_LIMIT, ResourceSpace

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.model.amounts import HUGE, Amounts, held
 from enbloc.model.copy_on_write import Claim, Ownership
 from enbloc.model.devices.table import Devices
 from enbloc.model.groups import GroupKey
@@ -33,9 +34,8 @@ from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
 from enbloc.model.volumes.table import Volumes
 
-__all__ = ["Amounts", "Mask", "Nodes", "Rows", "sums"]
+__all__ = ["Amounts", "Mask", "Nodes", "Rows"]
 
-Amounts = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.intp]
 
 #: Lines of the pods' matrix before the free room per resource: cpu and memory for scores.
@@ -43,10 +43,6 @@ _NONZERO: Final = 2
 _MOST_CLASSES: Final = 8192
 #: Bytes from which on a class is not kept for the sake of its delta.
 _LARGE: Final = 16 * 1024
-#: Amounts from here on (2^40: a TiB) are added up apart: four million smaller ones fit in a cell.
-_HUGE: Final = 2**40
-#: What the huge ones take of a cell at most: more than any node offers, with room below it.
-_MOST_TAKEN: Final = 2**60
 #: With more columns than that, those of resources that no node offers any more are looked for.
 _COLUMNS: Final = 64
 
@@ -431,7 +427,7 @@ class Nodes:
         for line, amount in huge:
             before = sums.get((line, row), 0)
             after = sums[line, row] = before + sign * amount
-            column[line] += _held(after) - _held(before)
+            column[line] += held(after) - held(before)
             if not after:
                 del sums[line, row]
 
@@ -561,27 +557,16 @@ class Nodes:
             column = self.space.find(name)
             if column is not None:
                 amounts[_NONZERO + column] = -amount
-        huge = tuple((line, amount) for line, amount in amounts.items() if abs(amount) >= _HUGE)
+        huge = tuple((line, amount) for line, amount in amounts.items() if abs(amount) >= HUGE)
         delta = np.zeros(_NONZERO + len(self.space), np.int64)
         for line, amount in amounts.items():
-            if abs(amount) < _HUGE:
+            if abs(amount) < HUGE:
                 delta[line] = amount
         if len(self._deltas) >= _MOST_CLASSES:
             self._deltas.clear()
         if spec.size <= _LARGE:
             self._deltas[id(spec)] = (spec, delta, huge)
         return delta, huge
-
-
-def sums(amounts: Amounts) -> list[int]:
-    """Of int64[R, N], the sum of each line, exact: that of many nodes may not fit in int64."""
-    high, low = (amounts >> 32).sum(axis=1), (amounts & 0xFFFF_FFFF).sum(axis=1)
-    return [(h << 32) + each for h, each in zip(high.tolist(), low.tolist(), strict=True)]
-
-
-def _held(amount: int) -> int:
-    """What a cell tells of a sum of huge amounts."""
-    return min(max(amount, -_MOST_TAKEN), _MOST_TAKEN)
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

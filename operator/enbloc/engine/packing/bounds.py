@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.packing.model import Apart, Need, Packing, Shared
-from enbloc.model.nodes import sums
+from enbloc.model.amounts import sums
 from enbloc.model.quantity import render
 from enbloc.model.resources import MEMORY
 

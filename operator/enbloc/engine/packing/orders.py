@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from enbloc.engine.trial import MOST_RANKINGS, ClassKey, Outcome, Trial, told_apart
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.nodes import sums
+from enbloc.model.amounts import sums
 from enbloc.model.pods import Pod
 
 

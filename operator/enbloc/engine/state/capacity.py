@@ -19,8 +19,9 @@ import numpy as np
 from enbloc.engine.plan import Assignment
 from enbloc.engine.state.claims import MIN_RESOURCES, Claim
 from enbloc.engine.state.order import Key, Order
+from enbloc.model.amounts import sums
 from enbloc.model.groups import GroupKey
-from enbloc.model.nodes import Nodes, sums
+from enbloc.model.nodes import Nodes
 from enbloc.model.quantity import render
 
 _MOST_NAMES = 3
