@@ -29,6 +29,7 @@ from enbloc.engine.packing.model import packing_now
 from enbloc.engine.trial import Outcome, Search, Trial
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.groups import Group, GroupKey
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
@@ -226,7 +227,7 @@ def _spec(kind: int, instance: Instance) -> PodSpec:
 
 
 def _cluster(room: Amounts) -> Snapshot:
-    table, placed = Nodes(ResourceSpace()), Placed()
+    table, placed = Nodes(ResourceSpace(), Ledgers()), Placed()
     offers = room.max(axis=0) + 8
     for index, free in enumerate(room):
         name = f"n{index}"

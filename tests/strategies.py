@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.names import TAINT_UNSCHEDULABLE
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
@@ -30,7 +31,7 @@ class Layout(NamedTuple):
 
     def table(self) -> Nodes:
         """The same as a node table."""
-        table = Nodes(ResourceSpace())
+        table = Nodes(ResourceSpace(), Ledgers())
         for node in self.nodes:
             table.put(node)
         for row, spec in self.placed:

@@ -10,6 +10,7 @@ from enbloc.engine.effects import CancelPlan, PreBind
 from enbloc.engine.events import FactSeen, PreBound, Unreserved
 from enbloc.model.devices.facts import Consumer, ResourceClaim
 from enbloc.model.ledger import Fact
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import PodResourceClaim, PodVolume
 from enbloc.model.volumes.facts import PersistentVolumeClaim, StorageClass
 from tests.model.devices.objects import claim as resource_claim
@@ -76,7 +77,7 @@ def take_back(cluster: Cluster) -> None:
 
 def show_what_is_written(cluster: Cluster) -> None:
     """Show the claims with what PreBinds under way write into them."""
-    ledger = cluster.engine._core.state.nodes.ledgers.devices
+    ledger = ledgers_of(cluster.engine._core.state.nodes).devices
     for effect in preparing(cluster).values():
         decided = effect.target.decided.devices
         for each in decided.claims if decided is not None else ():

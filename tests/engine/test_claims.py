@@ -15,6 +15,7 @@ from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import replayed
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID
 from enbloc.model.volumes.facts import StorageClass
 from tests.engine.claiming import (
@@ -356,7 +357,7 @@ def test_a_plan_that_is_given_up_leaves_nothing_taken(kind: str) -> None:
     group = {"volumes": "g", "devices": "d"}[kind]
     cluster.drop_group(group)
     cluster.settle()
-    ledgers = cluster.engine._state.nodes.ledgers
+    ledgers = ledgers_of(cluster.engine._state.nodes)
     members = [pod for name, pod in cluster.pods.items() if name.startswith(f"{group}-")]
     assert members
     assert [pod.key.name for pod in members if any(ledgers.decided(pod))] == []

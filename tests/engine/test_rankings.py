@@ -16,6 +16,7 @@ from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.placed import Placed
@@ -35,7 +36,7 @@ class Tables:
     """Two nodes, and pods that come and go; what happens is noted in a journal."""
 
     def __init__(self) -> None:
-        self.nodes, self.placed = Nodes(ResourceSpace()), Placed()
+        self.nodes, self.placed = Nodes(ResourceSpace(), Ledgers()), Placed()
         for name in ("n1", "n2"):
             self.nodes.put(Node(name, uid=name, allocatable=(("cpu", 8000), ("pods", 99))))
         self.rankings = Rankings()

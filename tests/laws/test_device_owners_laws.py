@@ -20,6 +20,7 @@ from enbloc.framework.act import Target
 from enbloc.model.devices.decisions import DeviceClaimDecision
 from enbloc.model.devices.facts import Allocation, Consumer, ResourceClaim, Result
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import PodResourceClaim, PodUID
 from tests.effort import times
 from tests.model.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
@@ -364,7 +365,7 @@ class World:
 
     def judge_rest(self) -> None:
         """Nothing is kept for ever: of both gangs, each of which fits alone, one is bound."""
-        ledger = self.cluster.engine._core.state.nodes.ledgers.devices
+        ledger = ledgers_of(self.cluster.engine._core.state.nodes).devices
         assert not ledger.any_withdrawn
         held = {
             (pool, name)

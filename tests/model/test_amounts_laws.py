@@ -14,6 +14,7 @@ from enbloc.config import default_profiles
 from enbloc.engine.state.capacity import free_capacity
 from enbloc.engine.trial import Trial
 from enbloc.model.amounts import sums
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod
@@ -45,7 +46,7 @@ def read_pod(name: str, requests: Mapping[str, str]) -> Pod:
 
 
 def table(offered: list[Mapping[str, str]]) -> Nodes:
-    nodes = Nodes(ResourceSpace())
+    nodes = Nodes(ResourceSpace(), Ledgers())
     for index, each in enumerate(offered):
         meta, ready = {"name": f"n{index}", "uid": ""}, [{"type": "Ready", "status": "True"}]
         status = {"allocatable": {"pods": "110", **each}, "conditions": ready}

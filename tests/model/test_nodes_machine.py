@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import PodSpec
@@ -136,7 +137,7 @@ class TableMachine(RuleBasedStateMachine):
         space = ResourceSpace()
         for resource in RESOURCES:  # pods may be placed before a node offers what they request
             space.column(resource)
-        self.table = Nodes(space)
+        self.table = Nodes(space, Ledgers())
         self.model = Model()
         self.kept: list[Kept] = []
         self.arrays: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []

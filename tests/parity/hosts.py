@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cached_property
 
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -46,7 +47,7 @@ class Hosts:
 
     def snapshot(self) -> Snapshot:
         """The same as our tables, one row per host in their order."""
-        nodes, placed, workloads = Nodes(ResourceSpace()), Placed(), Workloads()
+        nodes, placed, workloads = Nodes(ResourceSpace(), Ledgers()), Placed(), Workloads()
         for row, host in enumerate(self.hosts):
             nodes.put(host.node)
             for pod in host.pods:

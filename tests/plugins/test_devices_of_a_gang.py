@@ -10,6 +10,7 @@ import pytest
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
 from enbloc.model.devices.facts import ResourceClaim
+from enbloc.model.ledgers import ledgers_of, own_ledgers
 from enbloc.model.pods import PodResourceClaim, PodUID
 from enbloc.plugins.dynamic_resources.filter import DeviceFilter
 from tests.model.devices.objects import (
@@ -189,13 +190,13 @@ def test_what_a_filter_remembers_of_rows_is_what_it_would_say_anew(seed: int) ->
     ]
     members = [pod(f"p{at}", "shared", f"own-{at}", shared=True) for at in range(9)]
     for fact in facts:
-        table.ledgers.put(fact)
+        own_ledgers(table).put(fact)
     for each in members:
-        table.ledgers.enter(each)
+        own_ledgers(table).enter(each)
     class_of, fork = members[0], table.fork()
-    kept, placed = DeviceFilter(class_of, fork.ledgers.devices), dict[int, Any]()
+    kept, placed = DeviceFilter(class_of, ledgers_of(fork).devices), dict[int, Any]()
     for at, each in enumerate(members):
-        fresh = DeviceFilter(class_of, fork.ledgers.devices)
+        fresh = DeviceFilter(class_of, ledgers_of(fork).devices)
         mask = kept.filter(class_of, fork)
         assert mask.tolist() == fresh.filter(class_of, fork).tolist()
         if at == 4:

@@ -14,6 +14,7 @@ from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Code, Status
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import Ledgers, ledgers_of, own_ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import ContainerResource, Pod, PodSpec
@@ -42,12 +43,12 @@ MODEL = f'device.attributes["{DRIVER}"].model == "a100"'
 
 def world(*facts: Any, offers: tuple[tuple[str, int], ...] = ()) -> Nodes:
     """Nodes a and b with these objects; node a also offers these resources."""
-    table = Nodes(ResourceSpace())
+    table = Nodes(ResourceSpace(), Ledgers())
     for name, more in (("a", offers), ("b", ())):
         allocatable = (("cpu", 64000), *more, ("pods", 110))
         table.put(Node(name, labels=(("zone", name),), allocatable=allocatable))
     for fact in facts:
-        table.ledgers.put(fact)
+        own_ledgers(table).put(fact)
     return table
 
 
@@ -285,7 +286,7 @@ def test_two_devices_of_one_name_make_a_pool_invalid() -> None:
         "invalid resource pools were encountered": 1,
         "cannot allocate all claims": 1,
     }
-    assert table.ledgers.devices.problems() == {f"{DRIVER}/a": "duplicate device name 0"}
+    assert ledgers_of(table).devices.problems() == {f"{DRIVER}/a": "duplicate device name 0"}
 
 
 def test_only_the_row_of_a_placement_is_asked_again_where_devices_are_of_nodes() -> None:
@@ -304,7 +305,7 @@ def test_only_the_row_of_a_placement_is_asked_again_where_devices_are_of_nodes()
 
     assert asked.filter(members[0], trial.take(np.array([0]))).tolist() == [False]
     assert asked.filter(members[0], trial).tolist() == [False, True]
-    assert table.ledgers.alike(members[1]) == table.ledgers.alike(members[2])
+    assert ledgers_of(table).alike(members[1]) == ledgers_of(table).alike(members[2])
 
 
 def test_devices_of_a_network_are_asked_of_every_node_again() -> None:

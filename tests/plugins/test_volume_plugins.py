@@ -555,10 +555,10 @@ def test_what_cannot_be_counted_refuses_nodes(
 
 def test_a_node_takes_as_many_alike_pods_as_it_can_attach_volumes() -> None:
     table, pod = limited(3), using("pod", "c0")
-    facts = snapshot(knowing(table, pod))
-    evaluator = NodeVolumeLimits().pre_filter(pod, facts)
+    evaluator = NodeVolumeLimits().pre_filter(pod, snapshot(knowing(table, pod)))
     assert evaluator is not None
     seat(table, replace(using("other", "c1"), node="n"), "n")
 
-    assert evaluator.most(pod, facts.nodes, ever=False).tolist() == [2]
-    assert evaluator.most(pod, facts.nodes, ever=True).tolist() == [3]
+    nodes = table.snapshot()
+    assert evaluator.most(pod, nodes, ever=False).tolist() == [2]
+    assert evaluator.most(pod, nodes, ever=True).tolist() == [3]

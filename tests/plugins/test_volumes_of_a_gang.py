@@ -18,6 +18,7 @@ from enbloc.framework.reads import Reads
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.groups import GroupKey
 from enbloc.model.labels import Mask
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.volumes.facts import CSIDriver, VolumeFact
@@ -72,7 +73,7 @@ class Gang:
         self.placed: dict[str, str] = {}
 
     def member(self, pod: Pod) -> Member:
-        key = self.facts.nodes.ledgers.alike(pod), pod.group
+        key = ledgers_of(self.facts.nodes).alike(pod), pod.group
         found = self._classes.get(key)
         if found is None:
             filters: list[decide.Filter] = []

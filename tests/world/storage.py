@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from enbloc.model.ledgers import Ledgers, ledgers_of, own_ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID, PodVolume
@@ -129,19 +130,17 @@ def hosts(*names: str, **labels: str) -> list[Node]:
 
 def table_of(nodes: Iterable[Node], *facts: VolumeFact) -> Nodes:
     """A live table of nodes with these objects."""
-    table = Nodes(ResourceSpace())
+    table = Nodes(ResourceSpace(), Ledgers())
     for each in nodes:
         table.put(each)
     for fact in facts:
-        ledger(table).put(fact)
+        own_ledgers(table).put(fact)
     return table
 
 
 def ledger(table: Nodes) -> Volumes:
     """The table of volumes of a table of nodes."""
-    found = table.ledgers.volumes
-    assert isinstance(found, Volumes)
-    return found
+    return ledgers_of(table).volumes
 
 
 def seat(table: Nodes, pod: Pod, name: str) -> None:
@@ -154,5 +153,5 @@ def seat(table: Nodes, pod: Pod, name: str) -> None:
 def knowing(table: Nodes, *pods: Pod) -> Nodes:
     """The same table, which knows that these pods exist."""
     for pod in pods:
-        ledger(table).enter(pod)
+        own_ledgers(table).enter(pod)
     return table

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -16,7 +17,7 @@ from enbloc.model.snapshot import Snapshot
 
 def nodes(*facts: Node) -> Nodes:
     """A live table of these nodes."""
-    table = Nodes(ResourceSpace())
+    table = Nodes(ResourceSpace(), Ledgers())
     for fact in facts:
         table.put(fact)
     return table

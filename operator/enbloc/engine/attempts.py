@@ -26,6 +26,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.devices.effort import MOST_EFFORT
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import ledgers_of, release_devices
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
 from enbloc.model.volumes.wanted import to_be_made
@@ -68,7 +69,7 @@ class Planner:
         try:
             ledgers = self._plans.ledgers(profile)
             trial = self._trials.trial(profile, waiting, now, ledgers, keep=False)
-            trial.snapshot.nodes.release_devices(without)
+            release_devices(trial.snapshot.nodes, without)
             for pod in without:
                 trial.lift(pod, pod.node)
             outcome, _ = place_group(waiting, trial, self._steps)
@@ -189,7 +190,7 @@ class Attempts:
 
     def _awaits_claims(self, plan: Plan, facts: GroupFacts) -> bool:
         """Whether members were refused as a whole, and claims of some are still to be made."""
-        known = self._core.state.nodes.ledgers.volumes.known
+        known = ledgers_of(self._core.state.nodes).volumes.known
         refused = bool(plan.diagnosis.message)
         return refused and any(to_be_made(pod, known) for pod in facts.pending)
 
@@ -202,7 +203,7 @@ class Attempts:
         if pod is None:
             return None
         state = self._core.state
-        holds = state.nodes.ledgers.alike(pod)
+        holds = ledgers_of(state.nodes).alike(pod)
         return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
 
     def _to_be_searched(self, plan: Plan) -> bool:

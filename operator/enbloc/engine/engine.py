@@ -45,6 +45,7 @@ from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodUID
 
@@ -408,7 +409,7 @@ class Engine:
                 why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
         binding = ""
         if open_plan is not None and open_plan.permitted:
-            waits = preparing(open_plan.in_preparation(), self._state.nodes.ledgers)
+            waits = preparing(open_plan.in_preparation(), ledgers_of(self._state.nodes))
             members_ = "member" if open_plan.size == 1 else "members"
             binding = f"binding {open_plan.size} {members_}" + (f"; {waits}" if waits else "")
         self._reporter.status(

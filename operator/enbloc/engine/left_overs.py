@@ -18,6 +18,7 @@ from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import ledgers_of
 
 #: A group that may not be tried is looked at again after so many seconds: Unreserve may fail.
 PAUSE: Final = 30.0
@@ -47,7 +48,7 @@ class LeftOvers:
         """
         if not profile.pre_bind:
             return False
-        ledgers, found = self._state.nodes.ledgers, False
+        ledgers, found = ledgers_of(self._state.nodes), False
         pending = frozenset(pod.uid for pod in facts.pending)
         for pod in facts.pending:
             left = ledgers.left_over(pod, pending)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from enbloc.framework.decide import Filter
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening, Hint
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -17,7 +18,7 @@ from enbloc.model.resources import ResourceSpace
 @lru_cache(maxsize=64)
 def alone(node: Node) -> Nodes:
     """A table with this node only, and no pod on it."""
-    table = Nodes(ResourceSpace())
+    table = Nodes(ResourceSpace(), Ledgers())
     table.put(node)
     return table.snapshot()
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.framework.observations import GroupGone, NodeChanged, Observation, PodChanged
 from enbloc.model.groups import Group, GroupKey
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -179,7 +180,7 @@ def tables(draw: st.DrawFn, *, max_nodes: int = 6) -> Nodes:
 
 
 def _empty(draw: st.DrawFn, max_nodes: int, annotations: tuple[str, ...] = ()) -> Nodes:
-    nodes = Nodes(ResourceSpace())
+    nodes = Nodes(ResourceSpace(), Ledgers())
     images = st.dictionaries(st.sampled_from(_IMAGES), st.integers(1, 2**31), max_size=2)
     for index in range(draw(st.sampled_from((*range(2, max_nodes + 1), 1, 0)))):
         node = Node(

@@ -28,6 +28,7 @@ from enbloc.framework.strategies import (
     tables,
 )
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -42,7 +43,7 @@ Change = tuple[int, Pod]
 
 def table(*nodes: Node) -> Nodes:
     """A node table of these nodes in this order, to ask a plugin about in a test of its own."""
-    made = Nodes(ResourceSpace())
+    made = Nodes(ResourceSpace(), Ledgers())
     for node in nodes:
         made.put(node)
     return made.snapshot()

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Leases: who may write arrays that several tables look at.
+"""Leases: who may write what several tables look at.
 
 ::
 
     owner (Ownership) ──lease()──► reader (Lease) ──lease()──► reader (the same Lease)
       │ writes in place while nobody holds a Lease; else it copies and starts a new Ownership
 
-A reader gives its lease back by being forgotten.
+A reader gives its lease back by being forgotten. Where a copy costs too much, the owner revokes the
+leases instead, and who has one may not read any more.
 """
 
 import weakref
@@ -18,11 +19,18 @@ import numpy.typing as npt
 
 
 class Lease:
-    """The right to read arrays that stay as they are for as long as this object lives."""
+    """The right to read arrays that stay as they are for as long as this object lives.
 
-    __slots__ = ("__weakref__",)
+    Attributes:
+        revoked: the owner has changed in place what was to be read.
+    """
+
+    __slots__ = ("__weakref__", "revoked")
 
     exclusive = False
+
+    def __init__(self) -> None:
+        self.revoked = False
 
     def lease(self) -> "Lease":
         """What one more reader of the same arrays holds."""
@@ -33,6 +41,8 @@ class Ownership:
     """The right to write arrays, in place when `exclusive`, after copying them when not."""
 
     __slots__ = ("_lent",)
+
+    revoked = False
 
     def __init__(self) -> None:
         self._lent: weakref.ref[Lease] | None = None
@@ -49,6 +59,13 @@ class Ownership:
             lease = Lease()
             self._lent = weakref.ref(lease)
         return lease
+
+    def revoke(self) -> None:
+        """What readers look at changes in place: they may read it no more."""
+        lease = self._lent() if self._lent else None
+        if lease is not None:
+            lease.revoked = True
+        self._lent = None
 
 
 Claim = Ownership | Lease

@@ -9,12 +9,10 @@ shows them, who sits where, and what was decided for pods that are not bound yet
 """
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, Self, TypeVar
 
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 
 class Fact(Protocol):
@@ -85,7 +83,7 @@ class Ledger(Protocol[F, D]):
         """
         ...
 
-    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
+    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
         """The pod sits on that node from now on: decide what it gets there.
 
         What was decided in this fork for others may be decided anew where that helps.

@@ -4,7 +4,7 @@
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from enbloc.model.devices.decisions import DeviceDecision
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
@@ -13,6 +13,7 @@ from enbloc.model.devices.table import Devices
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import ByName, Fact, Ledger
 from enbloc.model.node_log import NodeLog
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes.decisions import VolumeDecision
 from enbloc.model.volumes.facts import (
@@ -24,9 +25,6 @@ from enbloc.model.volumes.facts import (
 )
 from enbloc.model.volumes.table import Volumes
 from enbloc.model.weight import weight_of
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 
 class Decisions(NamedTuple):
@@ -124,12 +122,18 @@ def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
 
 
 class Ledgers:
-    """The tables of volumes and of devices."""
+    """The tables of volumes and of devices.
+
+    Args:
+        volumes: None = an empty table.
+        devices: likewise.
+    """
 
     __slots__ = ("devices", "volumes")
 
-    def __init__(self, volumes: Volumes, devices: Devices) -> None:
-        self.volumes, self.devices = volumes, devices
+    def __init__(self, volumes: Volumes | None = None, devices: Devices | None = None) -> None:
+        self.volumes = Volumes() if volumes is None else volumes
+        self.devices = Devices() if devices is None else devices
 
     @property
     def version(self) -> tuple[int, int]:
@@ -212,7 +216,7 @@ class Ledgers:
         self.volumes.leave(uid)
         self.devices.leave(uid)
 
-    def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Decisions | None) -> None:
+    def place(self, pod: Pod, node: str, nodes: Nodes, decided: Decisions | None) -> None:
         """A pod sits on a node; None = what it gets there is to be decided, unless it is bound.
 
         Only a fork decides anything.
@@ -298,3 +302,36 @@ class Ledgers:
     def fork(self) -> "Ledgers":
         """A copy of one's own."""
         return Ledgers(self.volumes.fork(), self.devices.fork())
+
+
+def ledgers_of(nodes: Nodes) -> Ledgers:
+    """What goes with a node table; not to be written to.
+
+    Raises:
+        RuntimeError: it is that of a snapshot whose origin has changed since.
+    """
+    found = nodes.ledgers
+    assert isinstance(found, Ledgers), "a node table with ledgers of another kind"
+    return found
+
+
+def own_ledgers(nodes: Nodes) -> Ledgers:
+    """The same, to be written to: see `Nodes.own_ledgers`."""
+    found = nodes.own_ledgers()
+    assert isinstance(found, Ledgers), "a node table with ledgers of another kind"
+    return found
+
+
+def reclaim(nodes: Nodes, group: GroupKey) -> None:
+    """On a fork, or a snapshot: a group may plan with what its earlier plans held.
+
+    That is being taken back.
+    """
+    if ledgers_of(nodes).devices.any_withdrawn:
+        own_ledgers(nodes).reclaim(group)
+
+
+def release_devices(nodes: Nodes, pods: Collection[Pod]) -> None:
+    """On a fork, or a snapshot: the claims of these pods have no devices any more."""
+    if any(pod.spec.holds for pod in pods):
+        own_ledgers(nodes).release_devices(pods)

@@ -3,22 +3,20 @@
 """Node selection: which nodes a pod's nodeSelector and node affinity terms allow."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from enbloc.model.labels import Mask
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
 from enbloc.model.requirements import Operator, Requirement
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 #: The only field of a node that a term may name.
 NAME_FIELD: Final = "metadata.name"
 
 
-def selected(spec: PodSpec, nodes: "Nodes") -> Mask:
+def selected(spec: PodSpec, nodes: Nodes) -> Mask:
     """bool[N]: every label of nodeSelector is there, and any of the required terms holds.
 
     Source: kubernetes v1.36
@@ -33,7 +31,7 @@ def selected(spec: PodSpec, nodes: "Nodes") -> Mask:
     return mask
 
 
-def terms_match(terms: Iterable[NodeSelectorTerm], nodes: "Nodes") -> Mask:
+def terms_match(terms: Iterable[NodeSelectorTerm], nodes: Nodes) -> Mask:
     """bool[N]: any of the terms holds; none holds where there is none."""
     mask = np.zeros(len(nodes), np.bool_)
     for term in terms:
@@ -41,7 +39,7 @@ def terms_match(terms: Iterable[NodeSelectorTerm], nodes: "Nodes") -> Mask:
     return mask
 
 
-def term_matches(term: NodeSelectorTerm, nodes: "Nodes") -> Mask:
+def term_matches(term: NodeSelectorTerm, nodes: Nodes) -> Mask:
     """bool[N]: every expression and every field holds; a term with neither matches no node."""
     if not term.expressions and not term.fields:
         return np.zeros(len(nodes), np.bool_)
@@ -71,7 +69,7 @@ def names_of(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     return union
 
 
-def _field(field: Requirement, nodes: "Nodes") -> Mask:
+def _field(field: Requirement, nodes: Nodes) -> Mask:
     """`metadata.name` In or NotIn one name; a term with any other field matches no node."""
     known = field.operator in (Operator.IN, Operator.NOT_IN) and len(field.values) == 1
     if field.key != NAME_FIELD or not known:

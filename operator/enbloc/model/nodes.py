@@ -10,21 +10,19 @@
 
 A snapshot shares everything with its table, a fork what Node objects say; who changes what is
 shared copies it first, but only if the other table is still there (`enbloc.model.copy_on_write`).
-Arrays that a table gives are copies: they never change.
+Arrays that a table gives are copies: they never change. Ledgers are too large for that: those of a
+snapshot or a fork may be asked until its origin writes to its own.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.amounts import HUGE, Amounts, held
 from enbloc.model.copy_on_write import Claim, Ownership
-from enbloc.model.devices.table import Devices
-from enbloc.model.groups import GroupKey
 from enbloc.model.labels import Interned, Mask, Rows
-from enbloc.model.ledgers import Decisions, Ledgers
 from enbloc.model.node import Node, NodeChange, difference
 from enbloc.model.node_columns import NodeColumns, resized
 from enbloc.model.pods import Pod, PodSpec
@@ -32,9 +30,8 @@ from enbloc.model.requirements import Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
-from enbloc.model.volumes.table import Volumes
 
-__all__ = ["Amounts", "Mask", "Nodes", "Rows"]
+__all__ = ["Amounts", "Mask", "NodeLedgers", "Nodes", "Rows"]
 
 Lines = npt.NDArray[np.intp]
 
@@ -52,10 +49,34 @@ _Huge = tuple[tuple[int, int], ...]
 T = TypeVar("T")
 
 
+class NodeLedgers(Protocol):
+    """What pods hold beyond the resources of their node, as a node table carries it."""
+
+    def concerns(self, pod: Pod) -> bool:
+        """Whether a pod may hold anything of these."""
+        ...
+
+    def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Any) -> None:
+        """A pod comes to a node; None = what it gets there is decided now."""
+        ...
+
+    def remove(self, pod: Pod) -> None:
+        """A pod leaves its node, and holds nothing any more."""
+        ...
+
+    def fork(self) -> Self:
+        """A copy of one's own; it may be asked until this one changes."""
+        ...
+
+
 class Nodes:
     """The node table; rows are dense and their order means nothing.
 
     Read-only for everyone but ClusterState's own table and the owner of a fork.
+
+    Args:
+        space: the resources that have a column.
+        ledgers: what pods hold beyond resources; the table's own from now on.
 
     Attributes:
         space: the resources that have a column.
@@ -74,6 +95,7 @@ class Nodes:
         "_huge",
         "_indexes",
         "_ledgers",
+        "_ledgers_claim",
         "_ledgers_shared",
         "_rows",
         "_view",
@@ -83,7 +105,7 @@ class Nodes:
         "version",
     )
 
-    def __init__(self, space: ResourceSpace) -> None:
+    def __init__(self, space: ResourceSpace, ledgers: NodeLedgers) -> None:
         self.space = space
         self.version = 0
         self.images_version = 0
@@ -100,7 +122,9 @@ class Nodes:
         self._huge: dict[tuple[int, int], int] = {}
         self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
-        self._ledgers = Ledgers(Volumes(), Devices())
+        self._ledgers = ledgers
+        self._ledgers_claim: Claim = Ownership()
+        #: Another table reads the same ledgers, and this one has a Lease of them.
         self._ledgers_shared = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
@@ -109,8 +133,14 @@ class Nodes:
         return self._view.shape[1]
 
     @property
-    def ledgers(self) -> Ledgers:
-        """What pods hold beyond resources; those of a snapshot change with the table's own."""
+    def ledgers(self) -> NodeLedgers:
+        """What pods hold beyond resources; not to be written to.
+
+        Raises:
+            RuntimeError: the ledgers from which this table's were taken have changed since.
+        """
+        if self._ledgers_claim.revoked:
+            raise RuntimeError("what pods hold has changed since this snapshot was taken")
         return self._ledgers
 
     @property
@@ -340,6 +370,7 @@ class Nodes:
         table._deltas = self._deltas
         table._indexes = self._indexes
         table._ledgers = self._ledgers
+        table._ledgers_claim = self._ledgers_claim.lease()
         table._ledgers_shared = True
         return table
 
@@ -366,7 +397,7 @@ class Nodes:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
-    def sit(self, row: int, pod: Pod, decided: Decisions | None = None) -> None:
+    def sit(self, row: int, pod: Pod, decided: object = None) -> None:
         """A pod takes its requests, volumes and devices on a row.
 
         Args:
@@ -378,29 +409,24 @@ class Nodes:
         self.place(row, spec)
         if spec.holds and self._ledgers.concerns(pod):
             name = self._columns.names[self._base_row(row)]
-            self._own_ledgers().place(pod, name, self, decided)
+            self.own_ledgers().place(pod, name, self, decided)
 
     def rise(self, row: int, pod: Pod) -> None:
         """A pod gives back what it took on a row."""
         spec = pod.spec
         self.place(row, spec, -1)
         if spec.holds:  # whatever it held when it came
-            self._own_ledgers().remove(pod)
+            self.own_ledgers().remove(pod)
 
-    def reclaim(self, group: GroupKey) -> None:
-        """The group may plan with what its earlier plans held and is being taken back."""
-        if self._ledgers.devices.any_withdrawn:
-            self._own_ledgers().reclaim(group)
+    def own_ledgers(self) -> NodeLedgers:
+        """The ledgers, to be written to: a fork's, or a snapshot's, are a copy of its own.
 
-    def release_devices(self, pods: Collection[Pod]) -> None:
-        """On a fork, or a snapshot: the claims of these pods have no devices any more."""
-        if any(pod.spec.holds for pod in pods):
-            self._own_ledgers().release_devices(pods)
-
-    def _own_ledgers(self) -> Ledgers:
-        """The ledgers, of which a fork makes its own copy before it writes to them."""
-        if self._ledgers_shared:
-            self._ledgers, self._ledgers_shared = self._ledgers.fork(), False
+        Whoever was derived from ClusterState's table must not ask for its ledgers afterwards.
+        """
+        if isinstance(self._ledgers_claim, Ownership):
+            self._ledgers_claim.revoke()
+        elif self._ledgers_shared:
+            self._ledgers, self._ledgers_shared = self.ledgers.fork(), False
         return self._ledgers
 
     def place(self, row: int, spec: PodSpec, sign: int = 1) -> None:

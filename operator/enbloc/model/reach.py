@@ -7,16 +7,14 @@ Ten thousand local volumes name a node each; to ask each of them of every node w
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
+from enbloc.model.nodes import Nodes
 from enbloc.model.requirements import Operator, Requirement
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 #: Any of these holds if all of its requirements do; () = nowhere, ((),) = everywhere.
 Conditions: TypeAlias = tuple[tuple[Requirement, ...], ...]
@@ -26,7 +24,7 @@ Matrix: TypeAlias = npt.NDArray[np.bool_]
 ANYWHERE: Final[Conditions] = ((),)
 
 
-def mask_of(conditions: Conditions, nodes: "Nodes") -> Mask:
+def mask_of(conditions: Conditions, nodes: Nodes) -> Mask:
     """bool[N]: where the conditions hold."""
     mask = np.zeros(len(nodes), np.bool_)
     for term in conditions:
@@ -37,7 +35,7 @@ def mask_of(conditions: Conditions, nodes: "Nodes") -> Mask:
     return mask
 
 
-def matrix_of(conditions: Sequence[Conditions], nodes: "Nodes") -> Matrix:
+def matrix_of(conditions: Sequence[Conditions], nodes: Nodes) -> Matrix:
     """bool[K, N]: where each of them holds."""
     matrix = np.zeros((len(conditions), len(nodes)), np.bool_)
     simple: defaultdict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
@@ -88,11 +86,11 @@ class Seen(NamedTuple):
     names: Sequence[str]
     version: int
 
-    def same(self, nodes: "Nodes") -> bool:
+    def same(self, nodes: Nodes) -> bool:
         """Whether these are the very same nodes, unchanged."""
         return self.names is nodes.names and self.version == nodes.version
 
 
-def seen(nodes: "Nodes") -> Seen:
+def seen(nodes: Nodes) -> Seen:
     """What tells whether a table has changed."""
     return Seen(nodes.names, nodes.version)

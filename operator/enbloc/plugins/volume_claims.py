@@ -7,6 +7,7 @@ from typing import Final
 
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.volumes.facts import PersistentVolumeClaim
@@ -19,7 +20,7 @@ UNLIMITED: Final = 2**31 - 1
 
 def volumes_of(nodes: Nodes) -> Volumes:
     """The table of volumes that a node table carries."""
-    return nodes.ledgers.volumes
+    return ledgers_of(nodes).volumes
 
 
 def claim_not_found(name: str) -> str:

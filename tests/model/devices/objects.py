@@ -10,6 +10,7 @@ from enbloc.cel import CelError, DeviceView
 from enbloc.model.devices.compilers import DeviceSelector, Fault
 from enbloc.model.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
 from enbloc.model.devices.table import Devices
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodKey, PodResourceClaim, PodSpec, PodUID
@@ -234,7 +235,7 @@ def pod(name: str, *claims: str | None, shared: bool = False, **fields: Any) -> 
 
 def nodes(*names: str, **labels: str) -> Nodes:
     """A table of such nodes."""
-    table = Nodes(ResourceSpace())
+    table = Nodes(ResourceSpace(), Ledgers())
     for name in names:
         table.put(
             Node(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from enbloc.model.devices.facts import ResourceClaim, ResourceSlice
+from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.resources import ResourceSpace
@@ -51,7 +52,7 @@ def zone(name: str) -> Json:
 def got(slices: tuple[ResourceSlice, ...], *claims: ResourceClaim, old: Any = ()) -> Any:
     """What the claims of a pod on node a get, device names by claim; a reason where nothing."""
     devices = table(device_class(), device_class("other", "false"), *slices, *claims, *old)
-    nodes = Nodes(ResourceSpace())
+    nodes = Nodes(ResourceSpace(), Ledgers())
     nodes.put(Node("a", labels=(("zone", "z"),), allocatable=(("pods", 110),)))
     member = pod("p", *(each.name for each in claims))
     devices.place(member, "a", nodes)
@@ -325,7 +326,7 @@ def test_what_a_share_takes(policy: Json | None, wanted: str | None, consumed: i
         slice_of("a", device("s", capacity={"m": capacity}, allowMultipleAllocations=True)),
         mine(exactly(capacity={"requests": {"m": wanted} if wanted else {}})),
     )
-    nodes = Nodes(ResourceSpace())
+    nodes = Nodes(ResourceSpace(), Ledgers())
     nodes.put(Node("a", allocatable=(("pods", 110),)))
     devices.place(pod("p", "c"), "a", nodes)
     decision = devices.decision(pod("p", "c").uid)
@@ -358,7 +359,7 @@ def test_a_capacity_without_a_domain_is_one_of_each_driver() -> None:
             ),
         ),
     )
-    nodes = Nodes(ResourceSpace())
+    nodes = Nodes(ResourceSpace(), Ledgers())
     nodes.put(Node("a", allocatable=(("pods", 110),)))
 
     devices.place(pod("p", "c"), "a", nodes)

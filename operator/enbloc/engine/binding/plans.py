@@ -28,6 +28,7 @@ from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import Pod, PodUID
 
 #: No Permit plugin may hold a group for longer, whatever it asks. Source: kube-scheduler v1.36
@@ -412,7 +413,7 @@ class Plans:
         pod = assignment.pod
         prepared = open_plan.stage(pod.uid) is MemberStage.READY and pod.uid in open_plan.prepared
         written = assignment.decided if prepared else None
-        return self._state.nodes.ledgers.stands(pod, written=written)
+        return ledgers_of(self._state.nodes).stands(pod, written=written)
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────
 

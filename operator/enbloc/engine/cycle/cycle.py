@@ -16,6 +16,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
 from enbloc.model.amounts import sums
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import host_of, hosts
 from enbloc.model.snapshot import Snapshot
@@ -67,7 +68,7 @@ def schedule_group(
         A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
         refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
     """
-    devices = trial.snapshot.nodes.ledgers.devices
+    devices = ledgers_of(trial.snapshot.nodes).devices
     devices.begin()
     try:
         plan, last = _planned(plan_id, facts, trial, room, never, steps)

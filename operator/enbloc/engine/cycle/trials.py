@@ -10,6 +10,7 @@ from enbloc.engine.trial import Named, Opinion, Trial, required, telling
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.ledgers import reclaim
 from enbloc.model.nodes import Nodes
 from enbloc.model.snapshot import Snapshot
 
@@ -55,7 +56,7 @@ class Trials:
             PluginError: a plugin failed; or labels tell too many of its members apart.
         """
         snapshot = self._state.snapshot(ledgers)
-        snapshot.nodes.reclaim(facts.key)
+        reclaim(snapshot.nodes, facts.key)
         # What a ledger or an extender says may change any answer: such rankings are not kept.
         alone = keep and not profile.reserve and not profile.extenders
         trial = Trial(

@@ -20,6 +20,7 @@ from enbloc.engine.trial import ClassKey, Trial, asked
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod
 
@@ -395,7 +396,7 @@ def _shared(
 
     What devices may serve where a node does not offer it need not be free there.
     """
-    served = nodes.ledgers.devices.served_by_devices
+    served = ledgers_of(nodes).devices.served_by_devices
     wanted = [dict(pod.spec.requests) for pod in pods]
     taken = [
         {

@@ -24,6 +24,7 @@ from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reserva
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
@@ -114,7 +115,7 @@ class CapacityPrecheck:
     def _packing_refuses(self, group: GroupKey) -> bool:
         epoch, wants = self._of.get(group, (None, ()))
         now = self._state.epoch
-        if not wants or epoch not in (now, (now, self._state.nodes.ledgers.version)):
+        if not wants or epoch not in (now, (now, ledgers_of(self._state.nodes).version)):
             return False
         version = now, self._state.nodes.placed_version
         for want in wants:
@@ -196,7 +197,7 @@ class Refutations:
         seats = frozenset((pod.uid, pod.node) for pod in held)
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
         if any(key.holds is not None for key, _ in members):  # what is left of them is no epoch's
-            epoch = epoch, trial.snapshot.nodes.ledgers.version
+            epoch = epoch, ledgers_of(trial.snapshot.nodes).version
         question = epoch, frozenset(members.items()), deficits, facts.choice, seats, steps
         known = self._known.get(facts.key)
         if known is None or known.question != question:

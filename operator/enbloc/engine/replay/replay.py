@@ -16,6 +16,7 @@ from enbloc.engine.state import Arrays, Capacity, Checkpoint
 from enbloc.engine.trial import Rankings, Trial
 from enbloc.errors import UsageError
 from enbloc.framework.profile import Profile
+from enbloc.model.ledgers import reclaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _trial(decision: Decision, arrays: Arrays, profile: Profile) -> Trial:
     rankings = Rankings()
     rankings.selected.enter(question.selected, question.facts.key.namespace)
     snapshot = arrays.snapshot(ledgers_over(profile, question.plans))
-    snapshot.nodes.reclaim(question.facts.key)
+    reclaim(snapshot.nodes, question.facts.key)
     trial = Trial(
         profile,
         snapshot,

@@ -10,7 +10,7 @@ import msgspec
 
 from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import Decisions
+from enbloc.model.ledgers import Decisions, Ledgers, own_ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -230,15 +230,15 @@ class Arrays:
     """A checkpoint as the arrays that decisions are made on."""
 
     def __init__(self, tables: Checkpoint) -> None:
-        self.nodes = Nodes(ResourceSpace(tables.resources))
+        self.nodes = Nodes(ResourceSpace(tables.resources), Ledgers())
         for node in tables.nodes:
             self.nodes.put(node)
         for fact in tables.facts.values():
-            self.nodes.ledgers.put(fact)
+            own_ledgers(self.nodes).put(fact)
         for pod in tables.holders.values():
-            self.nodes.ledgers.enter(pod)
+            own_ledgers(self.nodes).enter(pod)
         for member, decided in tables.withdrawn.items():
-            self.nodes.ledgers.withdrawn(member, decided)
+            own_ledgers(self.nodes).withdrawn(member, decided)
         self._placed = Placed()
         for seat in tables.seats.values():
             self.sit(seat)

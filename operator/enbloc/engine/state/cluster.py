@@ -44,7 +44,7 @@ from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import GETS_NOTHING
+from enbloc.model.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -105,7 +105,7 @@ class ClusterState:
     """
 
     def __init__(self, ours: Container[str] = (), log: int = 0, alive: Container[str] = ()) -> None:
-        self.nodes = Nodes(ResourceSpace())
+        self.nodes = Nodes(ResourceSpace(), Ledgers())
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
         self.namespaces: dict[str, Labels] = {}
@@ -240,7 +240,7 @@ class ClusterState:
         pod = self.pods.pop(uid, None)
         self.claims.drop(uid)
         self._nominations.forget(uid)
-        self.nodes.ledgers.leave(uid)
+        own_ledgers(self.nodes).leave(uid)
         if pod is not None and pod.spec.holds:  # whatever serves its extended resources by now
             self.log.note(Pending(uid))
         if pod is None or uid not in self._seats:
@@ -358,7 +358,7 @@ class ClusterState:
 
     def fact_seen(self, fact: Fact) -> list[Happening]:
         """Add or update an object that tells of volumes or devices."""
-        old = self.nodes.ledgers.put(fact)
+        old = own_ledgers(self.nodes).put(fact)
         if old == fact:
             return []
         self.facts_version += 1
@@ -368,7 +368,7 @@ class ClusterState:
 
     def fact_gone(self, kind: str, key: str) -> list[Happening]:
         """Drop an object that tells of volumes or devices."""
-        old = self.nodes.ledgers.drop(kind, key)
+        old = own_ledgers(self.nodes).drop(kind, key)
         if old is None:
             return []
         self.facts_version += 1
@@ -380,10 +380,10 @@ class ClusterState:
         known = old is not None and not old.finished
         if pod.finished:
             if known:
-                self.nodes.ledgers.leave(pod.uid)
+                own_ledgers(self.nodes).leave(pod.uid)
                 self.log.note(Pending(pod.uid))
         elif old is None or not known or names_others(old, pod):
-            self.nodes.ledgers.enter(pod)
+            own_ledgers(self.nodes).enter(pod)
             self.log.note(Pending(pod.uid, pod))
 
     def _notice(self, pod: Pod) -> None:
@@ -497,7 +497,7 @@ class ClusterState:
         seat = self._seats.get(uid)
         if seat is None or not seat.pod.spec.holds:
             return []
-        volumes, devices = self.nodes.ledgers.decided(seat.pod)
+        volumes, devices = ledgers_of(self.nodes).decided(seat.pod)
         found = [Resource.PERSISTENT_VOLUME] if volumes is not None else []
         return [*found, Resource.RESOURCE_CLAIM] if devices is not None else found
 

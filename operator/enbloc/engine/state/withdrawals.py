@@ -12,7 +12,7 @@ from enbloc.engine.state.log import Log
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.devices.owners import Withdrawn
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import Decisions
+from enbloc.model.ledgers import Decisions, own_ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import PodUID
 
@@ -44,5 +44,5 @@ class Withdrawals:
         return [Happening(Resource.RESOURCE_CLAIM, Action.UPDATE_OTHER)]
 
     def _note(self, change: PlanWithdrawn) -> None:
-        self._nodes.ledgers.withdrawn(change.member, change.decided)
+        own_ledgers(self._nodes).withdrawn(change.member, change.decided)
         self._log.note(change)

@@ -27,7 +27,7 @@ from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.selected_labels import Named, SelectedLabels, telling
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
-from enbloc.model.ledgers import Holds, Position
+from enbloc.model.ledgers import Holds, Position, ledgers_of
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
@@ -248,7 +248,7 @@ class Rankings:
             return None
         ranking, left, nodes = kept.ranking, changes[seen:], snapshot.nodes
         if key.holds is not None:
-            touched = nodes.ledgers.touched(kept.ledgers)
+            touched = ledgers_of(nodes).touched(kept.ledgers)
             if touched is None or len(touched) > len(nodes):
                 return None
             rows = [row for row in map(nodes.row, touched) if row is not None]
@@ -292,7 +292,7 @@ class Rankings:
         Raises:
             AssertionError: an incremental answer went astray.
         """
-        ledgers = snapshot.nodes.ledgers
+        ledgers = ledgers_of(snapshot.nodes)
         for key, kept in list(self._kept.items()):
             profile, pod = profiles[key.profile], kept.ranking.pod
             if ledgers.alike(pod) != key.holds:

@@ -27,7 +27,7 @@ from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings,
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
-from enbloc.model.ledgers import Holds, Ledgers
+from enbloc.model.ledgers import Holds, Ledgers, ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodUID
@@ -133,8 +133,8 @@ class Trial:
         if self._table is None and not any(
             change.pod.spec.holds for change in self._log[self._inherited :]
         ):
-            return self.snapshot.nodes.ledgers if self._origin is None else self._origin.ledgers
-        return self.nodes.ledgers
+            return ledgers_of(self.snapshot.nodes) if self._origin is None else self._origin.ledgers
+        return ledgers_of(self.nodes)
 
     @property
     def changes(self) -> Sequence[PlacedChange]:
@@ -232,7 +232,7 @@ class Trial:
 
     def _of_the_profile(self, key: ClassKey, pod: Pod) -> Ranking:
         """A ranking of the cluster as it is, without opinions: a kept one, or a new one."""
-        told = key.holds is None or self.snapshot.nodes.ledgers.position is not None
+        told = key.holds is None or ledgers_of(self.snapshot.nodes).position is not None
         if self._epoch is None or not told:
             return self._of_all_nodes(pod)
         kept = self._rankings.take(key, pod, self.profile, self.snapshot, self._epoch)
@@ -245,7 +245,7 @@ class Trial:
 
     def _give(self, key: ClassKey, ranking: Ranking, beyond: Sequence[PlacedChange]) -> None:
         """Keep a ranking for the next decision, unless it is wrong for lack of effort."""
-        ledgers = self.snapshot.nodes.ledgers
+        ledgers = ledgers_of(self.snapshot.nodes)
         if key.holds is None or not ledgers.devices.unfinished:
             self._rankings.give(key, ranking, beyond, self._epoch, ledgers.position)
 
@@ -404,7 +404,7 @@ class Trial:
         A filter is asked about rows that changed; those of others may have given to a pod
         elsewhere what it had let this one have.
         """
-        return not pod.spec.holds or self.nodes.ledgers.stands(pod)
+        return not pod.spec.holds or ledgers_of(self.nodes).stands(pod)
 
     def take_off(self, pod: Pod, row: int) -> None:
         """Take a pod off a row on which the snapshot counts it."""

@@ -6,7 +6,7 @@ Those of the same fork may get other devices where that helps.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from enbloc.model.devices.asked import DeviceVerdict
 from enbloc.model.devices.demand import Demand
@@ -27,9 +27,7 @@ from enbloc.model.devices.search import (
 from enbloc.model.devices.seats import HeldClaim, Seen, seen_in
 from enbloc.model.devices.use import Use, removed
 from enbloc.model.devices.views import Spread, signature
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
+from enbloc.model.nodes import Nodes
 
 #: Steps of a search in which devices of others may be changed, and claims in it.
 _MOST_REVISING: Final = 4_000
@@ -41,7 +39,7 @@ _FEWEST_STEPS: Final = 200
 class Offers(Inventory):
     """The inventory, asked what it has for claims."""
 
-    def spread(self, nodes: "Nodes") -> Spread:
+    def spread(self, nodes: Nodes) -> Spread:
         """The pools that more nodes see than they name, for the rows of a node table."""
         found = (self._pools.get(key) for key in sorted(self._spread))
         pools = [pool for pool in found if pool is not None]

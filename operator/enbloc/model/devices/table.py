@@ -12,7 +12,6 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from enbloc.model.devices.asked import claim_keys, consumer_of, failed, misfit
 from enbloc.model.devices.compilers import Compiler
@@ -43,10 +42,8 @@ from enbloc.model.devices.search import (
 from enbloc.model.devices.seats import DeviceSeat, HeldClaim, seen_in
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 
 class Devices(Offers):
@@ -62,7 +59,7 @@ class Devices(Offers):
 
     # ── who sits where ───────────────────────────────────────────────────────────────────────
 
-    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
+    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
         """The pod sits on that node from now on: decide what it gets there."""
         self._settle()
         self.version += 1

@@ -7,7 +7,7 @@ Two nodes of which the same matters have the same answer: it is found once.
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,8 @@ from enbloc.model.devices.lens import Lens
 from enbloc.model.devices.pools import Bits, Pool, Reach, positions
 from enbloc.model.devices.search import Place
 from enbloc.model.node_selection import terms_match
+from enbloc.model.nodes import Nodes
 from enbloc.model.reach import Matrix, matrix_of, seen, signatures
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
-
 
 Rows = npt.NDArray[np.int64]
 
@@ -38,7 +35,7 @@ class Spread:
         nodes: the table; later also parts of it may be asked about.
     """
 
-    def __init__(self, pools: Sequence[Pool], nodes: "Nodes") -> None:
+    def __init__(self, pools: Sequence[Pool], nodes: Nodes) -> None:
         self._nodes = seen(nodes)
         self._pools = pools
         lines: dict[Terms, int] = {}
@@ -55,7 +52,7 @@ class Spread:
                 self._named.setdefault(name, []).append(at)
         self._reaches: dict[int, list[Reach | None]] = {}
 
-    def of(self, pools: Sequence[Pool], nodes: "Nodes") -> bool:
+    def of(self, pools: Sequence[Pool], nodes: Nodes) -> bool:
         """Whether it is of these pools, and of these nodes or more."""
         if nodes.version != self._nodes.version or len(pools) != len(self._pools):
             return False
@@ -114,7 +111,7 @@ class Spread:
         return [*alone, *(np.array(rows) for _, rows in sorted(together.items()))]
 
 
-def _matrix(lines: Sequence[Terms], nodes: "Nodes") -> Matrix:
+def _matrix(lines: Sequence[Terms], nodes: Nodes) -> Matrix:
     """bool[K, N]: where each of these node selectors holds."""
     plain = [not any(term.fields for term in terms) for terms in lines]
     conditions = [

@@ -8,18 +8,16 @@ set is its lowest bit.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Interned, Mask
+from enbloc.model.nodes import Nodes
 from enbloc.model.reach import Conditions, Seen, Signatures, matrix_of, seen, signatures
 from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.model.volumes.topologies import of_affinity
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 #: A set of volumes of a class.
 Bits: TypeAlias = int
@@ -164,7 +162,7 @@ class Available:
 
     # ── which are reached ────────────────────────────────────────────────────────────────────
 
-    def signatures(self, nodes: "Nodes") -> Signatures:
+    def signatures(self, nodes: Nodes) -> Signatures:
         """Which nodes reach the same volumes; one condition for each distinct node affinity."""
         if self._seen is None or not self._seen.same(nodes):
             self._signatures = signatures(matrix_of(self._groups, nodes))

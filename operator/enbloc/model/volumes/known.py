@@ -5,11 +5,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from enbloc.model.labels import Mask
+from enbloc.model.nodes import Nodes
 from enbloc.model.reach import Conditions, Seen, mask_of, seen
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Available
@@ -25,9 +26,6 @@ from enbloc.model.volumes.facts import (
     VolumeFact,
 )
 from enbloc.model.volumes.segments import Segments
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 #: So many sorts of claims and volumes are told apart before the numbers begin anew.
 _MOST_SORTS: Final = 65_536
@@ -277,7 +275,7 @@ class Known:
 
     # ── where ────────────────────────────────────────────────────────────────────────────────
 
-    def mask(self, conditions: Conditions, nodes: "Nodes") -> Mask:
+    def mask(self, conditions: Conditions, nodes: Nodes) -> Mask:
         """bool[N]: where conditions on the labels of nodes hold; not to be written to."""
         if self._seen is None or not self._seen.same(nodes):
             self._masks = {}
@@ -290,7 +288,7 @@ class Known:
             mask.flags.writeable = False
         return mask
 
-    def migrated(self, plugin: str, nodes: "Nodes") -> Mask:
+    def migrated(self, plugin: str, nodes: Nodes) -> Mask:
         """bool[N]: nodes on which a CSI driver serves that in-tree plugin."""
         mask = np.zeros(len(nodes), np.bool_)
         for name, known in self.nodes.items():

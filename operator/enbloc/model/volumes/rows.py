@@ -4,19 +4,16 @@
 
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
+from enbloc.model.nodes import Nodes
 from enbloc.model.reach import Matrix, Seen, Signatures, seen
 from enbloc.model.volumes.available import Available, Bits, VolumeChoice, each_bit
 from enbloc.model.volumes.matching import smallest_fit
 from enbloc.model.volumes.segments import Charged, Segments
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 
 class MatchedRows:
@@ -40,7 +37,7 @@ class MatchedRows:
         self._masks: Matrix = self._matched
         self._witness: list[Bits] = []
 
-    def masks(self, nodes: "Nodes", free: Bits) -> Matrix:
+    def masks(self, nodes: Nodes, free: Bits) -> Matrix:
         """bool[J, N]: where each claim finds one of the free volumes; not to be written to."""
         found = self.available.signatures(nodes)
         if self._seen is None or not self._seen.same(nodes):
@@ -109,7 +106,7 @@ class SegmentRows:
         self._count: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._mask: Mask = self._enough
 
-    def mask(self, nodes: "Nodes", charged: Charged) -> Mask:
+    def mask(self, nodes: Nodes, charged: Charged) -> Mask:
         """bool[N]: where any segment has enough left; not to be written to."""
         reach = self.segments.reach(nodes)
         same = self._seen is not None and self._seen.same(nodes)

@@ -3,18 +3,16 @@
 """Segments: what storage of one class is left where, as its CSIStorageCapacity objects say."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.labels import Mask
+from enbloc.model.nodes import Nodes
 from enbloc.model.reach import Matrix, Seen, matrix_of, seen
 from enbloc.model.volumes.facts import CSIStorageCapacity
 from enbloc.model.volumes.topologies import of_selector
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 #: int64[K], bytes: what was promised of each segment and is not seen as used.
 Charged = npt.NDArray[np.int64]
@@ -71,7 +69,7 @@ class Segments:
         """int64[K], bytes: how large one volume can be there, by `enough`; below 0 = none."""
         return np.where(charged == 0, self._limit, np.minimum(self._limit, self.left(charged)))
 
-    def reach(self, nodes: "Nodes") -> Matrix:
+    def reach(self, nodes: Nodes) -> Matrix:
         """bool[K, N]: which nodes have access to each."""
         if self._seen is None or not self._seen.same(nodes):
             self._matrix = matrix_of([of_selector(each.topology) for each in self.facts], nodes)

@@ -13,12 +13,13 @@ What the API server shows wins: a claim that it shows as bound is held no more.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, get_args
+from typing import ClassVar, Final, NamedTuple, get_args
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.ledger import ByName
 from enbloc.model.node_log import NodeLog
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.volumes import in_tree
 from enbloc.model.volumes.available import Bits, VolumeChoice
@@ -46,9 +47,6 @@ from enbloc.model.volumes.wanted import (
     names_of,
     wanted_by,
 )
-
-if TYPE_CHECKING:
-    from enbloc.model.nodes import Nodes
 
 _KINDS: Final = frozenset(each.kind for each in get_args(VolumeFact))
 
@@ -344,7 +342,7 @@ class Volumes:
 
     # ── pods that come and go ────────────────────────────────────────────────────────────────
 
-    def place(self, pod: Pod, node: str, nodes: "Nodes") -> None:
+    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
         """The pod sits on that node from now on: decide what its claims get there."""
         self._sit(pod, node)
         if pod.node:
@@ -367,7 +365,7 @@ class Volumes:
         pod: Pod,
         storage_class: str,
         claims: list[PersistentVolumeClaim],
-        where: "tuple[str, int, Nodes]",
+        where: tuple[str, int, Nodes],
     ) -> None:
         """What claims of one class get on a row: the smallest first."""
         node, row, nodes = where
@@ -406,7 +404,7 @@ class Volumes:
             self._holdings.move(key, volumes[place].name)
         return list(found)
 
-    def _makes(self, storage_class: str, row: int, nodes: "Nodes") -> bool:
+    def _makes(self, storage_class: str, row: int, nodes: Nodes) -> bool:
         """Whether volumes of that class can be made for a row."""
         known = self.known.classes.get(storage_class)
         if known is None or not known.provisions:
@@ -414,7 +412,7 @@ class Volumes:
         return bool(self.known.mask(of_topologies(known.topologies), nodes)[row])
 
     def _segment(
-        self, claim: PersistentVolumeClaim, row: int, nodes: "Nodes", charged: Charged | None
+        self, claim: PersistentVolumeClaim, row: int, nodes: Nodes, charged: Charged | None
     ) -> str | None:
         """What a new volume takes from; "" = of nothing that is counted, None = none can be had."""
         if not self._makes(claim.storage_class, row, nodes):

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from enbloc.model.devices.demand import Demand, DeviceWant
 from enbloc.model.devices.search import Place
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
@@ -33,7 +34,7 @@ def devices_detail(pod: Pod, nodes: Nodes) -> str:
 
     If all of them could be had alone, the first is told.
     """
-    devices = nodes.ledgers.devices
+    devices = ledgers_of(nodes).devices
     asked = devices.asked(pod)
     if asked.refusal or not asked.demands:
         return ""

@@ -18,6 +18,7 @@ from enbloc.model.devices.search import CANNOT, told
 from enbloc.model.devices.table import Devices
 from enbloc.model.devices.use import Use
 from enbloc.model.devices.views import Rows, Spread
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.node_selection import terms_match
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
@@ -93,7 +94,7 @@ class DeviceFilter:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """The devices for all claims of the pod are there, and what its claims have is in reach."""
-        asked = self._now(pod, nodes.ledgers.devices)
+        asked = self._now(pod, ledgers_of(nodes).devices)
         known = self._lasting(asked, nodes)
         if known is None:
             mask = self._answers(pod, asked, nodes)
@@ -120,9 +121,9 @@ class DeviceFilter:
         known = self._known
         if known is None or known.names != nodes.names:
             return None
-        if self._freed and (asked.served or nodes.ledgers.devices.may_share(asked.demands)):
+        if self._freed and (asked.served or ledgers_of(nodes).devices.may_share(asked.demands)):
             return None
-        uses = nodes.ledgers.devices.uses()
+        uses = ledgers_of(nodes).devices.uses()
         same = len(uses) == len(known.uses) and all(map(is_, uses, known.uses))
         if not same and (asked.served or len(uses) != len(known.uses)):
             return None
@@ -135,7 +136,7 @@ class DeviceFilter:
 
         Whoever had none has none now: what claims of the plan hold, they could give up before.
         """
-        devices, spread = nodes.ledgers.devices, self._grouped(nodes).spread
+        devices, spread = ledgers_of(nodes).devices, self._grouped(nodes).spread
         joined = [each.key for each in asked.joined]
         names, mask, sights = known.names, known.mask, known.sights
         rows = np.flatnonzero(mask)
@@ -178,7 +179,7 @@ class DeviceFilter:
     def _remember(self, asked: Asked, nodes: Nodes, mask: Mask) -> None:
         """Keep what all rows have answered."""
         unknown = np.full(len(mask), -1, np.int64)
-        uses = nodes.ledgers.devices.uses()
+        uses = ledgers_of(nodes).devices.uses()
         self._known = _Known(asked, nodes.names, mask.copy(), uses, unknown, {})
         self._touched.clear()
         self._freed = False
@@ -204,7 +205,7 @@ class DeviceFilter:
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Each node counts under its first reason, as kube-scheduler finds it."""
-        devices = nodes.ledgers.devices
+        devices = ledgers_of(nodes).devices
         asked = self._now(pod, devices)
         if asked.refusal or asked.stale:
             return Counter({asked.refusal or LEFT_OVER: int(refused.sum())})
@@ -223,7 +224,7 @@ class DeviceFilter:
 
     def score(self, pod: Pod, nodes: Nodes) -> npt.NDArray[np.int64]:
         """int64[N]: Σ(8 − place) over the alternatives that the pod has or would get."""
-        asked = self._now(pod, nodes.ledgers.devices)
+        asked = self._now(pod, ledgers_of(nodes).devices)
         scores = np.zeros(len(nodes), np.int64)
         if asked.demands and not asked.refusal:
             for rows, verdict in self._verdicts(pod, asked, nodes, np.ones(len(nodes), np.bool_)):
@@ -232,7 +233,7 @@ class DeviceFilter:
 
     def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
         """int64[N]: no row has devices for more such pods."""
-        devices = nodes.ledgers.devices
+        devices = ledgers_of(nodes).devices
         asked = self._now(pod, devices)
         demands = () if self._shares else asked.demands
         return most_pods(demands, nodes, ever=ever)
@@ -254,7 +255,7 @@ class DeviceFilter:
             moving: claims that members share get other devices where a row does not see theirs.
         """
         joined = [each.key for each in asked.joined]
-        devices, names = nodes.ledgers.devices, nodes.names
+        devices, names = ledgers_of(nodes).devices, nodes.names
         seen = self._grouped(nodes)
         lacking = {name: nodes.allocatable(name) == 0 for name in asked.served}
         unserved = _unserved(pod, asked, nodes)
@@ -282,7 +283,7 @@ class DeviceFilter:
 
     def _grouped(self, nodes: Nodes) -> _Seen:
         """What the rows see; kept as long as they are the same, for the objects do not change."""
-        kept, devices, names = self._kept, nodes.ledgers.devices, nodes.names
+        kept, devices, names = self._kept, ledgers_of(nodes).devices, nodes.names
         if kept is None or kept.names != names:
             spread = devices.spread(nodes)
             kept = _Seen(names, spread, spread.groups(names, devices.has_own))

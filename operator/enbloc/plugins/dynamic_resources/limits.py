@@ -13,6 +13,7 @@ from enbloc.model.devices.demand import Demand
 from enbloc.model.devices.pools import PoolKey
 from enbloc.model.devices.search import Place
 from enbloc.model.devices.views import signature
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
@@ -27,7 +28,7 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
         nodes: as they are.
         ever: devices that are in use count as free.
     """
-    devices, names = nodes.ledgers.devices, nodes.names
+    devices, names = ledgers_of(nodes).devices, nodes.names
     most = np.full(len(nodes), UNLIMITED, np.int64)
     counted = [each for each in demands if each.exclusive]
     if not counted:
@@ -52,7 +53,7 @@ def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
         pods: one of each class.
         nodes: as they are.
     """
-    devices, names = nodes.ledgers.devices, nodes.names
+    devices, names = ledgers_of(nodes).devices, nodes.names
     found = np.zeros(len(nodes), np.int64)
     asked = [devices.asked(pod).demands for pod in pods]
     demands = list(dict.fromkeys(each for of_pod in asked for each in of_pod))
@@ -94,7 +95,7 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]
         nodes: as they are.
         ever: devices that are in use count as free.
     """
-    devices = nodes.ledgers.devices
+    devices = ledgers_of(nodes).devices
     demands = [_own(pod, nodes) for pod in pods]
     if not devices.may_share([each for each in demands if each is not None]):
         return []
@@ -150,7 +151,7 @@ def _together(
 
 def _own(pod: Pod, nodes: Nodes) -> Demand | None:
     """What a pod asks for with its one claim, if it asks for a number of devices and no more."""
-    asked = nodes.ledgers.devices.asked(pod)
+    asked = ledgers_of(nodes).devices.asked(pod)
     named = [each for each in pod.spec.resource_claims if not each.template]
     if named or asked.refusal or len(asked.demands) != 1 or asked.served:
         return None

@@ -19,6 +19,7 @@ from enbloc.model.devices.asked import claim_keys, unmade
 from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.devices.memory import MOST_SPECS
 from enbloc.model.groups import Group
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
@@ -71,7 +72,7 @@ class DynamicResources:
 
     def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
         """Refuse a group whose claims differ so much that they could not be looked at together."""
-        specs = snapshot.nodes.ledgers.devices.specs(facts.pending)
+        specs = ledgers_of(snapshot.nodes).devices.specs(facts.pending)
         if specs <= MOST_SPECS:
             return SUCCESS
         return refuse_for_good(
@@ -81,7 +82,7 @@ class DynamicResources:
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> DeviceFilter | Status | None:
         """Skip a pod that needs no devices; refuse one of which a claim cannot be served at all."""
-        devices = snapshot.nodes.ledgers.devices
+        devices = ledgers_of(snapshot.nodes).devices
         if not devices.concerns(pod):
             return None
         asked = devices.asked(pod)
@@ -93,7 +94,7 @@ class DynamicResources:
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> DeviceScore | None:
         """Skip a pod of which no claim has alternatives."""
-        devices = snapshot.nodes.ledgers.devices
+        devices = ledgers_of(snapshot.nodes).devices
         if not devices.concerns(pod):
             return None
         asked = devices.asked(pod)
@@ -116,7 +117,7 @@ class DynamicResources:
 
     def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
         """One node for those who share a claim, whose devices may be of one node."""
-        devices = snapshot.nodes.ledgers.devices
+        devices = ledgers_of(snapshot.nodes).devices
         shared = (key for key in claim_keys(pod) if devices.shared(key))
         undecided = any(devices.allocation(key) is None for key in shared)
         return ("",) if undecided else ()

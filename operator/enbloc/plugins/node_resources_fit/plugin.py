@@ -14,6 +14,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import alone, classes, is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
+from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.resources import CPU, MEMORY, PODS, is_extended
@@ -159,7 +160,7 @@ def _served(spec: PodSpec, nodes: Nodes) -> frozenset[str]:
     """
     if not spec.extended:
         return frozenset()
-    devices = nodes.ledgers.devices
+    devices = ledgers_of(nodes).devices
     wanted = {each.resource for each in spec.extended}
     return frozenset(name for name in wanted if devices.served_by_devices(name))
 
