@@ -10,19 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from benchmarks.engine import Figure, cluster
-from enbloc.engine import Engine
-from enbloc.engine.effects import Bind, PreBind
-from enbloc.engine.events import (
-    Bound,
-    FactGone,
-    FactSeen,
-    GroupSeen,
-    PodGone,
-    PodSeen,
-    PreBound,
-    Unreserved,
-)
-from enbloc.model.devices.facts import (
+from enbloc.devices.facts import (
     MOST_CONSUMERS,
     Ask,
     ClaimSpec,
@@ -35,12 +23,24 @@ from enbloc.model.devices.facts import (
     Site,
     Traits,
 )
+from enbloc.engine import Engine
+from enbloc.engine.effects import Bind, PreBind
+from enbloc.engine.events import (
+    Bound,
+    FactGone,
+    FactSeen,
+    GroupSeen,
+    PodGone,
+    PodSeen,
+    PreBound,
+    Unreserved,
+)
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.pods import Pod, PodKey, PodResourceClaim, PodSpec, PodUID, PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import (
+from enbloc.storage.facts import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

@@ -28,8 +28,8 @@ from enbloc.engine.packing.bounds import shortage
 from enbloc.engine.packing.model import packing_now
 from enbloc.engine.trial import Outcome, Search, Trial
 from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.ledgers import Ledgers
 from enbloc.model.groups import Group, GroupKey
-from enbloc.model.ledgers import Ledgers
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes

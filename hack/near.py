@@ -40,6 +40,7 @@ TESTS: Final = ("tests/", "sandbox/tests/")
 SUITES: Final[Mapping[str, tuple[str, ...]]] = {
     "operator/enbloc/api/": ("tests/api", "tests/crds", "tests/manifests"),
     "operator/enbloc/engine/": ("tests/engine", "tests/rules", "tests/laws"),
+    "operator/enbloc/ledgers": ("tests/devices", "tests/storage"),
     "operator/enbloc/plugins/": ("tests/plugins", "tests/parity"),
     "operator/enbloc/run": ("tests/cli",),
     "operator/enbloc/testing": ("tests/framework", "tests/plugins"),
@@ -59,6 +60,9 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
 LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "operator/enbloc/engine/": ("test-all", "bench-check"),
     "operator/enbloc/model/": ("test-all", "bench-check"),
+    "operator/enbloc/storage/": ("test-all", "bench-check"),
+    "operator/enbloc/devices/": ("test-all", "bench-check"),
+    "operator/enbloc/ledgers": ("test-all", "bench-check"),
     "operator/enbloc/wire/": ("test-all", "bench-check"),
     "operator/enbloc/cel/": ("test-all", "bench-check"),
     "operator/enbloc/plugins/": ("test-all", "real"),

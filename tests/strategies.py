@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 
-from enbloc.model.ledgers import Ledgers
+from enbloc.ledgers import Ledgers
 from enbloc.model.names import TAINT_UNSCHEDULABLE
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from enbloc.devices.facts import Consumer, ResourceClaim
 from enbloc.engine.effects import CancelPlan, PreBind
 from enbloc.engine.events import FactSeen, PreBound, Unreserved
-from enbloc.model.devices.facts import Consumer, ResourceClaim
+from enbloc.ledgers import ledgers_of
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import PodResourceClaim, PodVolume
-from enbloc.model.volumes.facts import PersistentVolumeClaim, StorageClass
-from tests.model.devices.objects import claim as resource_claim
+from enbloc.storage.facts import PersistentVolumeClaim, StorageClass
+from tests.devices.objects import claim as resource_claim
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import pvc

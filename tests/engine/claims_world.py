@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from enbloc.devices.facts import Consumer, ResourceClaim
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind, Unreserve
 from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Target
-from enbloc.model.devices.facts import Consumer, ResourceClaim
 from enbloc.model.pods import Phase, Pod, PodResourceClaim, PodVolume
-from enbloc.model.volumes.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
-from tests.model.devices.objects import claim, device, device_class, exactly, slice_of
+from enbloc.storage.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
+from tests.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.rules.world import JOB, World
 from tests.world.builders import spec
 from tests.world.storage import HOST, LOCAL, bound, held_by, pv, pvc

@@ -13,11 +13,20 @@ from enbloc.engine.events import FactGone
 from enbloc.engine.plan import PlanResult
 from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import replayed
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import ContainerResource, Owner, PodResourceClaim, PodUID
-from enbloc.model.volumes.facts import StorageClass
+from enbloc.storage.facts import StorageClass
+from tests.devices.objects import (
+    DRIVER,
+    allocated,
+    device,
+    device_class,
+    exactly,
+    slice_of,
+)
+from tests.devices.objects import claim as resource_claim
 from tests.engine.claiming import (
     DISK,
     GPU,
@@ -32,15 +41,6 @@ from tests.engine.claiming import (
     show_what_is_written,
     take_back,
 )
-from tests.model.devices.objects import (
-    DRIVER,
-    allocated,
-    device,
-    device_class,
-    exactly,
-    slice_of,
-)
-from tests.model.devices.objects import claim as resource_claim
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import RWO, RWX, bound, pv, pvc, segment

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from enbloc.devices import effort
+from enbloc.devices.effort import UNSEEN
 from enbloc.engine.effects import Decided
-from enbloc.model.devices import effort
-from enbloc.model.devices.effort import UNSEEN
 from enbloc.model.pods import PodResourceClaim
 from tests.calls import calls_of
+from tests.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.engine.claiming import cluster_of, devices, gang_with_devices, preparing, seen
-from tests.model.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 
 #: Calls of one decision; each of those that are bounded took several times as many, or would take

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from enbloc.devices.facts import ResourceSlice, Result
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
-from enbloc.model.devices.facts import ResourceSlice, Result
 from enbloc.model.ledger import Fact
 from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import PodResourceClaim
-from tests.effort import times
-from tests.model.devices.objects import (
+from tests.devices.objects import (
     DRIVER,
     claim,
     consumes,
@@ -27,6 +26,7 @@ from tests.model.devices.objects import (
     exactly,
     slice_of,
 )
+from tests.effort import times
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 

@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 
 from enbloc.engine.events import PreBound
-from enbloc.model.volumes.facts import PersistentVolumeClaim
+from enbloc.storage.facts import PersistentVolumeClaim
+from tests.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.engine.claiming import (
     LOCAL,
     chosen,
@@ -19,7 +20,6 @@ from tests.engine.claiming import (
     seen,
     show_what_is_written,
 )
-from tests.model.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.world.cluster import Cluster
 from tests.world.storage import bound, pv, pvc
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from enbloc.devices.facts import Allocation, Consumer, ResourceClaim, Result
 from enbloc.engine.effects import Unreserve
 from enbloc.engine.events import FactGone, FactSeen
-from enbloc.model.devices.facts import Allocation, Consumer, ResourceClaim, Result
 from enbloc.model.pods import ContainerResource, NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.volumes.facts import StorageClass
+from enbloc.storage.facts import StorageClass
+from tests.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.engine.claiming import DISK, GPU, cluster_of, prepare, preparing, seen
-from tests.model.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import RWO, RWX, bound, pv, pvc

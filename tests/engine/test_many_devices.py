@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from enbloc.model.devices import effort
+from enbloc.devices import effort
+from tests.devices.objects import device, device_class, exactly, slice_of
 from tests.engine.claiming import cluster_of, devices, gang_with_devices
-from tests.model.devices.objects import device, device_class, exactly, slice_of
 
 #: Of one pool, in slices of at most 128.
 DEVICES: Final = 1500

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from enbloc.engine.effects import CancelPlan, PreBind
+from tests.devices.objects import allocated, claim, device, device_class, exactly, slice_of
 from tests.engine.claiming import (
     DISK,
     GPU,
@@ -21,7 +22,6 @@ from tests.engine.claiming import (
     take_back,
 )
 from tests.engine.test_replay import differences
-from tests.model.devices.objects import allocated, claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import pv, pvc

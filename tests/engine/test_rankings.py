@@ -16,7 +16,7 @@ from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import Journal, Rankings
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
-from enbloc.model.ledgers import Ledgers
+from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.placed import Placed

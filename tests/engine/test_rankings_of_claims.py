@@ -14,22 +14,21 @@ from typing import Any
 
 import pytest
 
+from enbloc.devices.facts import Consumer, ResourceClaim
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.framework.profile import Profile
-from enbloc.model.devices.facts import Consumer, ResourceClaim
 from enbloc.model.ledger import Fact
 from enbloc.model.pods import ContainerResource, Pod, PodResourceClaim, PodVolume
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.volumes.facts import (
+from enbloc.storage.facts import (
     CSIDriver,
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
-from tests.effort import times
-from tests.model.devices.objects import (
+from tests.devices.objects import (
     ask,
     claim,
     device,
@@ -38,6 +37,7 @@ from tests.model.devices.objects import (
     first_of,
     slice_of,
 )
+from tests.effort import times
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 from tests.world.storage import FAST, HOST, LOCAL, ZONE, csi_node, csi_volume, pv, pvc, segment

@@ -9,7 +9,7 @@ from enbloc.engine.events import PreBindFailed
 from enbloc.model.pods import PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import CSIDriver, StorageClass
+from enbloc.storage.facts import CSIDriver, StorageClass
 from tests.engine.claiming import (
     DISK,
     LOCAL,

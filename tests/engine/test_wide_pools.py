@@ -9,8 +9,8 @@ import pytest
 
 from enbloc.model.pods import PodResourceClaim
 from tests.calls import calls_of
+from tests.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.engine.claiming import cluster_of, preparing, seen
-from tests.model.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 

@@ -19,7 +19,7 @@ from enbloc.framework.observations import Expired, NodeChanged, NodeNote, Observ
 from enbloc.framework.points import Point, points_of
 from enbloc.framework.status import Code, refuse_for_good, wait
 from enbloc.framework.testing import _check_extremes
-from enbloc.model.ledgers import Ledgers
+from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID

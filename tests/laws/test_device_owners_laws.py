@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from enbloc.devices.decisions import DeviceClaimDecision
+from enbloc.devices.facts import Allocation, Consumer, ResourceClaim, Result
 from enbloc.engine.effects import CancelPlan, Effect, PreBind
 from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Target
-from enbloc.model.devices.decisions import DeviceClaimDecision
-from enbloc.model.devices.facts import Allocation, Consumer, ResourceClaim, Result
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import PodResourceClaim, PodUID
+from tests.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.effort import times
-from tests.model.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 

@@ -25,11 +25,14 @@ from enbloc.client.paths import (
 )
 from enbloc.client.permissions import ROLES
 from enbloc.config import default_profiles
+from enbloc.devices import decisions as devices
+from enbloc.devices.facts import Allocation, Ask, Request, Result
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Api, Target
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Status
+from enbloc.ledgers import Decisions
 from enbloc.live.binding import MemberApi
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informers import Informers
@@ -38,14 +41,11 @@ from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.objects import Objects
 from enbloc.live.preparations import Preparations
 from enbloc.model import names
-from enbloc.model.devices import decisions as devices
-from enbloc.model.devices.facts import Allocation, Ask, Request, Result
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import Decisions
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.model.volumes import decisions as volumes
 from enbloc.plugins.dynamic_resources import act as dynamic_resources_act
 from enbloc.plugins.volume_binding import act as volume_binding_act
+from enbloc.storage import decisions as volumes
 from enbloc.telemetry import Problems
 from enbloc_sandbox import Sandbox
 from enbloc_sandbox.nodes import DISK_DRIVER, Provisioner

@@ -25,7 +25,7 @@ from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
-from enbloc.model.volumes.facts import PersistentVolumeClaim
+from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.telemetry import Problems
 from tests.client.fake import answer, event, refusal, talking_to
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from enbloc.config import default_profiles
 from enbloc.engine.state.capacity import free_capacity
 from enbloc.engine.trial import Trial
+from enbloc.ledgers import Ledgers
 from enbloc.model.amounts import sums
-from enbloc.model.ledgers import Ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from enbloc.model.ledgers import Ledgers
+from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import PodSpec

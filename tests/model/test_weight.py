@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from enbloc.model.devices.facts import ClaimSpec, Config, DeviceToleration
+from enbloc.devices.facts import ClaimSpec, Config, DeviceToleration
+from enbloc.ledgers import weight_of_fact
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import weight_of_fact
 from enbloc.model.pods import ContainerResource
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
+from tests.devices.objects import claim, exactly
 from tests.engine.claiming import cluster_of, seen
-from tests.model.devices.objects import claim, exactly
 from tests.world.builders import spec
 from tests.world.storage import pvc
 

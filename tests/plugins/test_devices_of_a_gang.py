@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from enbloc.devices.facts import ResourceClaim
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
-from enbloc.model.devices.facts import ResourceClaim
-from enbloc.model.ledgers import ledgers_of, own_ledgers
+from enbloc.ledgers import ledgers_of, own_ledgers
 from enbloc.model.pods import PodResourceClaim, PodUID
 from enbloc.plugins.dynamic_resources.filter import DeviceFilter
-from tests.model.devices.objects import (
+from tests.devices.objects import (
     DRIVER,
     ask,
     claim,

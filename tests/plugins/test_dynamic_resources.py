@@ -13,8 +13,8 @@ from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Code, Status
+from enbloc.ledgers import Ledgers, ledgers_of, own_ledgers
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import Ledgers, ledgers_of, own_ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import ContainerResource, Pod, PodSpec
@@ -22,7 +22,7 @@ from enbloc.model.resources import ResourceSpace
 from enbloc.plugins.dynamic_resources.filter import DeviceFilter
 from enbloc.plugins.dynamic_resources.plugin import DynamicResources
 from enbloc.plugins.node_resources_fit.plugin import NodeResourcesFit
-from tests.model.devices.objects import (
+from tests.devices.objects import (
     DRIVER,
     allocated,
     ask,

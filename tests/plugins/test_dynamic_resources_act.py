@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from enbloc.framework.act import Reply, Target
-from enbloc.framework.changes import SHOWN_SECONDS
-from enbloc.framework.status import SUCCESS, Code, Status
-from enbloc.model.devices.decisions import (
+from enbloc.devices.decisions import (
     DeviceClaimDecision,
     DeviceDecision,
     ExtendedDecision,
 )
-from enbloc.model.devices.facts import Allocation, Ask, Request, Result
+from enbloc.devices.facts import Allocation, Ask, Request, Result
+from enbloc.framework.act import Reply, Target
+from enbloc.framework.changes import SHOWN_SECONDS
+from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.plugins.dynamic_resources import act
 from tests.plugins.cluster import Cluster, Fault, Json, once, times

@@ -4,9 +4,9 @@
 
 import pytest
 
+from enbloc.devices.decisions import DeviceDecision, ExtendedDecision
+from enbloc.devices.facts import Allocation
 from enbloc.framework.status import SUCCESS
-from enbloc.model.devices.decisions import DeviceDecision, ExtendedDecision
-from enbloc.model.devices.facts import Allocation
 from enbloc.plugins.dynamic_resources import act
 from tests.plugins.test_dynamic_resources_act import BY_EXTENDED, CLAIM, EXTENDED, TARGET, World
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from enbloc.devices.decisions import Listing
 from enbloc.framework.act import Reply
 from enbloc.framework.status import SUCCESS, Code, Status
-from enbloc.model.devices.decisions import Listing
 from enbloc.model.pods import PodResourceClaim
 from tests.plugins.cluster import Json, once
 from tests.plugins.test_dynamic_resources_act import OTHER, TARGET, THEIRS, World, got, of, written

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enbloc.devices import decisions as devices
+from enbloc.devices.facts import Allocation, Ask, Request, Result
 from enbloc.framework.act import Target
 from enbloc.framework.status import Status
-from enbloc.model.devices import decisions as devices
-from enbloc.model.devices.facts import Allocation, Ask, Request, Result
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.model.volumes import decisions as volumes
 from enbloc.plugins.dynamic_resources import act as dynamic_resources_act
 from enbloc.plugins.volume_binding import act as volume_binding_act
+from enbloc.storage import decisions as volumes
 from tests.plugins.cluster import Cluster, Json
 
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("uid-p"), "n1")

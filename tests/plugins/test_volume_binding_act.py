@@ -11,8 +11,8 @@ import pytest
 from enbloc.framework.act import Reply, Target
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from enbloc.plugins.volume_binding import act
+from enbloc.storage.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from tests.plugins.cluster import Cluster, Fault, once, times
 
 PV, PVC = "PersistentVolume", "PersistentVolumeClaim"

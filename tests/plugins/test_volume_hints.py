@@ -8,17 +8,17 @@ import pytest
 
 from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.model.pods import Pod, PodSpec, PodVolume
-from enbloc.model.volumes.facts import (
+from enbloc.plugins.node_volume_limits import NodeVolumeLimits
+from enbloc.plugins.volume_binding.plugin import VolumeBinding
+from enbloc.plugins.volume_restrictions import VolumeRestrictions
+from enbloc.plugins.volume_zone import VolumeZone
+from enbloc.storage.facts import (
     CSIDriver,
     CSINode,
     StorageClass,
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.plugins.node_volume_limits import NodeVolumeLimits
-from enbloc.plugins.volume_binding.plugin import VolumeBinding
-from enbloc.plugins.volume_restrictions import VolumeRestrictions
-from enbloc.plugins.volume_zone import VolumeZone
 from tests.world.builders import node, waiting
 from tests.world.storage import FAST, ZONE, inline, pv, pvc, segment, using
 

@@ -19,16 +19,6 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodSpec, PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import (
-    Attachable,
-    ClaimRef,
-    CSIDriver,
-    CSINode,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-    VolumeFact,
-)
 from enbloc.plugins.node_volume_limits import NodeVolumeLimits
 from enbloc.plugins.volume_binding.filter import (
     NO_SPACE,
@@ -39,6 +29,16 @@ from enbloc.plugins.volume_binding.filter import (
 from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from enbloc.plugins.volume_restrictions import DISK_CONFLICT, RestrictionsFilter, VolumeRestrictions
 from enbloc.plugins.volume_zone import VolumeZone, ZoneFilter
+from enbloc.storage.facts import (
+    Attachable,
+    ClaimRef,
+    CSIDriver,
+    CSINode,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+    VolumeFact,
+)
 from tests.world.builders import labelled
 from tests.world.storage import (
     FAST,

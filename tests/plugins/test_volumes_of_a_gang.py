@@ -16,17 +16,17 @@ from enbloc.framework import decide
 from enbloc.framework.decide import Pool
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import SUCCESS, Code, Status
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.labels import Mask
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.facts import CSIDriver, VolumeFact
 from enbloc.plugins.node_volume_limits import NodeVolumeLimits
 from enbloc.plugins.volume_binding.filter import NO_SPACE, NOTHING_TO_BIND, BindingFilter
 from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from enbloc.plugins.volume_restrictions import ONE_POD_ONLY, VolumeRestrictions
 from enbloc.plugins.volume_zone import VolumeZone
+from enbloc.storage.facts import CSIDriver, VolumeFact
 from tests.effort import examples
 from tests.plugins import volume_reference as reference
 from tests.world.builders import waiting

@@ -17,7 +17,11 @@ from enbloc.model.pods import NodeSelectorTerm, Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.volumes.facts import (
+from enbloc.plugins.node_volume_limits import NodeVolumeLimits
+from enbloc.plugins.volume_binding.plugin import VolumeBinding
+from enbloc.plugins.volume_restrictions import VolumeRestrictions
+from enbloc.plugins.volume_zone import VolumeZone
+from enbloc.storage.facts import (
     Affinity,
     Attachable,
     ClaimRef,
@@ -30,10 +34,6 @@ from enbloc.model.volumes.facts import (
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.plugins.node_volume_limits import NodeVolumeLimits
-from enbloc.plugins.volume_binding.plugin import VolumeBinding
-from enbloc.plugins.volume_restrictions import VolumeRestrictions
-from enbloc.plugins.volume_zone import VolumeZone
 from tests.effort import examples
 from tests.plugins import volume_reference as reference
 from tests.plugins.volume_reference import Cluster

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.facts import (
+from enbloc.storage.facts import (
     Affinity,
     CSIDriver,
     CSINode,

@@ -8,7 +8,7 @@ from typing import Any
 from enbloc.engine.effects import Effect, PreBind
 from enbloc.engine.events import FactSeen, PreBound
 from enbloc.model.pods import PodVolume
-from enbloc.model.volumes.facts import CSIDriver, PersistentVolumeClaim, VolumeFact
+from enbloc.storage.facts import CSIDriver, PersistentVolumeClaim, VolumeFact
 from tests.rules.world import ONE_A_NODE, World
 from tests.world.storage import (
     FAST,

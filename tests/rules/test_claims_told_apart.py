@@ -13,10 +13,10 @@ from enbloc.model.names import EventReason
 from enbloc.model.pods import PodResourceClaim, PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import PersistentVolumeClaim, StorageClass
+from enbloc.storage.facts import PersistentVolumeClaim, StorageClass
+from tests.devices.objects import DRIVER as GPU_DRIVER
+from tests.devices.objects import claim, exactly
 from tests.engine.claims_world import Claiming
-from tests.model.devices.objects import DRIVER as GPU_DRIVER
-from tests.model.devices.objects import claim, exactly
 from tests.rules.test_claims import DRIVER, Stored
 from tests.rules.test_what_a_user_sees import notes
 from tests.rules.world import JOB, World

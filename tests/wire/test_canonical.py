@@ -5,7 +5,7 @@
 import gc
 import tracemalloc
 
-from enbloc.model.devices.facts import ResourceClaim, Traits
+from enbloc.devices.facts import ResourceClaim, Traits
 from enbloc.wire import device_codec as codec
 from enbloc.wire.canonical import Canonical
 

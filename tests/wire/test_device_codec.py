@@ -8,21 +8,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.devices.facts import (
+from enbloc.devices.facts import (
     Fact,
     ResourceClaim,
     ResourceSlice,
     Unreadable,
     Version,
 )
-from enbloc.model.devices.writing import allocation_json
+from enbloc.devices.writing import allocation_json
 from enbloc.model.quantity import nano, nano_text
 from enbloc.wire.device_codec import (
     read_device_class,
     read_resource_claim,
     read_resource_slice,
 )
-from tests.model.devices.objects import (
+from tests.devices.objects import (
     allocated,
     claim,
     device,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import (
+from enbloc.storage.facts import (
     Attachable,
     ClaimRef,
     CSIDriver,

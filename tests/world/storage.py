@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from enbloc.model.ledgers import Ledgers, ledgers_of, own_ledgers
+from enbloc.ledgers import Ledgers, ledgers_of, own_ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import NodeSelectorTerm, Pod, PodKey, PodSpec, PodUID, PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Selector
-from enbloc.model.volumes.facts import (
+from enbloc.storage.facts import (
     Affinity,
     Attachable,
     ClaimRef,
@@ -24,7 +24,7 @@ from enbloc.model.volumes.facts import (
     StorageClass,
     VolumeFact,
 )
-from enbloc.model.volumes.table import Volumes
+from enbloc.storage.table import Volumes
 from tests.world.builders import node
 
 GIB: Final = 2**30

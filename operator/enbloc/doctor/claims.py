@@ -17,14 +17,14 @@ from enbloc.client.paths import (
     STORAGE_CLASSES,
     Resource,
 )
+from enbloc.devices.facts import ResourceClaim
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import Reader, Waiting, count, findings
 from enbloc.doctor.schedulers import served
 from enbloc.doctor.shapes import RESOURCE_CLAIM_TEMPLATES, Named
-from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.pods import Pod
 from enbloc.model.resources import DEVICE_CLASS_PREFIX
-from enbloc.model.volumes.facts import PersistentVolumeClaim
+from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.wire import codec
 from enbloc.wire import device_codec as devices_codec
 from enbloc.wire import storage_codec as volumes_codec

@@ -9,10 +9,10 @@ from typing import Final
 from enbloc.client import discovery
 from enbloc.client.client import Client
 from enbloc.client.paths import DEVICE_VERSIONS, PODS, RESOURCE_CLAIMS, Resource
+from enbloc.devices.facts import ResourceClaim
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.reading import MOST, Reader, shown
 from enbloc.doctor.schedulers import served
-from enbloc.model.devices.facts import ResourceClaim
 from enbloc.model.pods import Pod
 from enbloc.wire import codec
 from enbloc.wire.device_codec import resource_claim

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
+from enbloc.devices.effort import MOST_EFFORT
 from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
@@ -24,12 +25,11 @@ from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.model.devices.effort import MOST_EFFORT
+from enbloc.ledgers import ledgers_of, release_devices
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import ledgers_of, release_devices
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.wanted import to_be_made
+from enbloc.storage.wanted import to_be_made
 
 #: Steps of search while others wait for a first attempt, about 3 ms.
 HURRIED_STEPS: Final = 625

@@ -44,8 +44,8 @@ from enbloc.engine.trial import Stopwatch, timed
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodUID
 

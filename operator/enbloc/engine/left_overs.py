@@ -17,8 +17,8 @@ from enbloc.engine.turn import Turn
 from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import ledgers_of
 
 #: A group that may not be tried is looked at again after so many seconds: Unreserve may fail.
 PAUSE: Final = 30.0

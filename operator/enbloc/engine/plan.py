@@ -10,8 +10,8 @@ import msgspec
 
 from enbloc.framework.hints import Happening
 from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
+from enbloc.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.pods import Pod, PodKey
 
 

@@ -22,7 +22,7 @@ import msgspec
 
 from enbloc.framework.decide import Plugin
 from enbloc.framework.status import Status
-from enbloc.model.ledgers import NOTHING_DECIDED, Decisions
+from enbloc.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.pods import PodKey, PodUID
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from enbloc.framework.decide import Filter
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening, Hint
-from enbloc.model.ledgers import Ledgers
+from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.framework.observations import GroupGone, NodeChanged, Observation, PodChanged
+from enbloc.ledgers import Ledgers
 from enbloc.model.groups import Group, GroupKey
-from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed

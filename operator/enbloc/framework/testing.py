@@ -27,8 +27,8 @@ from enbloc.framework.strategies import (
     seats,
     tables,
 )
+from enbloc.ledgers import Ledgers
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod

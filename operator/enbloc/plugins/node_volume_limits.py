@@ -16,10 +16,6 @@ from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.volumes import in_tree
-from enbloc.model.volumes.facts import Attachable, CSINode, VolumeAttachment
-from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import inline_volumes, wanted_by
 from enbloc.plugins.volume_claims import (
     UNLIMITED,
     claim_not_found,
@@ -28,6 +24,10 @@ from enbloc.plugins.volume_claims import (
     not_made_for,
     volumes_of,
 )
+from enbloc.storage import in_tree
+from enbloc.storage.facts import Attachable, CSINode, VolumeAttachment
+from enbloc.storage.table import Volumes
+from enbloc.storage.wanted import inline_volumes, wanted_by
 
 TOO_MANY: Final = "node(s) exceed max volume count"
 

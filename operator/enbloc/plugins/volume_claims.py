@@ -7,12 +7,12 @@ from typing import Final
 
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
-from enbloc.model.ledgers import ledgers_of
+from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.facts import PersistentVolumeClaim
-from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import names_of
+from enbloc.storage.facts import PersistentVolumeClaim
+from enbloc.storage.table import Volumes
+from enbloc.storage.wanted import names_of
 
 #: As many alike pods as no node has room for.
 UNLIMITED: Final = 2**31 - 1

@@ -16,14 +16,14 @@ from enbloc.framework.status import SUCCESS, Status, refuse_for_good
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodVolume
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.volumes.disks import conflict, disk_key
-from enbloc.model.volumes.wanted import inline_volumes
 from enbloc.plugins.volume_claims import (
     claim_not_found,
     named_claims,
     names_claim,
     volumes_of,
 )
+from enbloc.storage.disks import conflict, disk_key
+from enbloc.storage.wanted import inline_volumes
 
 DISK_CONFLICT: Final = "node(s) had no available disk"
 ONE_POD_ONLY: Final = (

@@ -16,15 +16,15 @@ from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim, StorageClass
-from enbloc.model.volumes.in_tree import OLD_REGION, OLD_ZONE, REGION, ZONE, ZONE_SEPARATOR
-from enbloc.model.volumes.known import Known
 from enbloc.plugins.volume_claims import (
     claim_not_found,
     named_claims,
     names_claim,
     volumes_of,
 )
+from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim, StorageClass
+from enbloc.storage.in_tree import OLD_REGION, OLD_ZONE, REGION, ZONE, ZONE_SEPARATOR
+from enbloc.storage.known import Known
 
 _LABELS: Final = (OLD_ZONE, OLD_REGION, ZONE, REGION)
 _NEWER: Final = {OLD_ZONE: ZONE, OLD_REGION: REGION}

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from enbloc.model.devices.facts import (
+from enbloc.devices.facts import (
     SCHEDULING,
     Allocation,
     Amounts,

@@ -15,8 +15,8 @@ from enbloc.model.quantity import whole
 from enbloc.model.selectors import Selector
 from enbloc.model.text import clipped
 from enbloc.model.times import seconds_of
-from enbloc.model.volumes import in_tree
-from enbloc.model.volumes.facts import (
+from enbloc.storage import in_tree
+from enbloc.storage.facts import (
     Affinity,
     Attachable,
     ClaimRef,

@@ -26,9 +26,9 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
+from enbloc.ledgers import ledgers_of
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.pods import Pod, PodUID
 
 #: No Permit plugin may hold a group for longer, whatever it asks. Source: kube-scheduler v1.36

@@ -15,8 +15,8 @@ from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
+from enbloc.ledgers import ledgers_of
 from enbloc.model.amounts import sums
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import host_of, hosts
 from enbloc.model.snapshot import Snapshot

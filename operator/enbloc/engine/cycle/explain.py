@@ -9,7 +9,7 @@ from enbloc.engine.plan import Misfit
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
-from enbloc.model.ledgers import Holds
+from enbloc.ledgers import Holds
 from enbloc.model.pods import Pod, PodKey, PodSpec
 
 #: So many kinds of members are asked whether they fit anywhere, and so many members why not.

@@ -10,7 +10,7 @@ from enbloc.engine.trial import Named, Opinion, Trial, required, telling
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.model.ledgers import reclaim
+from enbloc.ledgers import reclaim
 from enbloc.model.nodes import Nodes
 from enbloc.model.snapshot import Snapshot
 

@@ -20,7 +20,7 @@ from enbloc.engine.trial import ClassKey, Trial, asked
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.model.ledgers import ledgers_of
+from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod
 

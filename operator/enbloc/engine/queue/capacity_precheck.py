@@ -23,8 +23,8 @@ from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from enbloc.devices.owners import Withdrawn
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.replay.decision import Decision, NamedOpinion, Question
 from enbloc.engine.replay.dump import Dump, Entry
@@ -31,10 +32,9 @@ from enbloc.engine.state import (
 )
 from enbloc.errors import UsageError
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.devices.owners import Withdrawn
+from enbloc.ledgers import FACTS, Decisions
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import FACTS, Decisions
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.selectors import Labels, Selector

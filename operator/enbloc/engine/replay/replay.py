@@ -16,7 +16,7 @@ from enbloc.engine.state import Arrays, Capacity, Checkpoint
 from enbloc.engine.trial import Rankings, Trial
 from enbloc.errors import UsageError
 from enbloc.framework.profile import Profile
-from enbloc.model.ledgers import reclaim
+from enbloc.ledgers import reclaim
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from enbloc.engine.state import (
 from enbloc.engine.trial import Trial
 from enbloc.errors import UsageError
 from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import made_again
 from enbloc.model.pods import Pod, PodKey
 
 

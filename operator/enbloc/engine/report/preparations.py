@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from enbloc.engine.plan import Assignment
-from enbloc.model.ledgers import Ledgers
-from enbloc.model.volumes.known import Known
+from enbloc.ledgers import Ledgers
+from enbloc.storage.known import Known
 
 #: So many claims are named.
 _MOST_NAMED: Final = 3

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple, TypeVar, assert_never
 
 import msgspec
 
-from enbloc.model.devices.owners import Withdrawn
+from enbloc.devices.owners import Withdrawn
+from enbloc.ledgers import Decisions, Ledgers, own_ledgers
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import Decisions, Ledgers, own_ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed

@@ -42,9 +42,9 @@ from enbloc.engine.state.withdrawals import Withdrawals
 from enbloc.engine.trial import Named, PlacedChange, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
+from enbloc.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed

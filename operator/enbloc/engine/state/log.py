@@ -24,7 +24,7 @@ from enbloc.engine.state.checkpoint import (
     Seat,
     TableChange,
 )
-from enbloc.model.ledgers import weight_of_fact
+from enbloc.ledgers import weight_of_fact
 
 #: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
 _MOST_BYTES: Final = 16 * 2**20

@@ -7,12 +7,12 @@
     PreBind ──► the plan is given up ──► begin: held, but for its own group ──► Unreserved ──► end
 """
 
+from enbloc.devices.owners import Withdrawn
 from enbloc.engine.state.checkpoint import PlanWithdrawn
 from enbloc.engine.state.log import Log
 from enbloc.framework.hints import Action, Happening, Resource
-from enbloc.model.devices.owners import Withdrawn
+from enbloc.ledgers import Decisions, own_ledgers
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledgers import Decisions, own_ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import PodUID
 

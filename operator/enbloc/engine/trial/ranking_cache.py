@@ -27,7 +27,7 @@ from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.selected_labels import Named, SelectedLabels, telling
 from enbloc.framework.decide import Sign
 from enbloc.framework.profile import Profile
-from enbloc.model.ledgers import Holds, Position, ledgers_of
+from enbloc.ledgers import Holds, Position, ledgers_of
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.selectors import Labels
 from enbloc.model.snapshot import Snapshot

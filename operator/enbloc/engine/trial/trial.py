@@ -27,7 +27,7 @@ from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings,
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
-from enbloc.model.ledgers import Holds, Ledgers, ledgers_of
+from enbloc.ledgers import Holds, Ledgers, ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodUID

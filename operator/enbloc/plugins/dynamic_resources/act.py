@@ -15,6 +15,18 @@ PreBind, bindClaim, Unreserve.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from enbloc.devices.asked import full
+from enbloc.devices.decisions import DeviceClaimDecision, DeviceDecision
+from enbloc.devices.facts import (
+    MOST_CONSUMERS,
+    SCHEDULING,
+    Allocation,
+    Consumer,
+    ResourceClaim,
+    Result,
+    pod_group_id,
+)
+from enbloc.devices.writing import allocation_json
 from enbloc.framework.act import Api, Reply, Seen, Target
 from enbloc.framework.changes import (
     SHOWN_SECONDS,
@@ -30,18 +42,6 @@ from enbloc.framework.changes import (
     text_of,
 )
 from enbloc.framework.status import Status
-from enbloc.model.devices.asked import full
-from enbloc.model.devices.decisions import DeviceClaimDecision, DeviceDecision
-from enbloc.model.devices.facts import (
-    MOST_CONSUMERS,
-    SCHEDULING,
-    Allocation,
-    Consumer,
-    ResourceClaim,
-    Result,
-    pod_group_id,
-)
-from enbloc.model.devices.writing import allocation_json
 from enbloc.model.times import time_text
 from enbloc.plugins.dynamic_resources import extended
 from enbloc.wire import device_codec as codec

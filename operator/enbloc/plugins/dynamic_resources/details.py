@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from enbloc.model.devices.demand import Demand, DeviceWant
-from enbloc.model.devices.search import Place
-from enbloc.model.ledgers import ledgers_of
+from enbloc.devices.demand import Demand, DeviceWant
+from enbloc.devices.search import Place
+from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 

@@ -10,11 +10,11 @@ pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
 
 from typing import Any, Final
 
+from enbloc.devices.decisions import ExtendedDecision
+from enbloc.devices.facts import ResourceClaim
+from enbloc.devices.writing import requests_json
 from enbloc.framework.act import Api, Target
 from enbloc.framework.changes import Body, Object, Patience, change, look, part
-from enbloc.model.devices.decisions import ExtendedDecision
-from enbloc.model.devices.facts import ResourceClaim
-from enbloc.model.devices.writing import requests_json
 from enbloc.wire import device_codec as codec
 
 #: The name of such a claim has so many characters at most, of which so many are the pod's UID.

@@ -11,14 +11,14 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.devices.asked import Asked, DeviceVerdict, Terms, claim_keys
+from enbloc.devices.demand import Demand
+from enbloc.devices.search import CANNOT, told
+from enbloc.devices.table import Devices
+from enbloc.devices.use import Use
+from enbloc.devices.views import Rows, Spread
 from enbloc.framework.reads import Reads
-from enbloc.model.devices.asked import Asked, DeviceVerdict, Terms, claim_keys
-from enbloc.model.devices.demand import Demand
-from enbloc.model.devices.search import CANNOT, told
-from enbloc.model.devices.table import Devices
-from enbloc.model.devices.use import Use
-from enbloc.model.devices.views import Rows, Spread
-from enbloc.model.ledgers import ledgers_of
+from enbloc.ledgers import ledgers_of
 from enbloc.model.node_selection import terms_match
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.devices.demand import Demand
+from enbloc.devices.pools import PoolKey
+from enbloc.devices.search import Place
+from enbloc.devices.views import signature
 from enbloc.framework.decide import Pool
-from enbloc.model.devices.demand import Demand
-from enbloc.model.devices.pools import PoolKey
-from enbloc.model.devices.search import Place
-from enbloc.model.devices.views import signature
-from enbloc.model.ledgers import ledgers_of
+from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 

@@ -9,17 +9,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.devices.asked import claim_keys, unmade
+from enbloc.devices.facts import ResourceClaim
+from enbloc.devices.memory import MOST_SPECS
 from enbloc.framework.act import Api, Target
 from enbloc.framework.decide import Pool, Scores, default_normalize
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
-from enbloc.model.devices.asked import claim_keys, unmade
-from enbloc.model.devices.facts import ResourceClaim
-from enbloc.model.devices.memory import MOST_SPECS
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import Group
-from enbloc.model.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot

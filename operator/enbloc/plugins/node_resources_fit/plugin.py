@@ -14,7 +14,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import alone, classes, is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.reads import Reads
-from enbloc.model.ledgers import ledgers_of
+from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.resources import CPU, MEMORY, PODS, is_extended

@@ -18,8 +18,8 @@ from enbloc.framework.changes import Body, Object, change, failed, look, node_of
 from enbloc.framework.status import Status
 from enbloc.model.node_selection import NAME_FIELD
 from enbloc.model.pods import NodeSelectorTerm
-from enbloc.model.volumes.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
-from enbloc.model.volumes.facts import Affinity, PersistentVolume, PersistentVolumeClaim
+from enbloc.storage.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
+from enbloc.storage.facts import Affinity, PersistentVolume, PersistentVolumeClaim
 from enbloc.wire import storage_codec as codec
 
 #: Says that whoever unbinds the claim may take the claimRef away again: a user did not write it.

@@ -10,12 +10,12 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
 from enbloc.model.resources import MEMORY
-from enbloc.model.volumes.facts import PersistentVolumeClaim
-from enbloc.model.volumes.known import Known
-from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, wanted_by
 from enbloc.plugins.volume_binding.filter import BindingFilter
 from enbloc.plugins.volume_claims import volumes_of
+from enbloc.storage.facts import PersistentVolumeClaim
+from enbloc.storage.known import Known
+from enbloc.storage.table import Volumes
+from enbloc.storage.wanted import ClaimStanding, WantedVolume, wanted_by
 
 #: So many claims of one pod are looked at, and so many are told of.
 _MOST_CLAIMS: Final = 16

@@ -19,14 +19,14 @@ from enbloc.framework.reads import Reads
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.available import Bits, VolumeChoice, each_bit
-from enbloc.model.volumes.facts import PersistentVolume, PersistentVolumeClaim
-from enbloc.model.volumes.matching import exchanged, freeable
-from enbloc.model.volumes.rows import MatchedRows, SegmentRows
-from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.topologies import of_affinity, of_topologies
-from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, delayed_of
 from enbloc.plugins.volume_claims import UNLIMITED, volumes_of
+from enbloc.storage.available import Bits, VolumeChoice, each_bit
+from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim
+from enbloc.storage.matching import exchanged, freeable
+from enbloc.storage.rows import MatchedRows, SegmentRows
+from enbloc.storage.table import Volumes
+from enbloc.storage.topologies import of_affinity, of_topologies
+from enbloc.storage.wanted import ClaimStanding, WantedVolume, delayed_of
 
 NOT_REACHED: Final = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND: Final = "node(s) didn't find available persistent volumes to bind"

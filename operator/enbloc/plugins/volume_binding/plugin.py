@@ -16,18 +16,6 @@ from enbloc.framework.status import Code, Status, refuse_for_good
 from enbloc.model.nodes import Amounts, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.volumes.facts import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolumeClaim,
-    StorageClass,
-)
-from enbloc.model.volumes.holdings import MOST_CHARGED
-from enbloc.model.volumes.known import Known
-from enbloc.model.volumes.segments import Segments
-from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import ClaimStanding, WantedVolume, wanted_by
 from enbloc.plugins.volume_binding import act
 from enbloc.plugins.volume_binding.details import binding_detail
 from enbloc.plugins.volume_binding.filter import BindingFilter, fitting_any
@@ -38,6 +26,18 @@ from enbloc.plugins.volume_claims import (
     not_made_for,
     volumes_of,
 )
+from enbloc.storage.facts import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from enbloc.storage.holdings import MOST_CHARGED
+from enbloc.storage.known import Known
+from enbloc.storage.segments import Segments
+from enbloc.storage.table import Volumes
+from enbloc.storage.wanted import ClaimStanding, WantedVolume, wanted_by
 
 #: So many segments of one class are told of as pools.
 _MOST_POOLS: Final = 64

@@ -17,11 +17,11 @@ from enbloc.framework.reads import Reads
 from enbloc.framework.shape import broken_line
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.volumes.facts import PersistentVolumeClaim
-from enbloc.model.volumes.matching import smallest_fit
-from enbloc.model.volumes.table import Volumes
-from enbloc.model.volumes.wanted import WantedVolume, delayed_of
 from enbloc.plugins.volume_claims import volumes_of
+from enbloc.storage.facts import PersistentVolumeClaim
+from enbloc.storage.matching import smallest_fit
+from enbloc.storage.table import Volumes
+from enbloc.storage.wanted import WantedVolume, delayed_of
 
 _Amounts = npt.NDArray[np.int64]
 

@@ -1,0 +1,517 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Inventory: what drivers publish, what claims ask for, and who has what."""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import ClassVar, Final, Self
+
+from enbloc.devices.asked import (
+    NOTHING_ASKED,
+    Asked,
+    Joined,
+    Terms,
+    alternatives_score,
+    claim_keys,
+    consumer_of,
+    failed,
+    full,
+    misfit,
+    twice,
+    unclassed,
+    unmade,
+)
+from enbloc.devices.compilers import Compiler
+from enbloc.devices.demand import Demand
+from enbloc.devices.extended import (
+    MEANT,
+    Mappings,
+    classes_by_resource,
+    meant,
+    requests_for,
+)
+from enbloc.devices.facts import (
+    MOST_CONSUMERS,
+    Allocation,
+    ClaimSpec,
+    DeviceClass,
+    Fact,
+    Request,
+    ResourceClaim,
+    ResourceSlice,
+    Result,
+    identity,
+)
+from enbloc.devices.memory import Memory
+from enbloc.devices.owners import Owners
+from enbloc.devices.pools import Pool, PoolKey, pool_of
+from enbloc.devices.search import told
+from enbloc.devices.seats import HeldClaim
+from enbloc.devices.use import UNUSED, Use
+from enbloc.model.layered import Layered, LayeredGroups
+from enbloc.model.ledger import ByName
+from enbloc.model.node_log import NodeLog
+from enbloc.model.pods import Pod, PodUID
+
+#: Claims of one pod.
+_MOST_CLAIMS: Final = 128
+
+
+class Inventory:
+    """The objects, and the devices that are in use.
+
+    Attributes:
+        version: grows with every change of an object or of what is held.
+        touched: the nodes of which the devices that no other node sees, or what is in use of them,
+            have changed; None = of a fork it is not written down.
+
+    Args:
+        compiler: of the expressions by which devices are selected.
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(
+        {ResourceSlice.kind, DeviceClass.kind, ResourceClaim.kind}
+    )
+
+    def __init__(self, compiler: Compiler | None) -> None:
+        self.version = 0
+        self.touched: NodeLog | None = NodeLog()
+        self._memory = Memory(compiler)
+        self._slices: Layered[str, ResourceSlice] = Layered()
+        self._classes: Layered[str, DeviceClass] = Layered()
+        self._claims: Layered[str, ResourceClaim] = Layered()
+        #: The keys of claims by what they were called as long as one was only meant; of several,
+        #: which somebody else has made, the first one counts.
+        self._made_for: Layered[str, tuple[str, ...]] = Layered()
+        #: Pods for whose extended resources a plan that is under way has a claim made.
+        self._making: set[PodUID] = set()
+        self._by_resource: dict[str, DeviceClass] = {}
+        self._members: Layered[PoolKey, frozenset[str]] = Layered()
+        #: Pools of which a slice has changed: a driver that publishes many is followed once.
+        self._stale: dict[PoolKey, None] = {}
+        self._built: Layered[PoolKey, Pool] = Layered()
+        self._on_node: Layered[str, tuple[PoolKey, ...]] = Layered()
+        self._wide_pools: frozenset[PoolKey] = frozenset()
+        self._owners = Owners()
+        self._held: Layered[str, HeldClaim] = Layered()
+        #: Claims that were decided in this fork, by the nodes where they are used.
+        self._tried: Layered[str, tuple[str, ...]] = Layered()
+        #: The pods on nodes that use a claim; how many count as which of its consumers, and how
+        #: many consumers these are.
+        self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
+        self._counting: Layered[tuple[str, str], int] = Layered()
+        self._consumers: Layered[str, int] = Layered()
+        #: How many pods name a claim; which each of them names is `_known`.
+        self._named: Layered[str, int] = Layered()
+        self._known: Layered[str, tuple[str, ...]] = Layered()
+
+    def fork(self) -> Self:
+        """A copy of one's own."""
+        self._settle()
+        made = object.__new__(type(self))
+        for name, value in self.__dict__.items():
+            own = isinstance(value, Layered | LayeredGroups | Owners)
+            setattr(made, name, value.fork() if own else value)
+        made._stale, made.touched = {}, None
+        return made
+
+    @property
+    def _root(self) -> bool:
+        """It is the cluster's own, and no fork."""
+        return self.touched is not None
+
+    def _touch(self, pools: Iterable[PoolKey]) -> None:
+        """What nodes have of their own in these pools has changed."""
+        if self.touched is not None:
+            for key in pools:
+                pool = self._built.get(key)
+                self.touched.note(pool.by_node if pool is not None else ())
+
+    @property
+    def _pools(self) -> Layered[PoolKey, Pool]:
+        self._settle()
+        return self._built
+
+    @property
+    def _by_node(self) -> Layered[str, tuple[PoolKey, ...]]:
+        self._settle()
+        return self._on_node
+
+    @property
+    def _spread(self) -> frozenset[PoolKey]:
+        self._settle()
+        return self._wide_pools
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────
+
+    def fact(self, kind: str, key: str) -> Fact | None:
+        """An object as it is known; None = it is not."""
+        if kind == ResourceSlice.kind:
+            return self._slices.get(key)
+        return self._classes.get(key) if kind == DeviceClass.kind else self._claims.get(key)
+
+    def put(self, fact: Fact) -> Fact | None:
+        """Add an object, or change it; gives it as it was."""
+        self.version += 1
+        if isinstance(fact, ResourceSlice):
+            before = self._slices.set(fact.key, fact)
+            self._rebuild(before, fact)
+            return before
+        if isinstance(fact, DeviceClass):
+            known = self._classes.set(fact.key, fact)
+            self._map_resources()
+            return known
+        return self._put_claim(fact.key, fact)
+
+    def drop(self, kind: str, key: str) -> Fact | None:
+        """Remove an object; gives it as it was."""
+        self.version += 1
+        if kind == ResourceSlice.kind:
+            before = self._slices.set(key, None)
+            self._rebuild(before, None)
+            return before
+        if kind == DeviceClass.kind:
+            known = self._classes.set(key, None)
+            self._map_resources()
+            return known
+        return self._put_claim(key, None) if kind == ResourceClaim.kind else None
+
+    def _map_resources(self) -> None:
+        self._by_resource = classes_by_resource(each for _, each in self._classes.items())
+
+    def _put_claim(self, key: str, claim: ResourceClaim | None) -> ResourceClaim | None:
+        self._settle()  # who has what is counted as it was until now
+        before = self._claims.set(key, claim)
+        if before is not None and (claim is None or claim.uid != before.uid):
+            self._release(key)  # it was decided for another claim of that name
+        self._map_extended(key, before, claim)
+        self._recount(key)
+        for each in {each.extended_for: each for each in (before, claim) if each}.values():
+            if each.extended_for:
+                self._recount(meant(each.namespace, each.extended_for))
+        return before
+
+    def _map_extended(
+        self, key: str, before: ResourceClaim | None, claim: ResourceClaim | None
+    ) -> None:
+        """Which claim was made for a pod's extended resources: one of the pod's own namespace.
+
+        Any tenant can write the UID of another's pod into a claim.
+        """
+        for each, made in ((before, False), (claim, True)):
+            if each is not None and each.extended_for:
+                of = meant(each.namespace, each.extended_for)
+                others = {*(self._made_for.get(of) or ())} - {key}
+                self._made_for.set(of, tuple(sorted({*others, key} if made else others)) or None)
+
+    def _made(self, of: str) -> str | None:
+        """The key of the claim that was made where one was meant; None = there is none yet."""
+        made = self._made_for.get(of)
+        return made[0] if made else None
+
+    def _rebuild(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
+        for each, joins in ((before, False), (after, True)):
+            if each is not None:
+                key = (each.driver, each.pool)
+                members = (self._members.get(key) or frozenset()) - {each.name}
+                self._members.set(key, members | {each.name} if joins else members or None)
+                self._stale[key] = None
+
+    def _settle(self) -> None:
+        """Make the pools of which a slice has changed."""
+        if self._stale:
+            stale, self._stale = self._stale, {}
+            for key in stale:
+                self._rebuild_pool(key)
+
+    def _rebuild_pool(self, key: PoolKey) -> None:
+        members = self._members.get(key) or frozenset()
+        slices = [each for each in map(self._slices.get, members) if each is not None]
+        pool, old = (pool_of(key, slices) if slices else None), self._pools.get(key)
+        self._pools.set(key, pool)
+        self._memory.forget(old)
+        was, now = set(old.by_node if old else ()), set(pool.by_node if pool else ())
+        for node in was ^ now:
+            others = tuple(each for each in self._by_node.get(node) or () if each != key)
+            kept = tuple(sorted((*others, key))) if node in now else others
+            self._by_node.set(node, kept or None)
+        spread = pool is not None and pool.spread
+        self._wide_pools = self._spread | {key} if spread else self._spread - {key}
+        self._owners.recount(key, pool)
+        if self.touched is not None:
+            self.touched.note(was | now)
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with pools, by `driver/pool`."""
+        found: dict[str, str] = {}
+        for key, pool in self._pools.items():
+            named = next((each for each in pool.twice if each), 0)
+            twice = pool.devices[(named & -named).bit_length() - 1].name if named else ""
+            incomplete = "" if pool.complete else "is currently being updated"
+            problem = pool.invalid or incomplete or (twice and f"duplicate device name {twice}")
+            if problem:
+                found["/".join(key)] = problem
+        return found
+
+    # ── what is in use ───────────────────────────────────────────────────────────────────────
+
+    def use(self, key: PoolKey) -> Use:
+        """What of a pool is in use."""
+        pool = self._pools.get(key)
+        return self._owners.use(pool) if pool is not None else UNUSED
+
+    def pool(self, key: PoolKey) -> Pool | None:
+        """A pool; None = there is none of that name."""
+        return self._pools.get(key)
+
+    def allocation(self, key: str) -> Allocation | None:
+        """What a claim has, as it is seen or decided; None = nothing."""
+        shown = self._shown(key)
+        if shown is not None:
+            return shown
+        held = self._held.get(key)
+        return held.allocation if held is not None else None
+
+    def users(self, key: str) -> Iterator[PodUID]:
+        """The pods on nodes that use a claim."""
+        return (uid for uid, _ in self._users.items(key))
+
+    def _use(self, pod: Pod, key: str, sign: int) -> None:
+        """A pod on a node uses a claim (sign 1), or does no more (-1)."""
+        self._users.set(key, pod.uid, True if sign > 0 else None)
+        consumer = key, consumer_of(pod)
+        before = self._counting.get(consumer) or 0
+        self._counting.set(consumer, before + sign or None)
+        if not before or not before + sign:
+            self._consumers.set(key, (self._consumers.get(key) or 0) + sign or None)
+
+    def _shown(self, key: str) -> Allocation | None:
+        """What the API shows of a claim, or of the one that was made where one is only meant."""
+        claim = self._claims.get(self._made(key) or key if MEANT in key else key)
+        return claim.allocation if claim is not None else None
+
+    def _recount(self, key: str) -> None:
+        """Count what a claim has: what the API shows, and what is held for it beyond that.
+
+        An earlier plan may have written what is shown, and takes it back yet.
+        """
+        shown, held = self._shown(key), self._held.get(key)
+        results = shown.results if shown is not None else ()
+        beyond: tuple[Result, ...] = ()
+        if held is not None:
+            known = set(map(identity, results))
+            beyond = tuple(each for each in held.allocation.results if identity(each) not in known)
+        if MEANT not in key:  # else the claim that was made has the rest
+            beyond = (*results, *beyond)
+        self._touch(self._owners.give(key, beyond, self._built.get))
+
+    def _hold(self, key: str, held: HeldClaim) -> None:
+        self._held.set(key, held)
+        self._recount(key)
+        if held.demand is not None:
+            for node, _ in held.views:
+                self._tried.set(node, (*(self._tried.get(node) or ()), key))
+
+    def _release(self, key: str) -> None:
+        held = self._held.set(key, None)
+        if held is None:
+            return
+        self._recount(key)
+        if held.demand is not None:
+            for node, _ in held.views:
+                left = tuple(each for each in self._tried.get(node) or () if each != key)
+                self._tried.set(node, left or None)
+
+    def _twice(self, allocation: Allocation) -> Result | None:
+        """A device of these that another claim has as well; None = there is none."""
+        for result in allocation.results:
+            key = result.driver, result.pool
+            pool = self._pools.get(key)
+            if pool is None or result.admin:
+                continue
+            named = pool.named.get(result.device, 0)
+            if any(named >> position & 1 for position in self._owners.again(key)):
+                return result
+        return None
+
+    # ── what pods need ───────────────────────────────────────────────────────────────────────
+
+    def enter(self, pod: Pod) -> None:
+        """A pod exists, or has changed."""
+        if pod.spec.resource_claims or self._known.get(pod.uid):
+            named = tuple(dict.fromkeys(claim_keys(pod)))
+            if named == self._known.get(pod.uid):
+                return
+            self.leave(pod.uid)
+            self._known.set(pod.uid, named or None)
+            for key in named:
+                self._named.set(key, (self._named.get(key) or 0) + 1)
+
+    def leave(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        for key in self._known.set(uid, None) or ():
+            self._named.set(key, (self._named.get(key) or 0) - 1 or None)
+
+    def concerns(self, pod: Pod) -> bool:
+        """Whether the pod needs anything of this table."""
+        return bool(pod.spec.resource_claims) or (
+            bool(pod.spec.extended)
+            and any(
+                each.amount and each.resource in self._by_resource for each in pod.spec.extended
+            )
+        )
+
+    def settled(self) -> NodeLog | None:
+        """The nodes that were touched, with those of pools of which a slice has just changed."""
+        self._settle()
+        return self.touched
+
+    def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
+        """Equal for pods that are alike to everybody who reads this table."""
+        if not self.concerns(pod):
+            return None
+        own = self._own_extended(pod) if pod.spec.extended else None
+        served = tuple(sorted(self._served(pod)))
+        claims = enumerate(pod.resource_claims)
+        return own and ByName(own), served, *(self._likeness(pod, at, name) for at, name in claims)
+
+    def claims_of(self, pod: Pod) -> list[str]:
+        """The claims that a pod names, and the one that was made for its extended resources."""
+        own = self._own_extended(pod) if pod.spec.extended else None
+        return [*claim_keys(pod), own] if own else [*claim_keys(pod)]
+
+    def _own_extended(self, pod: Pod) -> str | None:
+        """The claim that was made for a pod's extended resources."""
+        return self._made(meant(pod.key.namespace, pod.uid))
+
+    def shared(self, key: str) -> bool:
+        """Whether several pods name a claim: what one of them gets, the others get as well."""
+        return (self._named.get(key) or 0) > 1
+
+    def _names_alone(self, pod: Pod, key: str) -> bool:
+        """Whether a pod names a claim, and no other does."""
+        return self._named.get(key) == 1 and key in (self._known.get(pod.uid) or ())
+
+    def _likeness(self, pod: Pod, position: int, name: str | None) -> Hashable:
+        if not name:
+            return name
+        key = f"{pod.key.namespace}/{name}"
+        claim = self._claims.get(key)
+        problem = misfit(pod, position, name, claim)
+        if claim is None:
+            return False
+        if problem or self.shared(key) or self.allocation(key) is not None:
+            reserved = bool(claim.reserved_for) and claim.reserves(pod.uid, consumer_of(pod))
+            return ByName(key, reserved)
+        return claim.spec
+
+    def asked(self, pod: Pod) -> Asked:  # noqa: C901  # one step after the other
+        """What a pod needs, as its claims are now."""
+        if not self.concerns(pod):
+            return NOTHING_ASKED
+        refusal = unmade(pod)
+        if len(pod.resource_claims) > _MOST_CLAIMS:
+            count = len(pod.resource_claims)
+            refusal = f"spec.resourceClaims: {count} claims; use at most {_MOST_CLAIMS}"
+        if refusal:
+            return Asked(refusal)
+        claims: list[str] = []
+        demands: list[Demand] = []
+        pins: list[Terms] = []
+        joined: list[Joined] = []
+        broken, score = False, 0
+        for position, name in enumerate(pod.resource_claims):
+            if name is None:
+                continue
+            key = f"{pod.key.namespace}/{name}"
+            claim = self._claims.get(key)
+            refusal = misfit(pod, position, name, claim)
+            if refusal or claim is None:
+                return Asked(refusal)
+            # The pod may have been placed: it is asked for all that are alike, and lack their own.
+            own = claim.owner == pod.uid or self._names_alone(pod, key)
+            allocation = claim.allocation if own else self.allocation(key)
+            if allocation is not None:
+                if self._full(pod, claim):
+                    return Asked(full(claim.key))
+                taken = self._twice(claim.allocation) if claim.allocation is not None else None
+                if taken is not None:
+                    return Asked(twice(claim.key, taken))
+                broken = broken or failed(claim)
+                score += alternatives_score(claim.spec, allocation)
+                held = self._held.get(key)
+                if claim.allocation is None and held is not None and held.demand is not None:
+                    joined.append(Joined(key, allocation, held.demand))
+                elif allocation.terms is not None:
+                    pins.append(allocation.terms)
+                continue
+            demand, refusal = self._demand(key, claim.spec)
+            if refusal:
+                return Asked(refusal)
+            claims.append(key)
+            demands.append(demand)
+        served = self._served(pod)
+        made = self._own_extended(pod) if served else None
+        stale = made is not None and pod.uid not in self._making
+        allocation = self._claims_allocation(made) if not stale else None
+        if allocation is not None:  # by the plan that is under way
+            served = {}
+            pins += [allocation.terms] if allocation.terms is not None else []
+        return Asked(
+            "",
+            tuple(claims),
+            tuple(demands),
+            tuple(pins),
+            tuple(joined),
+            broken,
+            stale,
+            served,
+            score,
+        )
+
+    def specs(self, pods: Iterable[Pod]) -> int:
+        """How many different specs the claims of these pods have."""
+        keys = (f"{pod.key.namespace}/{name}" for pod in pods for name in pod.resource_claims)
+        return len({claim.spec for claim in map(self._claims.get, keys) if claim is not None})
+
+    def _claims_allocation(self, key: str | None) -> Allocation | None:
+        claim = self._claims.get(key) if key is not None else None
+        return None if claim is None else claim.allocation
+
+    def _demand(self, key: str, spec: ClaimSpec) -> tuple[Demand, str]:
+        demand = self._memory.demand(spec, self._classes.get)
+        if not demand.problem:
+            return demand, ""
+        found = {ask.device_class: self._classes.get(ask.device_class) for ask in spec.asks}
+        return demand, unclassed(spec, key, found) or told(demand.problem, key)
+
+    def _full(self, pod: Pod, claim: ResourceClaim) -> bool:
+        """Whether so many use a claim that the pod cannot; it speaks for all that are alike."""
+        consumers = self._consumers.get(claim.key) or 0
+        if len(claim.reserved_for) + consumers < MOST_CONSUMERS:
+            return False
+        own = consumer_of(pod)
+        if claim.reserves(pod.uid, own):
+            return False
+        if pod.pod_group and self._counting.get((claim.key, own)):
+            return False
+        others = (each.id for each in claim.reserved_for)
+        return (
+            consumers + sum(not self._counting.get((claim.key, each)) for each in others)
+            >= MOST_CONSUMERS
+        )
+
+    def _served(self, pod: Pod) -> dict[str, DeviceClass]:
+        found = {each.resource for each in pod.spec.extended if each.amount}
+        return {name: self._by_resource[name] for name in found if name in self._by_resource}
+
+    def extended(
+        self, pod: Pod, served: Iterable[str]
+    ) -> tuple[Demand, tuple[Request, ...], Mappings]:
+        """What is asked of devices for some of the extended resources of a pod."""
+        classes = {name: self._by_resource[name] for name in served}
+        requests, mappings = requests_for(pod.spec.extended, classes)
+        return self._memory.demand(ClaimSpec(requests), self._classes.get), requests, mappings
+
+    def served_by_devices(self, resource: str) -> bool:
+        """Whether devices of some class serve an extended resource where nodes do not."""
+        return resource in self._by_resource

@@ -1,0 +1,364 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Offers: what devices nodes can give to claims, beside what claims of the same fork have got.
+
+Those of the same fork may get other devices where that helps.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
+
+from enbloc.devices.asked import DeviceVerdict
+from enbloc.devices.demand import Demand
+from enbloc.devices.effort import PLACE, STEP, UNSEEN
+from enbloc.devices.facts import MOST_ALTERNATIVES
+from enbloc.devices.inventory import Inventory
+from enbloc.devices.pools import Pool, PoolKey
+from enbloc.devices.results import score_of
+from enbloc.devices.search import (
+    CANNOT,
+    MOST_STEPS,
+    Place,
+    SearchResult,
+    Task,
+    ordered,
+    search,
+)
+from enbloc.devices.seats import HeldClaim, Seen, seen_in
+from enbloc.devices.use import Use, removed
+from enbloc.devices.views import Spread, signature
+from enbloc.model.nodes import Nodes
+
+#: Steps of a search in which devices of others may be changed, and claims in it.
+_MOST_REVISING: Final = 4_000
+_MOST_REVISED: Final = 64
+#: Of a search for which no effort is left.
+_FEWEST_STEPS: Final = 200
+
+
+class Offers(Inventory):
+    """The inventory, asked what it has for claims."""
+
+    def spread(self, nodes: Nodes) -> Spread:
+        """The pools that more nodes see than they name, for the rows of a node table."""
+        found = (self._pools.get(key) for key in sorted(self._spread))
+        pools = [pool for pool in found if pool is not None]
+        known = self._memory.spread
+        if known is not None and known.of(pools, nodes):
+            return known
+        made = Spread(pools, nodes)
+        if len(nodes) > 1:
+            self._memory.spread = made
+        return made
+
+    def may_share(self, demands: Sequence[Demand]) -> bool:
+        """Whether claims with these demands may get devices that several nodes see.
+
+        Or may be refused for these: who wants all devices gets none while a pool is not whole.
+        """
+        pools = [pool for key in self._spread if (pool := self._pools.get(key)) is not None]
+        if any(each.all for each in demands) and not all(map(_whole, pools)):
+            return True
+        seen = (demand.lens(pool) for pool in pools for demand in demands)
+        return any(any(lens.matched) or lens.unseen for lens in seen)
+
+    def has_own(self, node: str) -> bool:
+        """Whether a node has pools that no other node sees."""
+        return self._by_node.get(node) is not None
+
+    def is_spread(self, key: PoolKey) -> bool:
+        """Whether more nodes see a pool than it names."""
+        return key in self._spread
+
+    def places(self, name: str, spread: Spread) -> tuple[Place, ...]:
+        """What a node sees, in the order in which it is tried."""
+        found: list[Place] = []
+        for key in self._by_node.get(name) or ():
+            pool = self._pools.get(key)
+            if pool is not None and key not in self._spread:
+                found.append(Place(pool, pool.by_node[name], self.use(key)))
+        for pool, reach in spread.seen(name):
+            found.append(Place(pool, reach, self.use(pool.key)))
+        return ordered(found) if len(found) > 1 else tuple(found)
+
+    def uses(self) -> tuple[Use, ...]:
+        """What is in use of the pools that more nodes see than they name."""
+        return tuple(self.use(key) for key in sorted(self._spread))
+
+    def sight(self, demands: Sequence[Demand], name: str, spread: Spread) -> Hashable:
+        """Equal for nodes that answer claims alike, whatever is in use of pools that others see.
+
+        It goes by what a node has of its own, where that stands in the order in which devices are
+        tried, and by which of the other pools it sees.
+        """
+        own: list[Hashable] = []
+        for place in self.places(name, spread):
+            if place.pool.key in self._spread:
+                own.append(place.pool.key)
+            else:
+                own.append(signature(demands, (place,)))
+        return spread.code(name), *own
+
+    def spend(self, verdicts: int) -> None:
+        """So many verdicts were asked for once more."""
+        self._memory.selectors.effort.spend(PLACE * verdicts)
+
+    @property
+    def revisable(self) -> bool:
+        """Claims have devices that they may change for others."""
+        return self._tried.used
+
+    def tried(self, node: str) -> tuple[str, ...]:
+        """Claims of this fork that were decided on a node, and may change their devices."""
+        return self._tried.get(node) or ()
+
+    def verdict(
+        self,
+        demands: tuple[Demand, ...],
+        node: str,
+        places: Sequence[Place],
+        joined: Sequence[str] = (),
+    ) -> DeviceVerdict:
+        """Whether a node can serve claims with these demands.
+
+        Args:
+            demands: of the claims.
+            node: its name; "" = claims of this fork keep what they have.
+            places: what the node sees.
+            joined: claims of this fork that would be used there as well.
+        """
+        if not demands and not joined:
+            return DeviceVerdict()
+        if self.spent:
+            return DeviceVerdict(f": {UNSEEN}", open=True)
+        known = self._alone(demands, places)
+        if not node or not self._tried.used:
+            return known
+        moves = any(not self.reached(key, places) for key in joined)
+        if not (known.reason or moves):
+            return known
+        revised = self._revisable(demands, node, places, joined, moves=moves)
+        return revised or (known if known.reason else DeviceVerdict(CANNOT))
+
+    def _alone(self, demands: tuple[Demand, ...], places: Sequence[Place]) -> DeviceVerdict:
+        """The verdict if no other claim changes its devices."""
+        if not demands:
+            return DeviceVerdict()
+        key = demands, signature(demands, places)
+        known = self._memory.known(key)
+        if known is None:
+            outcome = self._search([Task(demand, tuple(places)) for demand in demands])
+            known = self._keep(key, _verdict(outcome, len(demands)))
+        return known
+
+    def reached(self, key: str, places: Sequence[Place]) -> bool:
+        """Whether what a claim of this fork has got can be used by who sees these places."""
+        held = self._held.get(key)
+        if held is None:
+            return True
+        seen = {place.pool.key: place.reach.devices for place in places}
+        for result in held.allocation.results:
+            pool = self._pools.get((result.driver, result.pool))
+            named = pool.named.get(result.device, 0) if pool is not None else 0
+            if pool is not None and not named & seen.get(pool.key, 0) & ~pool.binding:
+                return False
+        return True
+
+    def begin(self) -> None:
+        """A decision begins: so much may be worked out for it."""
+        self._memory.begin()
+
+    @property
+    def spent(self) -> bool:
+        """Nothing more is worked out for the decision that is made."""
+        return self._memory.selectors.effort.spent
+
+    @property
+    def unfinished(self) -> bool:
+        """For lack of effort there are nodes of which it was not found out whether they serve."""
+        return self.spent or bool(self._memory.short)
+
+    def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
+        """Search with a part of the effort that is left."""
+        effort = self._memory.selectors.effort
+        steps = effort.steps(most, _FEWEST_STEPS)
+        outcome = search(tasks, steps)
+        cut = outcome.open and (steps < most or effort.spent)
+        effort.spend(STEP * outcome.steps)
+        return outcome._replace(cut=cut)
+
+    def _keep(self, key: Hashable, verdict: DeviceVerdict) -> DeviceVerdict:
+        """Remember a verdict, if it does not come from a lack of effort.
+
+        Also one of a search that had all of its steps, or each attempt would begin with the same.
+        """
+        if key is None:
+            return verdict
+        if not verdict.cut and UNSEEN not in verdict.reason:
+            return self._memory.keep(key, verdict)
+        self._memory.short[key] = verdict
+        return verdict
+
+    def _revisable(
+        self,
+        demands: tuple[Demand, ...],
+        node: str,
+        places: Sequence[Place],
+        joined: Sequence[str],
+        *,
+        moves: bool,
+    ) -> DeviceVerdict | None:
+        """The verdict if claims of this fork may get other devices; None = that does not help."""
+        claims = self._revised_with(demands, places, joined)
+        held = [
+            each.used_on(node, places) if claim in joined else each
+            for claim in claims
+            if (each := self._held.get(claim)) is not None
+        ]
+        tasks = self._revising(held, demands, places, moves=moves)
+        if tasks is None:
+            return None
+        effort = self._memory.selectors.effort
+        effort.spend(PLACE * sum(len(task.places) for task in tasks))
+        key: Hashable = None
+        seen = seen_in(places)
+        if demands and all(seen_in(task.places) == seen for task in tasks):
+            every = tuple(task.demand for task in tasks)
+            key = every, len(demands), signature(every, tasks[-1].places)
+        known = self._memory.known(key) if key is not None else None
+        if known is None:
+            outcome = searched(tasks, len(demands), self._search)
+            known = self._keep(key, _verdict(outcome, len(demands)))
+        return known if not known.reason or known.open else None
+
+    def _revised_with(
+        self, demands: Sequence[Demand], places: Sequence[Place], joined: Sequence[str]
+    ) -> list[str]:
+        """Claims of this fork that may have what new ones lack, those that they share first.
+
+        Whoever has devices of a pool that could serve these, and of pools that could serve those
+        who would move, and so on.
+        """
+        shared = {key: held for key in joined if (held := self._held.get(key)) is not None}
+        seen = seen_in(places)
+        wanted = [(demand, seen) for demand in demands]
+        wanted += [(held.demand, held.seen) for held in shared.values() if held.demand is not None]
+        pools = dict.fromkeys(pool for each in wanted for pool in self._serving(*each))
+        order, found = list(shared), set(shared)
+        for pool in (queue := list(pools)):  # it grows
+            for claim in sorted(self._owners.claims(pool)):
+                held = self._held.get(claim)
+                if claim in found or held is None or held.demand is None:
+                    continue
+                if len(order) >= _MOST_REVISED:
+                    return order
+                found.add(claim)
+                order.append(claim)
+                more = [key for key in self._serving(held.demand, held.seen) if key not in pools]
+                pools.update(dict.fromkeys(more))
+                queue += more
+        return order
+
+    def _serving(self, demand: Demand, seen: Seen) -> tuple[PoolKey, ...]:
+        """The pools that have something for a demand, as a node sees them."""
+        return tuple(
+            key
+            for key, reach in seen
+            if (pool := self._pools.get(key)) is not None
+            and any(bits & reach.devices for bits in demand.lens(pool).usable)
+        )
+
+    def _revising(
+        self,
+        held: Sequence[HeldClaim],
+        demands: tuple[Demand, ...],
+        places: Sequence[Place],
+        *,
+        moves: bool,
+    ) -> list[Task] | None:
+        """Tasks for these claims and then the new ones, as if none of them had anything.
+
+        None = what they have now is as good as anything else.
+        """
+        asked, seen = {known.demand for known in held} | set(demands), seen_in(places)
+        alike = (
+            len(asked) == 1
+            and not moves
+            and _indifferent(demands[0], places)
+            and all(known.seen == seen for known in held)
+        )
+        if not held or alike:
+            return None
+        uses: dict[PoolKey, Use] = {}
+        for known in held:
+            for result in known.allocation.results:
+                key = result.driver, result.pool
+                pool = self._pools.get(key)
+                if pool is not None:
+                    uses[key] = removed(uses.get(key) or self.use(key), pool, result)
+        tasks = [
+            Task(known.demand, self._places_of(known, uses))
+            for known in held
+            if known.demand is not None
+        ]
+        freed = tuple(place._replace(use=uses.get(place.pool.key, place.use)) for place in places)
+        return [*tasks, *(Task(demand, freed) for demand in demands)]
+
+    def _places_of(self, held: HeldClaim, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
+        """Where a claim may have its devices from; on several nodes none that binds it to one."""
+        found: list[Place] = []
+        for key, reach in held.seen:
+            pool = self._pools.get(key)
+            if pool is not None:
+                bound = pool.binding if len(held.views) > 1 else 0
+                seen = reach._replace(devices=reach.devices & ~bound)
+                found.append(Place(pool, seen, uses.get(key) or self.use(key)))
+        return ordered(found)
+
+
+def searched(
+    tasks: Sequence[Task], new: int, find: Callable[[Sequence[Task], int], SearchResult]
+) -> SearchResult:
+    """Search for all claims together, the scarcest first; picks and reasons in the tasks' order.
+
+    Args:
+        tasks: of claims that have something, and then the new ones.
+        new: how many are new.
+        find: searches.
+    """
+    order = sorted(range(len(tasks)), key=lambda at: _choice(tasks[at]))
+    outcome = find([tasks[at] for at in order], _MOST_REVISING)
+    if outcome.picks is None:
+        return outcome._replace(of=max(0, order[outcome.of] - (len(tasks) - new)))
+    picks = dict(zip(order, outcome.picks, strict=True))
+    return outcome._replace(picks=tuple(picks[at] for at in range(len(tasks))))
+
+
+def _indifferent(demand: Demand, places: Sequence[Place]) -> bool:
+    """Whether claims of this one demand are served alike, however those before them were."""
+    return demand.plain and not any(demand.lens(place.pool).consuming for place in places)
+
+
+def _choice(task: Task) -> int:
+    """Among how many devices the claim may choose."""
+    usable = 0
+    for pool, reach, use in task.places:
+        for bits in task.demand.lens(pool).usable:
+            usable += (bits & reach.devices & ~use.taken).bit_count()
+    return usable
+
+
+def _verdict(outcome: SearchResult, new: int) -> DeviceVerdict:
+    """Of the last `new` claims of a search."""
+    if outcome.picks is None:
+        return DeviceVerdict(outcome.reason, outcome.of, open=outcome.open, cut=outcome.cut)
+    return DeviceVerdict(
+        score=sum(
+            score_of(each, MOST_ALTERNATIVES) for each in outcome.picks[len(outcome.picks) - new :]
+        )
+    )
+
+
+def _whole(pool: Pool) -> bool:
+    """Whether all is well with a pool, from wherever it is seen."""
+    return pool.complete and not pool.invalid and not pool.twice

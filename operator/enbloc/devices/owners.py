@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Owners: what of each pool is in use, and which claims have it.
+
+What the API shows of a claim and what a plan holds for the same claim are one use where they are
+the same device. Two claims with one device are two: only others than this scheduler do that.
+
+A plan that is given up may have requests under way, so what it held stays in use until these are
+taken back; only its own group may plan with it.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import chain
+from typing import NamedTuple
+
+from enbloc.devices.facts import Result, identity
+from enbloc.devices.pools import Pool, PoolKey
+from enbloc.devices.use import UNUSED, Use, added, overdrawn, removed
+from enbloc.model.groups import GroupKey
+from enbloc.model.layered import Layered, LayeredGroups
+from enbloc.model.pods import PodUID
+
+FindPool = Callable[[PoolKey], Pool | None]
+
+
+class Withdrawn(NamedTuple):
+    """A member of a plan that was given up, until what was done for it is taken back."""
+
+    group: GroupKey
+    plan: str
+    uid: PodUID
+
+
+class Owners:
+    """What is in use, by pool and by claim."""
+
+    def __init__(self) -> None:
+        self._used: Layered[PoolKey, Use] = Layered()
+        self._has: Layered[str, tuple[Result, ...]] = Layered()
+        self._claims: LayeredGroups[PoolKey, str, bool] = LayeredGroups()
+        self._leaving: Layered[Withdrawn, tuple[Result, ...]] = Layered()
+        self._left: LayeredGroups[PoolKey, Withdrawn, tuple[Result, ...]] = LayeredGroups()
+        #: The use of a pool, and the same with what is leaving.
+        self._whole: dict[PoolKey, tuple[Use, Use]] = {}
+
+    def fork(self) -> "Owners":
+        """A copy of one's own."""
+        made = Owners()
+        made._used, made._has = self._used.fork(), self._has.fork()
+        made._claims = self._claims.fork()
+        made._leaving, made._left = self._leaving.fork(), self._left.fork()
+        return made
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def use(self, pool: Pool) -> Use:
+        """What of a pool cannot be had."""
+        used = self._used.get(pool.key) or UNUSED
+        if not self.any_leaving:
+            return used
+        known = self._whole.get(pool.key)
+        if known is None or known[0] is not used:
+            left = chain.from_iterable(each for _, each in self._left.items(pool.key))
+            known = self._whole[pool.key] = used, self._with(used, pool, left)
+        return known[1]
+
+    def _with(self, used: Use, pool: Pool, leaving: Iterable[Result]) -> Use:
+        """The use with what is leaving; a device, or a share of one, of both is in use once."""
+        shares: set[tuple[str, ...]] | None = None
+        for result in leaving:
+            if result.share:
+                if shares is None:
+                    given = chain.from_iterable(map(self.has, self.claims(pool.key)))
+                    shares = {identity(each) for each in given if each.share}
+                counted = identity(result) in shares
+            else:
+                counted = bool(pool.named.get(result.device, 0) & used.taken)
+            if not counted:
+                used = added(used, pool, result)
+        return used
+
+    def again(self, pool: PoolKey) -> Collection[int]:
+        """The positions of devices that several claims have, and only one can."""
+        return (self._used.get(pool) or UNUSED).again
+
+    def overdrawn(self, pool: Pool, result: Result) -> bool:
+        """Whether claims have more than there is of a device, or of counters that it takes of."""
+        return overdrawn(self._used.get(pool.key) or UNUSED, pool, result)
+
+    def claims(self, pool: PoolKey) -> Iterable[str]:
+        """The claims that have anything of a pool."""
+        return (claim for claim, _ in self._claims.items(pool))
+
+    def has(self, claim: str) -> tuple[Result, ...]:
+        """The devices that are a claim's."""
+        return self._has.get(claim) or ()
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def give(self, claim: str, results: tuple[Result, ...], pools: FindPool) -> Collection[PoolKey]:
+        """These devices are a claim's from now on, and no others; gives the pools concerned."""
+        results = tuple(dict.fromkeys(results))  # a status may list one twice
+        before = self.has(claim)
+        if results == before:
+            return ()
+        for result in before:
+            if result not in results:
+                self._change(result, pools, removed)
+        for result in results:
+            if result not in before:
+                self._change(result, pools, added)
+        self._has.set(claim, results or None)
+        now = {_pool_of(result) for result in results}
+        concerned = now | {_pool_of(result) for result in before}
+        for key in concerned:
+            self._claims.set(key, claim, True if key in now else None)
+        return concerned
+
+    def _change(
+        self, result: Result, pools: FindPool, change: Callable[[Use, Pool, Result], Use]
+    ) -> None:
+        key = _pool_of(result)
+        pool = pools(key)
+        if pool is not None:
+            self._used.set(key, change(self._used.get(key) or UNUSED, pool, result))
+
+    def recount(self, key: PoolKey, pool: Pool | None) -> None:
+        """A pool has other devices than before, or is gone."""
+        use = UNUSED
+        if pool is not None:
+            for claim in sorted(self.claims(key)):
+                for result in self.has(claim):
+                    if _pool_of(result) == key:
+                        use = added(use, pool, result)
+        self._used.set(key, None if use is UNUSED else use)
+        self._whole.pop(key, None)
+
+    def leave(self, member: Withdrawn, results: tuple[Result, ...]) -> Collection[PoolKey]:
+        """What a plan held for a member stays in use, until it is told that nothing does.
+
+        Returns:
+            The pools concerned.
+        """
+        before = self._leaving.set(member, results or None) or ()
+        concerned = {_pool_of(result) for result in (*before, *results)}
+        for key in concerned:
+            of_pool = tuple(result for result in results if _pool_of(result) == key)
+            self._left.set(key, member, of_pool or None)
+            self._whole.pop(key, None)
+        return concerned
+
+    def reclaim(self, group: GroupKey) -> None:
+        """The group may plan with what its earlier plans held."""
+        for member in [each for each, _ in self._leaving.items() if each.group == group]:
+            self.leave(member, ())
+
+    @property
+    def any_leaving(self) -> bool:
+        """Whether any plan that was given up holds anything yet; a fork says: or did before it."""
+        return self._leaving.used
+
+
+def _pool_of(result: Result) -> PoolKey:
+    return result.driver, result.pool

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs: compiled expressions of device selectors, with the answers that they gave."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
+
+from enbloc import cel
+from enbloc.devices.compilers import Compiler, DeviceSelector, Fault
+from enbloc.devices.effort import MOST_ANSWERS, QUESTION, Effort
+from enbloc.devices.facts import AttributeValue, Capacity, Device, Traits, Version, typed
+from enbloc.model.quantity import NANO
+
+Named = tuple[str, AttributeValue]
+
+
+class Reading(NamedTuple):
+    """What an expression reads of some devices.
+
+    Attributes:
+        places: of the values.
+        names: of them.
+    """
+
+    driver: str
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+    capacity: tuple[Capacity, ...]
+
+
+@dataclass(slots=True)
+class Program:
+    """A compiled expression with answers that it gave, for devices that say the same.
+
+    Attributes:
+        reads: the only names that it can read; None = any.
+    """
+
+    selector: DeviceSelector
+    reads: frozenset[str] | None
+    effort: Effort
+    answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
+
+    def reading(self, driver: str, traits: Traits) -> Reading:
+        """What it reads of a driver's devices that have these traits."""
+        return _reading(driver, traits, self.reads)
+
+    def ask(self, reading: Reading, device: Device) -> bool | str:
+        """Whether it selects the device; a text says why there is no answer."""
+        driver, places, names, capacity = reading
+        values = [device.values[place] for place in places]
+        key = driver, names, capacity, device.traits.shared, *map(typed, values)
+        known = self.answers.get(key)
+        if known is None:
+            if len(self.answers) >= MOST_ANSWERS:
+                self.answers.clear()
+            pairs = tuple(zip(names, values, strict=True))
+            known = self.answers[key] = self._answer(driver, pairs, capacity, device)
+        return known
+
+    def _answer(
+        self,
+        driver: str,
+        values: tuple[Named, ...],
+        capacity: tuple[Capacity, ...],
+        device: Device,
+    ) -> bool | str:
+        try:
+            view = _view(driver, values, capacity, device.traits.shared)
+        except ValueError as error:
+            return f"parse semantic version: {error}"
+        answer = self._matches(view)
+        return answer if isinstance(answer, bool) else answer.text
+
+    def _matches(self, view: cel.DeviceView) -> bool | Fault:
+        self.effort.ask(QUESTION)
+        if not isinstance(self.selector, cel.Program):
+            return self.selector.matches(view)
+        outcome = self.selector.evaluate(view)
+        self.effort.ask(outcome.took)
+        return outcome.answer
+
+
+def _reading(driver: str, traits: Traits, reads: frozenset[str] | None) -> Reading:
+    places = tuple(
+        place for place, name in enumerate(traits.names) if reads is None or name in reads
+    )
+    capacity = tuple(
+        each for each in traits.capacity if reads is None or _qualified(each.name, driver) in reads
+    )
+    return Reading(driver, places, tuple(traits.names[place] for place in places), capacity)
+
+
+def _qualified(name: str, driver: str) -> str:
+    return name if "/" in name else f"{driver}/{name}"
+
+
+def _view(
+    driver: str,
+    values: tuple[Named, ...],
+    capacity: tuple[Capacity, ...],
+    shared: bool | None,
+) -> cel.DeviceView:
+    return cel.DeviceView(
+        driver,
+        {name: _attribute(value) for name, value in values},
+        {
+            _qualified(each.name, driver): (
+                each.value // NANO if each.value % NANO == 0 else Fraction(each.value, NANO)
+            )
+            for each in capacity
+        },
+        shared,
+    )
+
+
+def _attribute(value: AttributeValue) -> bool | int | str | cel.SemanticVersion | tuple[bool, ...]:
+    """Raises ValueError for a version that is none."""
+    if isinstance(value, Version):
+        return cel.SemanticVersion.parse(value.text)
+    if isinstance(value, tuple):
+        return tuple(_attribute(each) for each in value)  # type: ignore[misc]
+    return value
+
+
+def program(expression: str, compiler: Compiler | None, effort: Effort) -> Program | str:
+    """The expression's program; a text says why there is none.
+
+    Args:
+        expression: in CEL.
+        compiler: what compiles it; None = ours.
+        effort: what asking it is counted in.
+    """
+    made = (compiler or cel.compile)(expression)
+    if isinstance(made, cel.Program | cel.CelError):
+        effort.ask(made.took)
+    if getattr(made, "matches", None) is not None:
+        return Program(made, cel.reads(expression), effort)  # type: ignore[arg-type]
+    return made.text  # type: ignore[union-attr]

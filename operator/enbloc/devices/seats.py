@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Seats: pods on nodes, and what is held for the claims that they use there."""
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import NamedTuple
+
+from enbloc.devices.demand import Demand
+from enbloc.devices.extended import Mappings, meant
+from enbloc.devices.facts import Allocation, Request
+from enbloc.devices.pools import PoolKey, Reach
+from enbloc.devices.search import Place
+from enbloc.model.pods import Pod
+
+Seen = tuple[tuple[PoolKey, Reach], ...]
+
+
+class HeldClaim(NamedTuple):
+    """What was decided for a claim.
+
+    Attributes:
+        demand: what it asks for; None = it was decided before, and stays.
+        views: the nodes of the pods that use it, and what each of them sees.
+    """
+
+    allocation: Allocation
+    demand: Demand | None = None
+    views: tuple[tuple[str, Seen], ...] = ()
+
+    @property
+    def seen(self) -> Seen:
+        """What all of these nodes see."""
+        return reduce(_common, (seen for _, seen in self.views)) if self.views else ()
+
+    def used_on(self, node: str, places: Iterable[Place]) -> "HeldClaim":
+        """The same, used on that node too."""
+        if any(known == node for known, _ in self.views):
+            return self
+        return self._replace(views=(*self.views, (node, seen_in(places))))
+
+
+class DeviceSeat(NamedTuple):
+    """A pod on a node, and the claims that it uses there.
+
+    Attributes:
+        lacking: of these there is nothing to be had.
+        create: requests of the last claim, if it is to be made for extended resources.
+    """
+
+    pod: Pod
+    node: str
+    claims: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
+    create: tuple[Request, ...] = ()
+    mappings: Mappings = ()
+
+    @property
+    def meant(self) -> str:
+        """The key of the claim that is to be made for the pod's extended resources."""
+        return meant(self.pod.key.namespace, self.pod.uid)
+
+
+def seen_in(places: Iterable[Place]) -> Seen:
+    """What a node sees by these places."""
+    return tuple((place.pool.key, place.reach) for place in places)
+
+
+def _common(one: Seen, other: Seen) -> Seen:
+    """What two nodes both see."""
+    reaches = dict(other)
+    return tuple(
+        (key, Reach(reach.devices & reaches[key].devices, reach.listed | reaches[key].listed))
+        for key, reach in one
+        if key in reaches
+    )

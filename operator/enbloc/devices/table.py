@@ -1,0 +1,392 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: the table of what drivers publish, what claims ask for, and who has what.
+
+::
+
+    put, drop    objects as the API server shows them: an allocation that is seen wins
+    place        on a fork: a pod gets devices, and those before it may get others
+    keep         on the cluster's own: a pod has what its plan decided
+    remove       what only it used is free again
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from enbloc.devices.asked import claim_keys, consumer_of, failed, misfit
+from enbloc.devices.compilers import Compiler
+from enbloc.devices.decisions import (
+    DeviceClaimDecision,
+    DeviceDecision,
+    ExtendedDecision,
+    Listing,
+)
+from enbloc.devices.demand import Demand
+from enbloc.devices.extended import MEANT, meant
+from enbloc.devices.facts import (
+    Allocation,
+    ClaimSpec,
+    Result,
+    identity,
+)
+from enbloc.devices.offers import Offers, searched
+from enbloc.devices.owners import Withdrawn
+from enbloc.devices.pools import Reach
+from enbloc.devices.results import allocation_of
+from enbloc.devices.search import (
+    CANNOT,
+    Pick,
+    Place,
+    Task,
+)
+from enbloc.devices.seats import DeviceSeat, HeldClaim, seen_in
+from enbloc.model.groups import GroupKey
+from enbloc.model.layered import Layered
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod, PodUID
+
+
+class Devices(Offers):
+    """All that is known of devices, with the ledger of who has them.
+
+    Args:
+        compiler: of the expressions by which devices are selected; None = that of CEL.
+    """
+
+    def __init__(self, compiler: Compiler | None = None) -> None:
+        super().__init__(compiler)
+        self._seats: Layered[str, DeviceSeat] = Layered()
+
+    # ── who sits where ───────────────────────────────────────────────────────────────────────
+
+    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
+        """The pod sits on that node from now on: decide what it gets there."""
+        self._settle()
+        self.version += 1
+        if not self.concerns(pod):
+            return
+        if pod.node:  # it has what its claims show
+            self._sit(DeviceSeat(pod, node, claim_keys(pod)))
+            return
+        asked, row = self.asked(pod), nodes.row(node)
+        claims, demands = asked.claims, asked.demands
+        seat = DeviceSeat(pod, node, claim_keys(pod))
+        if asked.served and row is not None:
+            lacks = [name for name in asked.served if nodes.allocatable(name)[row] == 0]
+            if lacks:
+                demand, create, mappings = self.extended(pod, lacks)
+                key = meant(pod.key.namespace, pod.uid)
+                claims, demands = (*claims, key), (*demands, demand)
+                seat = DeviceSeat(pod, node, (*seat.claims, key), (), create, mappings)
+        if asked.refusal or row is None:
+            seat = seat._replace(lacking=seat.claims)
+        else:
+            places = self.places(node, self.spread(nodes))
+            self._join(seat, claims, places)
+            joined = [each.key for each in asked.joined]
+            moves = any(not self.reached(key, places) for key in joined)
+            found = not (demands or moves) or self._give(
+                node, claims, demands, places, joined, moves=moves
+            )
+            if not found:
+                seat = seat._replace(lacking=(*claims, *joined))
+        self._sit(seat)
+
+    def _give(
+        self,
+        node: str,
+        claims: Sequence[str],
+        demands: tuple[Demand, ...],
+        places: tuple[Place, ...],
+        joined: Sequence[str],
+        *,
+        moves: bool,
+    ) -> bool:
+        """Find devices for claims of a pod on a node; False = there are none.
+
+        Args:
+            node: its name.
+            claims: that have nothing yet.
+            demands: of these.
+            places: what the node sees.
+            joined: claims that the pod shares with others of the fork.
+            moves: one of them has devices that the node does not see.
+        """
+        wide = self._wide(claims, places)
+        apart = [Task(demand, each) for demand, each in zip(demands, wide, strict=True)]
+        outcome = self._search(apart)
+        if outcome.picks is None and any(each is not places for each in wide):
+            outcome = self._search([Task(demand, places) for demand in demands])
+        others: Sequence[str] = ()
+        if outcome.picks is None or moves:
+            others = self._revised_with(demands, places, joined)
+            held = [each for key in others if (each := self._held.get(key)) is not None]
+            tasks = self._revising(held, demands, places, moves=moves)
+            if tasks is None:
+                return False
+            outcome = searched(tasks, len(demands), self._search)
+        if outcome.picks is None:
+            return False
+        before = [(claim, self._held.get(claim)) for claim in others]
+        for claim, _ in before:
+            self._release(claim)
+        for (claim, known), picks in zip(before, outcome.picks, strict=False):
+            if known is not None and known.demand is not None:
+                allocation = self._allocated(claim, known.demand.spec, known.views[0][0], picks)
+                self._hold(claim, known._replace(allocation=allocation))
+        found = outcome.picks[len(before) :]
+        for claim, demand, picks in zip(claims, demands, found, strict=True):
+            allocation = self._allocated(claim, demand.spec, node, picks)
+            self._hold(claim, HeldClaim(allocation, demand, ((node, seen_in(places)),)))
+        return True
+
+    def _wide(self, claims: Sequence[str], places: tuple[Place, ...]) -> list[tuple[Place, ...]]:
+        """What each claim should have of what a node sees: a shared one no devices of the node.
+
+        Who else uses it would be held to the node.
+        """
+        found: list[tuple[Place, ...]] = []
+        for claim in claims:
+            found.append(tuple(map(_beyond, places)) if self.shared(claim) else places)
+        return found
+
+    def _allocated(
+        self, claim: str, spec: ClaimSpec, node: str, picks: Sequence[Pick]
+    ) -> Allocation:
+        known = self._claims.get(claim)
+        return allocation_of(picks, spec, node, known.uid if known is not None else claim)
+
+    def _join(self, seat: DeviceSeat, own: Sequence[str], places: Sequence[Place]) -> None:
+        """Claims that others of this fork have got are used here as well from now on."""
+        for claim in seat.claims:
+            held = self._held.get(claim)
+            if claim in own or held is None or held.demand is None:
+                continue
+            joined = held.used_on(seat.node, places)
+            if joined is not held:
+                self._release(claim)
+                self._hold(claim, joined)
+
+    def _part(self, claim: str) -> None:
+        """A pod uses a claim no more: what nobody uses is free, and what others use may move on."""
+        held, users = self._held.get(claim), self.users(claim)
+        if held is None:
+            return
+        if held.demand is None:
+            if next(users, None) is None:
+                self._release(claim)
+            return
+        seats = [seat for uid in users if (seat := self._seats.get(uid)) is not None]
+        nodes = {seat.node for seat in seats}
+        if len(nodes) < len(held.views):
+            self._release(claim)
+            views = tuple(view for view in held.views if view[0] in nodes)
+            if views:
+                self._hold(claim, held._replace(views=views))
+
+    def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
+        """The pod sits on that node from now on, with what a plan decided.
+
+        It is held for as long as the plan, whatever the API shows meanwhile: it may be what an
+        earlier plan wrote.
+        """
+        self._settle()
+        self.version += 1
+        seat = DeviceSeat(pod, node, claim_keys(pod))
+        for each in decision.claims:
+            if each.claim not in seat.claims:
+                continue  # the pod names others by now
+            if each.problem:
+                seat = seat._replace(lacking=(*seat.lacking, each.claim))
+            elif each.allocation is not None and self._held.get(each.claim) is None:
+                shown = self._shown(each.claim)
+                if not pod.node or shown is None or not _same(shown, each.allocation):
+                    self._hold(each.claim, HeldClaim(each.allocation))
+        made = decision.extended
+        if made is not None:
+            key = meant(pod.key.namespace, pod.uid)
+            seat = seat._replace(
+                claims=(*seat.claims, key), create=made.requests, mappings=made.mappings
+            )
+            self._hold(key, HeldClaim(made.allocation))
+            if self._root:
+                self._making.add(pod.uid)
+        self._sit(seat)
+
+    def _sit(self, seat: DeviceSeat) -> None:
+        self._seats.set(seat.pod.uid, seat)
+        for key in seat.claims:
+            self._use(seat.pod, key, 1)
+
+    def remove(self, pod: Pod) -> None:
+        """The pod sits nowhere any more, and what only it held is free."""
+        seat = self._seats.get(pod.uid)
+        if seat is None:
+            return
+        self._settle()
+        self.version += 1
+        if self._root:
+            self._making.discard(pod.uid)
+        self._seats.set(pod.uid, None)
+        for key in seat.claims:
+            self._use(seat.pod, key, -1)
+            self._part(key)
+
+    def withdrawn(self, member: Withdrawn, decision: DeviceDecision | None) -> None:
+        """A plan was given up whose requests may be under way: what it held stays in use.
+
+        Args:
+            member: of the plan.
+            decision: what it was to get; None = all that was done for it is taken back.
+        """
+        self.version += 1
+        found: tuple[Result, ...] = ()
+        if decision is not None:
+            given = [each.allocation for each in decision.claims]
+            given += [decision.extended.allocation] if decision.extended else []
+            found = tuple(result for each in given if each is not None for result in each.results)
+        self._touch(self._owners.leave(member, found))
+
+    def reclaim(self, group: GroupKey) -> None:
+        """The group may plan with what its earlier plans held: its PreBinds come after that."""
+        self._owners.reclaim(group)
+
+    @property
+    def any_withdrawn(self) -> bool:
+        """Whether any plan that was given up holds anything yet."""
+        return self._owners.any_leaving
+
+    def decision(self, uid: PodUID) -> DeviceDecision | None:
+        """What has to be written before a pod is bound; None = nothing."""
+        seat = self._seats.get(uid)
+        if seat is None:
+            return None
+        claims = [
+            each
+            for key in seat.claims
+            if key != seat.meant and (each := self._decided(seat, key)) is not None
+        ]
+        extended = self._held.get(seat.meant)
+        made = None
+        if extended is not None:
+            made = ExtendedDecision(seat.create, seat.mappings, extended.allocation)
+        elif seat.create:
+            claims.append(DeviceClaimDecision(seat.meant, "", problem=CANNOT))
+        return DeviceDecision(tuple(claims), made) if claims or made else None
+
+    def _decided(self, seat: DeviceSeat, key: str) -> DeviceClaimDecision | None:
+        """What is written of one claim; None = nothing.
+
+        A reservation that stands is looked at again before the pod is bound: what an earlier plan
+        takes back may not be seen yet.
+        """
+        pod, claim, held = seat.pod, self._claims.get(key), self._held.get(key)
+        uid, listing = claim.uid if claim is not None else "", _listing(pod, key)
+        given = claim.allocation if claim is not None else None
+        if claim is not None and given is not None and (not held or _same(given, held.allocation)):
+            reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
+            # What is for this pod alone may be given again: an earlier plan may take it back yet.
+            found = claim.owner != pod.uid and not self._names_alone(pod, key)
+            return None if reserved else DeviceClaimDecision(key, uid, given, listing, found=found)
+        if held is None or key in seat.lacking:
+            return DeviceClaimDecision(key, uid, problem=CANNOT)
+        return DeviceClaimDecision(key, uid, held.allocation, listing)
+
+    def left_over(self, pod: Pod, members: frozenset[PodUID]) -> DeviceDecision | None:
+        """What a pod that sits nowhere has got of an earlier attempt, and may give back.
+
+        A claim that is reserved for nobody, as somebody may have allocated it for the pod, only
+        where it keeps the pod off nodes, or its devices have failed.
+
+        Args:
+            pod: that could not be placed.
+            members: of its group, that sit nowhere either; what others use is theirs.
+        """
+        claims: list[DeviceClaimDecision] = []
+        for position, name in enumerate(pod.resource_claims):
+            key = f"{pod.key.namespace}/{name}"
+            claim = self._claims.get(key) if name else None
+            if name is None or claim is None or misfit(pod, position, name, claim):
+                continue
+            given, own = claim.allocation, {*members, consumer_of(pod)}
+            reserved = {each.id for each in claim.reserved_for}
+            if given is None or not reserved <= own or any(u not in own for u in self.users(key)):
+                continue
+            if reserved or given.terms is not None or failed(claim) or self._twice(given):
+                claims.append(DeviceClaimDecision(key, claim.uid, listing=_listing(pod, key)))
+        made = self._own_extended(pod)
+        extended = None
+        if made is not None and pod.uid not in self._making and not self._lent(made, pod):
+            extended = ExtendedDecision((), (), Allocation(), made)
+        return DeviceDecision(tuple(claims), extended) if claims or extended else None
+
+    def _lent(self, made: str, pod: Pod) -> bool:
+        """Whether others use the claim for a pod's extended resources, which any pod can name."""
+        claim = self._claims.get(made)
+        users = [each.id for each in claim.reserved_for] if claim is not None else []
+        return any(each != pod.uid for each in chain(users, self.users(made)))
+
+    def stands(self, uid: PodUID, *, written: bool = False) -> bool:
+        """Whether what was decided for a pod can still be had, by the objects as they are now.
+
+        Args:
+            uid: of the pod.
+            written: it is in its claims by now, and the watch has shown it.
+        """
+        seat = self._seats.get(uid)
+        if seat is None or seat.lacking:
+            return seat is None
+        return all(self._stands(key, written=written) for key in seat.claims)
+
+    def _stands(self, key: str, *, written: bool) -> bool:
+        claim, held = self._claims.get(key), self._held.get(key)
+        if MEANT in key:  # once it is made, it goes by its own name
+            claim = self._claims.get(self._made(key) or "")
+        if (written or MEANT not in key) and (claim is None or claim.deleting):
+            return False
+        given = claim.allocation if claim is not None else None
+        if given is not None and (held is None or _same(given, held.allocation)):
+            return self._undisputed(given)
+        if held is None or written:
+            return False
+        return self._undisputed(held.allocation) and all(
+            map(self._offered, held.allocation.results)
+        )
+
+    def _undisputed(self, allocation: Allocation) -> bool:
+        """Whether nobody else has these devices, or too much of them."""
+        if self._twice(allocation) is not None:
+            return False
+        pools = ((self._pools.get((each.driver, each.pool)), each) for each in allocation.results)
+        return not any(pool and self._owners.overdrawn(pool, each) for pool, each in pools)
+
+    def _offered(self, result: Result) -> bool:
+        """Whether a device is still there."""
+        pool = self._pools.get((result.driver, result.pool))
+        if pool is None or not pool.complete or pool.invalid:
+            return False
+        return result.device in pool.named
+
+
+def _same(one: Allocation, other: Allocation) -> bool:
+    """Whether two allocations are of the same devices."""
+    return set(map(identity, one.results)) == set(map(identity, other.results))
+
+
+def _listing(pod: Pod, key: str) -> Listing | None:
+    """How the PodGroup of Kubernetes that a pod names would list one of its claims."""
+    if not pod.pod_group:
+        return None
+    name = key.partition("/")[2]
+    named = zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
+    return Listing(pod.pod_group, tuple(of for each, of in named if each == name))
+
+
+def _beyond(place: Place) -> Place:
+    """The same without what only this node sees."""
+    pool = place.pool
+    devices = 0
+    if pool.chosen or pool.everywhere is not None:
+        for bits in (pool.everywhere, *(reach for _, reach in pool.chosen)):
+            devices |= bits.devices if bits is not None else 0
+    return place._replace(reach=Reach(place.reach.devices & devices, place.reach.listed))

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Views: which pools a node sees, and what matters of them for some claims.
+
+Two nodes of which the same matters have the same answer: it is found once.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from operator import is_
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from enbloc.devices.asked import Terms
+from enbloc.devices.demand import Demand
+from enbloc.devices.facts import MOST_RESULTS
+from enbloc.devices.lens import Lens
+from enbloc.devices.pools import Bits, Pool, Reach, positions
+from enbloc.devices.search import Place
+from enbloc.model.node_selection import terms_match
+from enbloc.model.nodes import Nodes
+from enbloc.model.reach import Matrix, matrix_of, seen, signatures
+
+Rows = npt.NDArray[np.int64]
+
+
+class Spread:
+    """The pools that more nodes see than those that they name, as the nodes of a table see them.
+
+    Nodes on which the same selectors of pools hold see the same; that is found out once for all.
+
+    Args:
+        pools: these.
+        nodes: the table; later also parts of it may be asked about.
+    """
+
+    def __init__(self, pools: Sequence[Pool], nodes: Nodes) -> None:
+        self._nodes = seen(nodes)
+        self._pools = pools
+        lines: dict[Terms, int] = {}
+        for pool in pools:
+            for terms, _ in pool.chosen:
+                lines.setdefault(terms, len(lines))
+        self._lines = [np.array([lines[terms] for terms, _ in p.chosen], np.intp) for p in pools]
+        found = signatures(_matrix(list(lines), nodes))
+        self._holds = found.matrix
+        self._codes = dict(zip(nodes.names, found.codes.tolist(), strict=True))
+        self._named: dict[str, list[int]] = {}
+        for at, pool in enumerate(pools):
+            for name in pool.by_node:
+                self._named.setdefault(name, []).append(at)
+        self._reaches: dict[int, list[Reach | None]] = {}
+
+    def of(self, pools: Sequence[Pool], nodes: Nodes) -> bool:
+        """Whether it is of these pools, and of these nodes or more."""
+        if nodes.version != self._nodes.version or len(pools) != len(self._pools):
+            return False
+        if not all(map(is_, pools, self._pools)):
+            return False
+        return nodes.names is self._nodes.names or all(each in self._codes for each in nodes.names)
+
+    def seen(self, name: str) -> list[tuple[Pool, Reach]]:
+        """What of these pools a node sees."""
+        reaches = self._common(self._codes[name])
+        named = self._named.get(name)
+        if named is not None:
+            reaches = list(reaches)
+            for at in named:
+                own, common = self._pools[at].by_node[name], reaches[at]
+                reaches[at] = own if common is None else own | common
+        return [
+            (pool, reach)
+            for pool, reach in zip(self._pools, reaches, strict=True)
+            if reach is not None
+        ]
+
+    def code(self, name: str) -> Hashable:
+        """Equal for nodes that see the same of these pools."""
+        own = (self._pools[at].by_node[name] for at in self._named.get(name, ()))
+        return self._codes[name], *own
+
+    def _common(self, code: int) -> list[Reach | None]:
+        """What of each pool nodes see for which the same selectors hold."""
+        known = self._reaches.get(code)
+        if known is None:
+            known = []
+            for pool, lines in zip(self._pools, self._lines, strict=True):
+                reach = pool.everywhere
+                for at in np.flatnonzero(self._holds[lines, code]).tolist() if len(lines) else ():
+                    other = pool.chosen[at][1]
+                    reach = other if reach is None else reach | other
+                known.append(reach)
+            self._reaches[code] = known
+        return known
+
+    def groups(self, names: Sequence[str], own: Callable[[str], bool]) -> list[Rows]:
+        """Rows that see the same; a node that has anything of its own is alone.
+
+        Args:
+            names: of the rows.
+            own: whether a node has pools that no other sees.
+        """
+        alone: list[Rows] = []
+        together: dict[int, list[int]] = {}
+        for row, name in enumerate(names):
+            if name in self._named or own(name):
+                alone.append(np.array([row]))
+            else:
+                together.setdefault(self._codes[name], []).append(row)
+        return [*alone, *(np.array(rows) for _, rows in sorted(together.items()))]
+
+
+def _matrix(lines: Sequence[Terms], nodes: Nodes) -> Matrix:
+    """bool[K, N]: where each of these node selectors holds."""
+    plain = [not any(term.fields for term in terms) for terms in lines]
+    conditions = [
+        tuple(term.expressions for term in terms if term.expressions) if simple else ()
+        for terms, simple in zip(lines, plain, strict=True)
+    ]
+    matrix = matrix_of(conditions, nodes)
+    for line, (terms, simple) in enumerate(zip(lines, plain, strict=True)):
+        if not simple:
+            matrix[line] = terms_match(terms, nodes)
+    return matrix
+
+
+def signature(demands: Sequence[Demand], places: Sequence[Place]) -> Hashable:
+    """What matters of these pools for whether claims with these demands can be served."""
+    most = MOST_RESULTS * len(demands) + 1
+    said = [_said(demands, place, most) for place in places]
+    return tuple([each for each in said if each != NOTHING])
+
+
+#: Of each pool it is remembered what was said to so many.
+_MOST_SAID: Final = 8
+
+#: Said of a pool that does not matter.
+NOTHING: Final = ()
+
+
+def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
+    """The same for one pool."""
+    pool, reach, use = place
+    if not pool.complete:
+        return pool.key if any(each.all for each in demands) else NOTHING
+    asked = *demands, reach, most
+    known = pool.said.get(asked)
+    if known is not None and known[0] is use:
+        before: Hashable = known[1]
+        return before
+    lenses = [demand.lens(pool) for demand in dict.fromkeys(demands)]
+    if place.broken:
+        said: Hashable = "broken", pool.key if any(each.all for each in demands) else ""
+    elif any(lens.mixed for lens in lenses):
+        said = _exactly(lenses, place)
+    elif all(lens.idle for lens in lenses):
+        said = NOTHING
+    else:
+        said = _kinds(demands, lenses, place, most)
+    if not any(lens.unseen for lens in lenses):
+        if len(pool.said) >= _MOST_SAID:
+            pool.said.clear()
+        pool.said[asked] = use, said
+    return said
+
+
+def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
+    """All of it, where the devices differ too much for anything else to be like it."""
+    pool, reach, use = place
+    shares = tuple(sorted(use.shares.items()))
+    faults = tuple(lens.faults for lens in lenses)
+    return pool.number, reach, use.taken, shares, use.counted, faults
+
+
+def _kinds(demands: Sequence[Demand], lenses: Sequence[Lens], place: Place, most: int) -> Hashable:
+    pool, use, seen = place.pool, place.use, place.reach.devices
+    sharing = sum(1 << position for position in use.shares)
+    free = seen & ~use.taken & ~sharing
+    counts = tuple(
+        (kind, min((bits & free).bit_count(), most), min((bits & use.taken).bit_count(), most))
+        for kind, bits in _parts(lenses, seen)
+    )
+    shares = tuple(
+        (_kind(lenses, position), share.consumed)
+        for position, share in sorted(use.shares.items())
+        if seen >> position & 1
+    )
+    left: tuple[int, ...] = ()
+    if any(lens.consuming for lens in lenses):
+        used = use.counted or (0,) * len(pool.counters)
+        left = tuple(total - each for total, each in zip(pool.counters, used, strict=True))
+    graded = any(each.graded for each in demands)
+    order = tuple(_kind(lenses, each) for each in positions(free)) if graded else ()
+    faults = tuple(
+        (text, bits & seen, bits & use.taken)
+        for lens in lenses
+        for each in lens.faults
+        for text, bits in each
+    )
+    return counts, shares, left, order, faults
+
+
+def _kind(lenses: Sequence[Lens], position: int) -> tuple[int, ...]:
+    return tuple(lens.kind_of(position) for lens in lenses)
+
+
+def _parts(lenses: Sequence[Lens], seen: Bits) -> list[tuple[tuple[int, ...], Bits]]:
+    """The devices that are all the same to each of the demands; those of no use are left out."""
+    parts: list[tuple[tuple[int, ...], Bits]] = [((), seen)]
+    for lens in lenses:
+        finer: list[tuple[tuple[int, ...], Bits]] = []
+        for key, rest in parts:
+            for kind, bits in lens.kinds:
+                if bits & rest:
+                    finer.append(((*key, kind), bits & rest))
+                    rest &= ~bits  # noqa: PLW2901  # what is left of the part
+            if rest:
+                finer.append(((*key, -1), rest))
+        parts = finer
+    return [(key, bits) for key, bits in parts if max(key) >= 0]

@@ -1,0 +1,337 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ledgers: both tables of what pods hold beyond resources, as the node table carries them."""
+
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, get_args
+
+from enbloc.devices.decisions import DeviceDecision
+from enbloc.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
+from enbloc.devices.owners import Withdrawn
+from enbloc.devices.table import Devices
+from enbloc.model.groups import GroupKey
+from enbloc.model.ledger import ByName, Fact, Ledger
+from enbloc.model.node_log import NodeLog
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod, PodUID
+from enbloc.model.weight import weight_of
+from enbloc.storage.decisions import VolumeDecision
+from enbloc.storage.facts import (
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeFact,
+)
+from enbloc.storage.table import Volumes
+
+
+class Decisions(NamedTuple):
+    """What a plan decided for one pod beyond its node; None = nothing need be done for it.
+
+    Attributes:
+        volumes: which volumes are to be bound or made.
+        devices: which claims are to be allocated, or reserved.
+    """
+
+    volumes: VolumeDecision | None = None
+    devices: DeviceDecision | None = None
+
+
+class LeftOver(NamedTuple):
+    """What an earlier attempt has left of a pod, in the shape of what it had decided.
+
+    Attributes:
+        node: that was selected for volumes; "" = none was.
+    """
+
+    node: str
+    decided: Decisions
+
+
+#: The kinds of objects that the tables know.
+FACTS: Final[Mapping[str, type[Any]]] = {
+    each.kind: each for each in (*get_args(VolumeFact), ResourceSlice, DeviceClass, ResourceClaim)
+}
+
+#: Bytes that an object takes, roughly, and each device of a slice or user of a claim.
+_FACT_BYTES: Final = 1024
+_DEVICE_BYTES: Final = 512
+
+
+def weight_of_fact(fact: Fact) -> int:
+    """Bytes that an object takes, roughly: what whoever may write it can make large."""
+    match fact:
+        case ResourceSlice(devices=devices):
+            return _FACT_BYTES + _DEVICE_BYTES * len(devices)
+        case ResourceClaim(spec=spec, allocation=allocation):
+            others = _DEVICE_BYTES * (len(fact.reserved_for) + len(fact.states))
+            return _FACT_BYTES + spec.size + weight_of(allocation) + others
+        case DeviceClass(selectors=selectors, config=config):
+            return _FACT_BYTES + weight_of(selectors) + weight_of(config)
+        case PersistentVolume(affinity=affinity, migrated_affinity=other, labels=labels):
+            return _FACT_BYTES + weight_of(affinity) + weight_of(other) + weight_of(labels)
+        case PersistentVolumeClaim(selector=wide) | CSIStorageCapacity(topology=wide):
+            return _FACT_BYTES + weight_of(wide)
+        case StorageClass(topologies=topologies):
+            return _FACT_BYTES + weight_of(topologies)
+        case _:
+            return _FACT_BYTES
+
+
+NOTHING_DECIDED = Decisions()
+#: Of a pod of which another scheduler decides what it gets.
+GETS_NOTHING: Final = Decisions(VolumeDecision(), DeviceDecision())
+
+
+class Holds(NamedTuple):
+    """What of a pod's volumes and devices it is alike in to others.
+
+    Attributes:
+        volumes: of each claim; None = there are none.
+        devices: of each claim; None = there are none.
+        named: a claim is told apart by its name, so other pods are not alike for long.
+    """
+
+    volumes: tuple[Hashable, ...] | None
+    devices: tuple[Hashable, ...] | None
+    named: bool
+
+
+#: How much the tables had written down of touched nodes; None = it cannot be told later.
+Position = tuple[int, int] | None
+
+
+def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
+    """A claim as it would be if these pods were deleted and created again; None = as it is.
+
+    One that was made for a pod goes with it, and is made anew; from one that has a name of its own
+    only the reservation goes.
+    """
+    if isinstance(fact, PersistentVolumeClaim) and fact.owner in pods:
+        return replace(fact, volume="", bind_completed=False, selected_node=None)
+    if isinstance(fact, ResourceClaim):
+        if fact.owner in pods:
+            return replace(fact, allocation=None, reserved_for=(), states=())
+        left = tuple(each for each in fact.reserved_for if each.uid not in pods)
+        if left != fact.reserved_for:
+            allocation = fact.allocation if left else None
+            return replace(fact, allocation=allocation, reserved_for=left)
+    return None
+
+
+class Ledgers:
+    """The tables of volumes and of devices.
+
+    Args:
+        volumes: None = an empty table.
+        devices: likewise.
+    """
+
+    __slots__ = ("devices", "volumes")
+
+    def __init__(self, volumes: Volumes | None = None, devices: Devices | None = None) -> None:
+        self.volumes = Volumes() if volumes is None else volumes
+        self.devices = Devices() if devices is None else devices
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Differs whenever an object, or what is held, has changed."""
+        return self.volumes.version, self.devices.version
+
+    def concerns(self, pod: Pod) -> bool:
+        """Whether a pod has volumes or devices."""
+        spec = pod.spec
+        if spec.volumes or spec.resource_claims:
+            return True
+        return bool(spec.extended) and self.devices.concerns(pod)
+
+    def alike(self, pod: Pod) -> Holds | None:
+        """Equal for pods that have alike volumes and devices; None = the pod has none."""
+        if not self.concerns(pod):
+            return None
+        volumes, devices = self.volumes.alike(pod), self.devices.alike(pod)
+        if volumes is None and devices is None:
+            return None
+        named = any(isinstance(each, ByName) for each in (*(volumes or ()), *(devices or ())))
+        return Holds(volumes, devices, named)
+
+    @property
+    def position(self) -> Position:
+        """From where on `touched` can tell what has changed; None = in a fork it cannot."""
+        logs = self._logs
+        return (logs[0].end, logs[1].end) if logs is not None else None
+
+    @property
+    def _logs(self) -> tuple[NodeLog, NodeLog] | None:
+        """Where the tables write down which nodes were touched; None = this is a fork."""
+        volumes, devices = self.volumes.touched, self.devices.settled()
+        return (volumes, devices) if volumes is not None and devices is not None else None
+
+    def touched(self, since: Position) -> Collection[str] | None:
+        """The nodes on which something but a pod has changed what they have for pods.
+
+        Of volumes what they attach, of devices those that no other node sees.
+
+        Returns:
+            None when that is not known any more.
+        """
+        logs = self._logs
+        if logs is None or since is None:
+            return None
+        found: set[str] = set()
+        for log, position in zip(logs, since, strict=True):
+            names = log.since(position)
+            if names is None:
+                return None
+            found.update(names)
+        return found
+
+    def _of(self, kind: str) -> Ledger[Any, Any] | None:
+        for ledger in (self.volumes, self.devices):
+            if kind in ledger.kinds:
+                return ledger
+        return None
+
+    def put(self, fact: Fact) -> Fact | None:
+        """Add an object, or change it; gives it as it was."""
+        ledger = self._of(fact.kind)
+        old: Fact | None = None if ledger is None else ledger.put(fact)
+        return old
+
+    def drop(self, kind: str, key: str) -> Fact | None:
+        """Remove an object; gives it as it was."""
+        ledger = self._of(kind)
+        old: Fact | None = None if ledger is None else ledger.drop(kind, key)
+        return old
+
+    def enter(self, pod: Pod) -> None:
+        """A pod exists, or has changed."""
+        self.volumes.enter(pod)
+        self.devices.enter(pod)
+
+    def leave(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self.volumes.leave(uid)
+        self.devices.leave(uid)
+
+    def place(self, pod: Pod, node: str, nodes: Nodes, decided: Decisions | None) -> None:
+        """A pod sits on a node; None = what it gets there is to be decided, unless it is bound.
+
+        Only a fork decides anything.
+        """
+        volumes, devices = decided or NOTHING_DECIDED
+        if volumes is not None:
+            self.volumes.keep(pod, node, volumes)
+        elif pod.spec.volumes:
+            self.volumes.place(pod, node, nodes)
+        if devices is not None:
+            self.devices.keep(pod, node, devices)
+        elif self.devices.concerns(pod):
+            self.devices.place(pod, node, nodes)
+
+    def remove(self, pod: Pod) -> None:
+        """A pod sits nowhere any more."""
+        self.volumes.remove(pod)
+        self.devices.remove(pod)
+
+    def decided(self, pod: Pod) -> Decisions:
+        """What was decided for a pod where it sits."""
+        if not self.concerns(pod):
+            return NOTHING_DECIDED
+        return Decisions(self.volumes.decision(pod.uid), self.devices.decision(pod.uid))
+
+    def left_over(self, pod: Pod, members: frozenset[PodUID]) -> LeftOver | None:
+        """What an earlier attempt has left of a pod that sits nowhere; None = nothing.
+
+        Args:
+            pod: that could not be placed.
+            members: of its group, that sit nowhere either; what others use is theirs.
+        """
+        if not self.concerns(pod):
+            return None
+        node, volumes = self.volumes.left_over(pod, members) or ("", None)
+        devices = self.devices.left_over(pod, members)
+        if volumes is None and devices is None:
+            return None
+        return LeftOver(node, Decisions(volumes, devices))
+
+    def stands(self, pod: Pod, *, written: Decisions | None = None) -> bool:
+        """Whether what was decided for a pod can still be had.
+
+        Args:
+            pod: that sits on a node.
+            written: what PreBind has written for it, and the watch has shown; None = nothing yet.
+        """
+        if not self.concerns(pod):
+            return True
+        volumes = written.volumes if written is not None else None
+        return self.volumes.stands(pod.uid, written=volumes) and self.devices.stands(
+            pod.uid, written=written is not None
+        )
+
+    def withdrawn(self, member: Withdrawn, decided: Decisions | None) -> None:
+        """A plan was given up whose requests may be under way.
+
+        What could be given to two pods stays in use: volumes cannot, as each names its claim.
+
+        Args:
+            member: of the plan.
+            decided: what it was to get; None = all that was done for it is taken back.
+        """
+        self.devices.withdrawn(member, decided.devices if decided is not None else None)
+
+    def reclaim(self, group: GroupKey) -> None:
+        """The group may plan with what its earlier plans held."""
+        self.devices.reclaim(group)
+
+    def release_devices(self, pods: Collection[Pod]) -> None:
+        """On a fork: as if these pods were deleted and created again, their claims have no devices.
+
+        What would become of their volumes, nobody knows.
+        """
+        uids = {pod.uid for pod in pods}
+        for pod in pods:
+            for key in self.devices.claims_of(pod):
+                fact = self.devices.fact(ResourceClaim.kind, key)
+                anew = made_again(fact, uids) if fact is not None else None
+                if isinstance(anew, ResourceClaim):
+                    self.devices.put(anew)
+
+    def fork(self) -> "Ledgers":
+        """A copy of one's own."""
+        return Ledgers(self.volumes.fork(), self.devices.fork())
+
+
+def ledgers_of(nodes: Nodes) -> Ledgers:
+    """What goes with a node table; not to be written to.
+
+    Raises:
+        RuntimeError: it is that of a snapshot whose origin has changed since.
+    """
+    found = nodes.ledgers
+    assert isinstance(found, Ledgers), "a node table with ledgers of another kind"
+    return found
+
+
+def own_ledgers(nodes: Nodes) -> Ledgers:
+    """The same, to be written to: see `Nodes.own_ledgers`."""
+    found = nodes.own_ledgers()
+    assert isinstance(found, Ledgers), "a node table with ledgers of another kind"
+    return found
+
+
+def reclaim(nodes: Nodes, group: GroupKey) -> None:
+    """On a fork, or a snapshot: a group may plan with what its earlier plans held.
+
+    That is being taken back.
+    """
+    if ledgers_of(nodes).devices.any_withdrawn:
+        own_ledgers(nodes).reclaim(group)
+
+
+def release_devices(nodes: Nodes, pods: Collection[Pod]) -> None:
+    """On a fork, or a snapshot: the claims of these pods have no devices any more."""
+    if any(pod.spec.holds for pod in pods):
+        own_ledgers(nodes).release_devices(pods)

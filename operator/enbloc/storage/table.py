@@ -1,0 +1,570 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes: which volumes there are, who uses which claim where, and what claims get.
+
+A claim's way, as this table sees it::
+
+    undecided ──place──► held: a volume, or one to be made for a node ──put: bound──► a fact
+        ▲                  │  keep: the same, as a plan decided it
+        └──── remove ──────┘
+
+What the API server shows wins: a claim that it shows as bound is held no more.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import ClassVar, Final, NamedTuple, get_args
+
+from enbloc.model.groups import GroupKey
+from enbloc.model.layered import Layered, LayeredGroups
+from enbloc.model.ledger import ByName
+from enbloc.model.node_log import NodeLog
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod, PodUID
+from enbloc.storage import in_tree
+from enbloc.storage.available import Bits, VolumeChoice
+from enbloc.storage.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
+from enbloc.storage.disks import DiskKey, disk_key
+from enbloc.storage.facts import (
+    Attachable,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+    VolumeFact,
+)
+from enbloc.storage.holdings import HeldVolume, Holdings
+from enbloc.storage.known import Known
+from enbloc.storage.matching import exchanged, smallest_fit
+from enbloc.storage.segments import Charged
+from enbloc.storage.topologies import of_topologies
+from enbloc.storage.wanted import (
+    ClaimStanding,
+    WantedVolume,
+    delayed_of,
+    inline_volumes,
+    names_of,
+    wanted_by,
+)
+
+_KINDS: Final = frozenset(each.kind for each in get_args(VolumeFact))
+
+
+class ClaimUser(NamedTuple):
+    """A pod that uses a claim on a node.
+
+    Attributes:
+        node: where it sits.
+        group: the gang that it is of.
+        made: the claim was made for it.
+    """
+
+    node: str
+    group: GroupKey | None
+    made: bool = False
+
+
+class VolumeSeat(NamedTuple):
+    """A pod that sits on a node."""
+
+    pod: Pod
+    node: str
+
+
+class Attached(NamedTuple):
+    """What a node attaches.
+
+    Attributes:
+        volumes: for the pods that sit there.
+        counts: by driver, with those of VolumeAttachments.
+    """
+
+    volumes: frozenset[Attachable]
+    counts: Mapping[str, int]
+
+
+_NOTHING_ATTACHED: Final = Attached(frozenset(), {})
+
+
+class Volumes:
+    """The table of volumes.
+
+    Attributes:
+        version: grows with every change of an object or of what is held.
+        touched: the nodes of which what they attach, or can, has changed; None = of a fork it is
+            not written down.
+        known: the objects.
+    """
+
+    kinds: ClassVar[frozenset[str]] = _KINDS
+
+    __slots__ = (
+        "_attached", "_disks", "_holdings", "_pending", "_seats", "_sitting", "_users", "known",
+        "touched", "version",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.known = Known()
+        self.touched: NodeLog | None = NodeLog()
+        self._holdings = Holdings(self.known)
+        self._seats: Layered[PodUID, VolumeSeat] = Layered()
+        self._sitting: Layered[str, frozenset[PodUID]] = Layered()
+        self._users: LayeredGroups[str, PodUID, ClaimUser] = LayeredGroups()
+        self._attached: Layered[str, Attached] = Layered()
+        self._disks: LayeredGroups[DiskKey, PodUID, VolumeSeat] = LayeredGroups()
+        #: Pods by the claims that they name, whether they sit anywhere or not.
+        self._pending: tuple[defaultdict[str, set[PodUID]], dict[PodUID, tuple[str, ...]]] = (
+            defaultdict(set),
+            {},
+        )
+
+    def fork(self) -> "Volumes":
+        """A copy of its own, which costs what is under way and what was placed before."""
+        made: Volumes = object.__new__(Volumes)
+        made.version, made.known, made._pending = self.version, self.known, self._pending
+        made.touched = None
+        made._holdings = self._holdings.fork()
+        made._seats, made._sitting = self._seats.fork(), self._sitting.fork()
+        made._users, made._attached = self._users.fork(), self._attached.fork()
+        made._disks = self._disks.fork()
+        return made
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────
+
+    def fact(self, kind: str, key: str) -> VolumeFact | None:
+        """The object of that kind and key."""
+        return self.known.fact(kind, key)
+
+    def put(self, fact: VolumeFact) -> VolumeFact | None:
+        """Add an object, or change it; gives it as it was."""
+        old = self.known.change(fact.kind, fact.key, fact)
+        if old != fact:
+            self.version += 1
+            self._follow(old, fact)
+        return old
+
+    def drop(self, kind: str, key: str) -> VolumeFact | None:
+        """Remove an object; gives it as it was."""
+        old = self.known.change(kind, key, None)
+        if old is not None:
+            self.version += 1
+            self._follow(old, None)
+        return old
+
+    def _follow(self, old: VolumeFact | None, new: VolumeFact | None) -> None:
+        """What is held, and what is attached, follows the objects."""
+        fact = new if new is not None else old
+        self._forget_attached(node for each in (old, new) for node in self._nodes_with(each))
+        match fact:
+            case PersistentVolumeClaim(key=key):
+                self._absorb(key)
+            case PersistentVolume(name=name):
+                holder = self._holdings.volumes.get(name)
+                if holder is not None:
+                    self._absorb(holder)
+            case _:
+                pass
+
+    def _nodes_with(self, fact: VolumeFact | None) -> Iterator[str]:
+        """The nodes whose attached volumes an object tells of."""
+        claims: Iterable[str] = ()
+        match fact:
+            case PersistentVolumeClaim(key=key):
+                claims = (key,)
+            case PersistentVolume(name=name):
+                claims = tuple(self.known.users.get(name, ()))
+                attachments = self.known.attachments_of.get(name, {}).values()
+                yield from (each.node for each in attachments)
+            case StorageClass(name=name):
+                known = self.known.claims.values()
+                claims = [each.key for each in known if each.storage_class == name]
+            case VolumeAttachment(node=node):
+                yield node
+            case CSINode(name=name):
+                yield name
+            case _:
+                pass
+        for key in claims:
+            yield from (user.node for _, user in self.users(key))
+
+    def _absorb(self, key: str) -> None:
+        """A claim that is bound, or is another one of that name, is held no more.
+
+        The volume that it was to get stays with it until the volume says so too. What a new volume
+        takes of its segment is for the driver to count from then on: it may never say anything
+        else of it, as where storage is not set aside before it is written to.
+        """
+        held, claim = self._holdings.claims.get(key), self.known.claims.get(key)
+        if held is None:
+            return
+        if claim is None or claim.uid != held.uid:
+            self._holdings.drop(key)
+        elif claim.bound:
+            volume = self.known.volumes.get(held.volume)
+            if claim.volume != held.volume or volume is None or volume.claim is not None:
+                self._holdings.drop(key)
+
+    # ── who there is ─────────────────────────────────────────────────────────────────────────
+
+    def enter(self, pod: Pod) -> None:
+        """A pod exists, or has changed."""
+        self.leave(pod.uid)
+        keys = tuple({f"{pod.key.namespace}/{name}" for name in pod.claims})
+        by_claim, by_pod = self._pending
+        if keys:
+            by_pod[pod.uid] = keys
+            for key in keys:
+                by_claim[key].add(pod.uid)
+
+    def leave(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        by_claim, by_pod = self._pending
+        for key in by_pod.pop(uid, ()):
+            by_claim[key].discard(uid)
+            if not by_claim[key]:
+                del by_claim[key]
+
+    def users(self, key: str) -> Iterator[tuple[PodUID, ClaimUser]]:
+        """The pods that sit somewhere and use a claim."""
+        return self._users.items(key)
+
+    def disk_users(self, key: DiskKey) -> Iterator[tuple[PodUID, VolumeSeat]]:
+        """The pods that sit somewhere and have an inline volume of that disk."""
+        return self._disks.items(key)
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods with volumes that sit on a node."""
+        seats = (self._seats.get(uid) for uid in self._sitting.get(node) or ())
+        return [seat.pod for seat in seats if seat is not None]
+
+    def shared(self, pod: Pod, key: str) -> bool:
+        """Whether another pod names, uses or holds the claim as well."""
+        named = self._pending[0].get(key, ())
+        if len(named) > 1 or (named and pod.uid not in named):
+            return True
+        held = self._holdings.claims.get(key)
+        return any(uid != pod.uid for uid, _ in self.users(key)) or (
+            held is not None and any(uid != pod.uid for uid in held.pods)
+        )
+
+    def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
+        """Equal for pods that are alike to everybody who reads this table, as it is now."""
+        if not pod.spec.volumes:
+            return None
+        return tuple(self._alike(pod, each) for each in wanted_by(pod, self.known))
+
+    def _alike(self, pod: Pod, wanted: WantedVolume) -> Hashable:
+        claim, standing = wanted.claim, wanted.standing
+        if claim is None or standing not in (ClaimStanding.BOUND, ClaimStanding.DELAYED):
+            return standing.value
+        if self.shared(pod, wanted.key):
+            return ByName(claim.key)
+        if standing is ClaimStanding.BOUND:
+            volume = self.known.volumes.get(claim.volume)
+            if volume is None:
+                return standing.value, claim.storage_class
+            if self.known.told_apart(volume):
+                return ByName(claim.key)
+            return standing.value, self.known.sort_of_volume(volume), claim.access_modes
+        if self.known.available(claim.storage_class).names_claim(claim.key):
+            return ByName(claim.key)
+        return standing.value, self.known.sort_of_claim(claim), claim.selected_node
+
+    # ── what is held ─────────────────────────────────────────────────────────────────────────
+
+    def held(self, key: str) -> HeldVolume | None:
+        """What was decided for a claim that is not bound yet."""
+        return self._holdings.claims.get(key)
+
+    @property
+    def holdings(self) -> Holdings:
+        """All that was decided; not to be written to."""
+        return self._holdings
+
+    def attached(self, node: str) -> Attached:
+        """What a node attaches."""
+        found = self._attached.get(node)
+        if found is None:
+            found = self._added_up(node)
+            if self._sitting.differs(node):
+                self._attached.set(node, found)
+            elif found is not _NOTHING_ATTACHED:  # a node may be gone for good
+                self._attached.remember(node, found)
+        return found
+
+    def _added_up(self, node: str) -> Attached:
+        volumes = {volume for pod in self.pods_on(node) for volume in self.attachable(pod)}
+        counts: dict[str, int] = {}
+        for volume in volumes | self._by_attachments(node):
+            counts[volume.driver] = counts.get(volume.driver, 0) + 1
+        if not counts:
+            return _NOTHING_ATTACHED
+        return Attached(frozenset(volumes), counts)
+
+    def _by_attachments(self, node: str) -> set[Attachable]:
+        """What VolumeAttachments say is attached to a node.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
+        getNodeVolumeAttachmentInfo.
+        """
+        found: set[Attachable] = set()
+        for each in self.known.attached.get(node, {}).values():
+            volume = self.known.volumes.get(each.volume)
+            if each.attacher and volume is not None and volume.csi is not None:
+                found.add(Attachable(each.attacher, volume.csi.handle))
+        return found
+
+    def attachable(self, pod: Pod) -> set[Attachable]:
+        """What a node attaches for a pod; what cannot be understood is left out."""
+        found: set[Attachable] = set()
+        for name, _ in names_of(pod):
+            claim = self.known.claims.get(f"{pod.key.namespace}/{name}")
+            volume = None if claim is None else self.known.attachable(claim)
+            if volume is not None:
+                found.add(volume)
+        for each in inline_volumes(pod):
+            try:
+                inline = in_tree.inline(each)
+            except ValueError:
+                continue
+            if inline is not None:
+                found.add(inline)
+        return found
+
+    def _forget_attached(self, nodes: Iterable[str]) -> None:
+        found = tuple(nodes)
+        for node in found:
+            self._attached.set(node, None)
+        if self.touched is not None:
+            self.touched.note(found)
+
+    # ── pods that come and go ────────────────────────────────────────────────────────────────
+
+    def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
+        """The pod sits on that node from now on: decide what its claims get there."""
+        self._sit(pod, node)
+        if pod.node:
+            return
+        by_class: dict[str, list[PersistentVolumeClaim]] = {}
+        for claim in delayed_of(wanted_by(pod, self.known)):
+            if claim.key in self._holdings.claims:
+                self._holdings.share(claim.key, pod.uid)
+            elif claim.selected_node is not None:
+                self._hold(pod, claim, node)
+            else:
+                by_class.setdefault(claim.storage_class, []).append(claim)
+        row = nodes.row(node)
+        if row is not None:
+            for storage_class, claims in by_class.items():
+                self._decide(pod, storage_class, claims, (node, row, nodes))
+
+    def _decide(
+        self,
+        pod: Pod,
+        storage_class: str,
+        claims: list[PersistentVolumeClaim],
+        where: tuple[str, int, Nodes],
+    ) -> None:
+        """What claims of one class get on a row: the smallest first."""
+        node, row, nodes = where
+        available = self.known.available(storage_class)
+        signature = int(available.signatures(nodes).codes[row])
+        reached, taken = available.reached(signature), self._holdings.taken(storage_class)
+        choices = [available.choice(claim, self.known.sort_of_claim(claim)) for claim in claims]
+        free = available.everything & ~taken
+        found, _ = smallest_fit(choices, reached, free)
+        if None in found and not self._makes(storage_class, row, nodes):
+            found = self._exchange(storage_class, choices, reached, free) or found
+        # The claims of one pod are not added up, as upstream: a filter looked at each by itself.
+        segments = self.known.segments(storage_class)
+        charged = None if segments is None else self._holdings.charged(storage_class, segments)
+        for claim, choice, place in zip(claims, choices, found, strict=True):
+            if place is None:
+                segment = self._segment(claim, row, nodes, charged)
+                if segment is not None:
+                    self._hold(pod, claim, node, segment=segment)
+                continue
+            volume = available.volumes[place].name
+            candidates = 0 if choice.reserved else choice.fitting & reached
+            self._hold(pod, claim, node, volume=volume, candidates=candidates)
+
+    def _exchange(
+        self, storage_class: str, choices: list[VolumeChoice], reached: Bits, free: Bits
+    ) -> list[int | None] | None:
+        """As the smallest fit, with others of the same trial moving; None = that cannot be."""
+        movable = self._holdings.movable(storage_class)
+        result = exchanged(choices, reached, free, movable) if movable else None
+        if result is None:
+            return None
+        found, moved = result
+        volumes = self.known.available(storage_class).volumes
+        for key, place in moved.items():
+            self._holdings.move(key, volumes[place].name)
+        return list(found)
+
+    def _makes(self, storage_class: str, row: int, nodes: Nodes) -> bool:
+        """Whether volumes of that class can be made for a row."""
+        known = self.known.classes.get(storage_class)
+        if known is None or not known.provisions:
+            return False
+        return bool(self.known.mask(of_topologies(known.topologies), nodes)[row])
+
+    def _segment(
+        self, claim: PersistentVolumeClaim, row: int, nodes: Nodes, charged: Charged | None
+    ) -> str | None:
+        """What a new volume takes from; "" = of nothing that is counted, None = none can be had."""
+        if not self._makes(claim.storage_class, row, nodes):
+            return None
+        segments = self.known.segments(claim.storage_class)
+        if segments is None or charged is None or claim.request is None:
+            return ""
+        place = segments.chosen(claim.size, charged, segments.reach(nodes)[:, row])
+        return None if place is None else segments.facts[place].key
+
+    def _hold(  # one for each field
+        self,
+        pod: Pod,
+        claim: PersistentVolumeClaim,
+        node: str,
+        *,
+        volume: str = "",
+        segment: str = "",
+        candidates: Bits = 0,
+    ) -> None:
+        held = HeldVolume(
+            claim.key, claim.uid, claim.storage_class, claim.size, node, volume, segment,
+            frozenset((pod.uid,)),
+        )  # fmt: skip
+        self._holdings.hold(held, candidates)
+
+    def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
+        """The pod sits on that node from now on, with what a plan decided."""
+        self._sit(pod, node)
+        named = _keys(pod)
+        for each in decision.claims:
+            claim = self.known.claims.get(each.claim) if each.claim in named else None
+            if claim is None or claim.uid != each.uid or claim.bound:
+                continue
+            if each.claim in self._holdings.claims:
+                self._holdings.share(each.claim, pod.uid)
+            else:
+                volume = each.volume.name if each.volume else ""
+                self._hold(pod, claim, node, volume=volume, segment=each.segment)
+
+    def remove(self, pod: Pod) -> None:
+        """The pod sits nowhere any more, and what it held is free."""
+        seat = self._seats.get(pod.uid)
+        if seat is None:
+            return
+        self.version += 1
+        self._seats.set(pod.uid, None)
+        sitting = (self._sitting.get(seat.node) or frozenset()) - {pod.uid}
+        self._sitting.set(seat.node, sitting or None)
+        self._attached.set(seat.node, None)
+        for key in _keys(seat.pod):
+            self._users.set(key, pod.uid, None)
+            self._holdings.leave(key, pod.uid)
+        for disk in _disks_of(seat.pod):
+            self._disks.set(disk, pod.uid, None)
+
+    def _sit(self, pod: Pod, node: str) -> None:
+        if self._seats.get(pod.uid) is not None:
+            self.remove(pod)
+        self.version += 1
+        before = self._attached.get(node)
+        self._seats.set(pod.uid, VolumeSeat(pod, node))
+        self._sitting.set(node, (self._sitting.get(node) or frozenset()) | {pod.uid})
+        for name, ephemeral in names_of(pod):
+            key = f"{pod.key.namespace}/{name}"
+            self._users.set(key, pod.uid, ClaimUser(node, pod.group, ephemeral))
+        for disk in _disks_of(pod):
+            self._disks.set(disk, pod.uid, VolumeSeat(pod, node))
+        self._attached.set(node, None if before is None else self._with(before, pod, node))
+
+    def _with(self, before: Attached, pod: Pod, node: str) -> Attached:
+        """What a node attaches when a pod comes."""
+        new = self.attachable(pod) - before.volumes
+        if not new:
+            return before
+        counts = dict(before.counts)
+        for volume in new - self._by_attachments(node):
+            counts[volume.driver] = counts.get(volume.driver, 0) + 1
+        return Attached(before.volumes | new, counts)
+
+    # ── what is to be done ───────────────────────────────────────────────────────────────────
+
+    def decision(self, uid: PodUID) -> VolumeDecision | None:
+        """What is to be written for a pod's claims; None = nothing."""
+        seat = self._seats.get(uid)
+        if seat is None:
+            return None
+        found: dict[VolumeClaimDecision, None] = {}
+        for key in _keys(seat.pod):
+            held = self._holdings.claims.get(key)
+            if held is not None and uid in held.pods:
+                volume = self.known.volumes.get(held.volume)
+                uid_of = volume.uid if volume is not None else ""
+                chosen = VolumeRef(held.volume, uid_of) if held.volume else None
+                found[VolumeClaimDecision(key, held.uid, chosen, held.segment)] = None
+        return VolumeDecision(tuple(found)) if found else None
+
+    def left_over(self, pod: Pod, members: frozenset[PodUID]) -> tuple[str, VolumeDecision] | None:
+        """The node that an earlier attempt has selected for claims of a pod, and these claims.
+
+        Claims that have a volume, or that anybody but these members names, are left out.
+        """
+        found: dict[str, list[VolumeClaimDecision]] = {}
+        for claim in delayed_of(wanted_by(pod, self.known)) if pod.claims else ():
+            if claim.selected_node and members.issuperset(self._pending[0].get(claim.key, ())):
+                decision = VolumeClaimDecision(claim.key, claim.uid)
+                found.setdefault(claim.selected_node, []).append(decision)
+        for node, claims in found.items():  # of another node: the next time
+            return node, VolumeDecision(tuple(claims))
+        return None
+
+    def stands(self, uid: PodUID, *, written: VolumeDecision | None = None) -> bool:
+        """Whether what was decided for a pod can still be had, by the objects as they are now.
+
+        Args:
+            uid: of the pod.
+            written: what PreBind has written for it; None = nothing yet.
+        """
+        seat = self._seats.get(uid)
+        if seat is None:
+            return True
+        claims = written.claims if written is not None else ()
+        return all(map(self._is, claims)) and all(
+            self._stands(key, seat.node) for key in _keys(seat.pod)
+        )
+
+    def _is(self, decision: VolumeClaimDecision) -> bool:
+        """Whether a claim is the one that was decided about, not one of its name."""
+        claim = self.known.claims.get(decision.claim)
+        return claim is not None and claim.uid == decision.uid
+
+    def _stands(self, key: str, node: str) -> bool:
+        claim, held = self.known.claims.get(key), self._holdings.claims.get(key)
+        if claim is None or claim.deleting or claim.lost:
+            return False
+        if claim.bound or held is None:
+            return claim.bound
+        if claim.selected_node not in (None, held.node):
+            return False
+        if not held.volume:
+            return held.node == node
+        volume = self.known.volumes.get(held.volume)
+        if volume is None or volume.deleting:
+            return False
+        return volume.holds(claim) or (volume.claim is None and volume.available)
+
+
+def _keys(pod: Pod) -> list[str]:
+    """The claims of a pod, each once."""
+    return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
+
+
+def _disks_of(pod: Pod) -> set[DiskKey]:
+    """The disks that it has inline, of kinds that pods of a node must not share."""
+    return {key for each in inline_volumes(pod) if (key := disk_key(each)) is not None}

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The device table: who has what."""
+
+from tests.calls import calls_of
+from tests.devices.objects import (
+    DRIVER,
+    claim,
+    device,
+    device_class,
+    exactly,
+    nodes,
+    picked,
+    pod,
+    slice_of,
+    table,
+)
+
+
+def test_a_claim_gets_the_first_device() -> None:
+    devices = table(slice_of("a", device("gpu-0"), device("gpu-1")), device_class())
+    devices.put(claim("c", exactly(), owner="p"))
+    one = pod("p", "c")
+    fork = devices.fork()
+    fork.place(one, "a", nodes("a"))
+    assert picked(fork, one) == [["a/gpu-0"]]
+    assert devices.decision(one.uid) is None
+
+
+def test_a_pool_of_many_slices_is_made_once_for_all_that_are_published_together() -> None:
+    devices = table(device_class())
+    slices = [
+        slice_of(
+            "n1", *(device(f"d{at}-{n}") for n in range(8)), pool="p", name=f"s{at:03}", count=300
+        )
+        for at in range(300)
+    ]
+
+    def publish() -> None:
+        for each in slices:
+            devices.put(each)
+        pool = devices.pool((DRIVER, "p"))
+        assert pool is not None
+        assert len(pool.devices) == 300 * 8
+
+    assert calls_of(publish) < 100 * len(slices)  # each of them made it anew
+
+
+def test_a_claim_is_shared_as_long_as_two_pods_name_it() -> None:
+    devices, key = table(device_class()), "default/c"
+    twice, other = pod("p", "c", "c", shared=True), pod("q", "c", shared=True)
+    devices.enter(twice)
+    devices.enter(twice)
+    assert not devices.shared(key)
+    devices.enter(other)
+    assert devices.shared(key)
+    devices.enter(pod("q", "d", shared=True))
+    assert not devices.shared(key)
+    devices.leave(twice.uid)
+    devices.enter(other)
+    assert not devices.shared(key)
+
+
+def test_a_pod_that_names_another_claim_than_its_plan_knew_holds_nothing_for_ever() -> None:
+    devices = table(
+        slice_of("a", device("gpu-0")), device_class(), claim("c", exactly(), owner="p")
+    )
+    one = pod("p", "c")
+    fork = devices.fork()
+    fork.place(one, "a", nodes("a"))
+    decided = fork.decision(one.uid)
+    assert decided is not None
+    other = pod("p", "d")
+    devices.keep(other, "a", decided)
+    devices.remove(other)
+    assert list(devices._held.items()) == []
+
+
+def test_a_pool_that_is_published_again_has_verdicts_of_its_own() -> None:
+    """Of devices of which no two are alike, in a pool whose memory the next one may get."""
+    where = nodes("a")
+    one = claim(
+        "c", exactly("gpus", 2), owner="p", constraints=({"matchAttribute": f"{DRIVER}/id"},)
+    )
+    devices = table(device_class(), one)
+    wrong: list[int] = []
+    for generation in range(1, 41):
+        twins = generation % 3 == 0
+        ids = [0 if twins and at < 2 else at for at in range(300)]
+        made = [device(str(at), attributes={"id": each}) for at, each in enumerate(ids)]
+        devices.put(slice_of("a", *made, generation=generation))
+        places = devices.places("a", devices.spread(where))
+        verdict = devices.verdict(devices.asked(pod("p", "c")).demands, "a", places)
+        if (verdict.reason == "") != twins:
+            wrong.append(generation)
+    assert not wrong
