@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: what drivers publish, what claims ask for, who has what, and what could be had.
 
-`facts` and `codec` read the objects of resource.k8s.io; `pools` and `demand` say which devices of a
-pool serve a claim; `search` finds devices for claims; `table` holds all of it with its ledger, and
-is what the rest of the scheduler knows.
+`facts` are the objects of resource.k8s.io; `pools` and `demand` say which devices of a pool serve a
+claim; `search` finds devices for claims; `table` holds all of it with its ledger, and is what the
+rest of the scheduler knows.
 """
