@@ -188,7 +188,7 @@ class Ledgers:
             found.update(names)
         return found
 
-    def _of(self, kind: str) -> Ledger[Any, Any] | None:
+    def _of(self, kind: str) -> Ledger[Any, Any, Any] | None:
         for ledger in (self.volumes, self.devices):
             if kind in ledger.kinds:
                 return ledger

@@ -4,8 +4,12 @@
 
 import pytest
 
+from enbloc.devices.owners import Owners
+from enbloc.devices.table import Devices
 from enbloc.ledgers import ledgers_of, own_ledgers, release_devices
+from enbloc.model.layered import Forked
 from enbloc.model.nodes import Nodes
+from enbloc.storage.table import Volumes
 from tests.devices.objects import (
     allocated,
     claim,
@@ -63,3 +67,10 @@ def test_a_pod_that_comes_to_a_fork_leaves_the_origin_s_other_forks_as_they_are(
     assert not list(ledgers_of(taken).devices.users("default/c"))
     live.sit(0, POD)
     assert list(ledgers_of(live).devices.users("default/c")) == [POD.uid]
+
+
+@pytest.mark.parametrize(
+    "made", [Volumes(), Devices(), Owners()], ids=lambda each: type(each).__name__
+)
+def test_a_fork_has_a_fork_of_everything_that_can_be_forked(made: Forked) -> None:
+    assert set(made.own) == {name for name, each in vars(made).items() if hasattr(each, "fork")}

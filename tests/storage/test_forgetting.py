@@ -32,8 +32,8 @@ def test_a_pod_that_names_no_claims_any_more_is_forgotten_when_it_goes() -> None
     cluster.pod("p", spec=replace(spec(cpu=1), volumes=DISK), claims=("c",))
     cluster.change("p", spec=spec(cpu=1))
     cluster.delete("p")
-    by_claim, by_pod = ledger(cluster.engine._state.nodes)._pending
-    assert (dict(by_claim), by_pod) == ({}, {})
+    names = ledger(cluster.engine._state.nodes)._names
+    assert (names._by_claim, names._by_pod) == ({}, {})
 
 
 def test_a_pod_that_names_another_claim_than_its_plan_knew_holds_nothing_for_ever() -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inventory: what drivers publish, what claims ask for, and who has what."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import ClassVar, Final, Self
 
 from enbloc.devices.asked import (
@@ -21,6 +21,7 @@ from enbloc.devices.asked import (
     unmade,
 )
 from enbloc.devices.compilers import Compiler
+from enbloc.devices.decisions import DeviceDecision
 from enbloc.devices.demand import Demand
 from enbloc.devices.extended import (
     MEANT,
@@ -45,10 +46,10 @@ from enbloc.devices.memory import Memory
 from enbloc.devices.owners import Owners
 from enbloc.devices.pools import Pool, PoolKey, pool_of
 from enbloc.devices.search import told
-from enbloc.devices.seats import HeldClaim
+from enbloc.devices.seats import DeviceSeat, HeldClaim
 from enbloc.devices.use import UNUSED, Use
 from enbloc.model.layered import Layered, LayeredGroups
-from enbloc.model.ledger import ByName
+from enbloc.model.ledger import ByName, Ledger
 from enbloc.model.node_log import NodeLog
 from enbloc.model.pods import Pod, PodUID
 
@@ -56,25 +57,27 @@ from enbloc.model.pods import Pod, PodUID
 _MOST_CLAIMS: Final = 128
 
 
-class Inventory:
+class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     """The objects, and the devices that are in use.
 
     Attributes:
-        version: grows with every change of an object or of what is held.
         touched: the nodes of which the devices that no other node sees, or what is in use of them,
             have changed; None = of a fork it is not written down.
 
     Args:
-        compiler: of the expressions by which devices are selected.
+        compiler: of the expressions by which devices are selected; None = that of CEL.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(
         {ResourceSlice.kind, DeviceClass.kind, ResourceClaim.kind}
     )
+    own = (
+        "_seats", "_slices", "_classes", "_claims", "_made_for", "_members", "_built", "_on_node",
+        "_owners", "_held", "_tried", "_users", "_counting", "_consumers",
+    )  # fmt: skip
 
-    def __init__(self, compiler: Compiler | None) -> None:
-        self.version = 0
-        self.touched: NodeLog | None = NodeLog()
+    def __init__(self, compiler: Compiler | None = None) -> None:
+        super().__init__()
         self._memory = Memory(compiler)
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
@@ -100,18 +103,12 @@ class Inventory:
         self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
         self._counting: Layered[tuple[str, str], int] = Layered()
         self._consumers: Layered[str, int] = Layered()
-        #: How many pods name a claim; which each of them names is `_known`.
-        self._named: Layered[str, int] = Layered()
-        self._known: Layered[str, tuple[str, ...]] = Layered()
 
     def fork(self) -> Self:
         """A copy of one's own."""
         self._settle()
-        made = object.__new__(type(self))
-        for name, value in self.__dict__.items():
-            own = isinstance(value, Layered | LayeredGroups | Owners)
-            setattr(made, name, value.fork() if own else value)
-        made._stale, made.touched = {}, None
+        made = super().fork()
+        made._stale = {}  # noqa: SLF001  # one of our own
         return made
 
     @property
@@ -335,21 +332,9 @@ class Inventory:
 
     # ── what pods need ───────────────────────────────────────────────────────────────────────
 
-    def enter(self, pod: Pod) -> None:
-        """A pod exists, or has changed."""
-        if pod.spec.resource_claims or self._known.get(pod.uid):
-            named = tuple(dict.fromkeys(claim_keys(pod)))
-            if named == self._known.get(pod.uid):
-                return
-            self.leave(pod.uid)
-            self._known.set(pod.uid, named or None)
-            for key in named:
-                self._named.set(key, (self._named.get(key) or 0) + 1)
-
-    def leave(self, uid: PodUID) -> None:
-        """A pod is gone."""
-        for key in self._known.set(uid, None) or ():
-            self._named.set(key, (self._named.get(key) or 0) - 1 or None)
+    def named(self, pod: Pod) -> Collection[str]:
+        """The keys of the claims that a pod names."""
+        return claim_keys(pod)
 
     def concerns(self, pod: Pod) -> bool:
         """Whether the pod needs anything of this table."""
@@ -385,11 +370,12 @@ class Inventory:
 
     def shared(self, key: str) -> bool:
         """Whether several pods name a claim: what one of them gets, the others get as well."""
-        return (self._named.get(key) or 0) > 1
+        return len(self._names.pods(key)) > 1
 
     def _names_alone(self, pod: Pod, key: str) -> bool:
         """Whether a pod names a claim, and no other does."""
-        return self._named.get(key) == 1 and key in (self._known.get(pod.uid) or ())
+        named = self._names.pods(key)
+        return len(named) == 1 and pod.uid in named
 
     def _likeness(self, pod: Pod, position: int, name: str | None) -> Hashable:
         if not name:

@@ -11,13 +11,13 @@ taken back; only its own group may plan with it.
 
 from collections.abc import Callable, Collection, Iterable
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from enbloc.devices.facts import Result, identity
 from enbloc.devices.pools import Pool, PoolKey
 from enbloc.devices.use import UNUSED, Use, added, overdrawn, removed
 from enbloc.model.groups import GroupKey
-from enbloc.model.layered import Layered, LayeredGroups
+from enbloc.model.layered import Forked, Layered, LayeredGroups
 from enbloc.model.pods import PodUID
 
 FindPool = Callable[[PoolKey], Pool | None]
@@ -31,8 +31,10 @@ class Withdrawn(NamedTuple):
     uid: PodUID
 
 
-class Owners:
+class Owners(Forked):
     """What is in use, by pool and by claim."""
+
+    own = ("_used", "_has", "_claims", "_leaving", "_left")
 
     def __init__(self) -> None:
         self._used: Layered[PoolKey, Use] = Layered()
@@ -43,12 +45,10 @@ class Owners:
         #: The use of a pool, and the same with what is leaving.
         self._whole: dict[PoolKey, tuple[Use, Use]] = {}
 
-    def fork(self) -> "Owners":
+    def fork(self) -> Self:
         """A copy of one's own."""
-        made = Owners()
-        made._used, made._has = self._used.fork(), self._has.fork()
-        made._claims = self._claims.fork()
-        made._leaving, made._left = self._leaving.fork(), self._left.fork()
+        made = super().fork()
+        made._whole = {}  # noqa: SLF001  # one of our own
         return made
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from itertools import chain
 
 from enbloc.devices.asked import claim_keys, consumer_of, failed, misfit
-from enbloc.devices.compilers import Compiler
 from enbloc.devices.decisions import (
     DeviceClaimDecision,
     DeviceDecision,
@@ -41,21 +40,12 @@ from enbloc.devices.search import (
 )
 from enbloc.devices.seats import DeviceSeat, HeldClaim, seen_in
 from enbloc.model.groups import GroupKey
-from enbloc.model.layered import Layered
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
 
 
 class Devices(Offers):
-    """All that is known of devices, with the ledger of who has them.
-
-    Args:
-        compiler: of the expressions by which devices are selected; None = that of CEL.
-    """
-
-    def __init__(self, compiler: Compiler | None = None) -> None:
-        super().__init__(compiler)
-        self._seats: Layered[str, DeviceSeat] = Layered()
+    """All that is known of devices, with the ledger of who has them."""
 
     # ── who sits where ───────────────────────────────────────────────────────────────────────
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layered: dictionaries whose forks cost what was changed in them."""
+"""Layered: tables whose forks cost what was changed in them."""
 
 from collections.abc import Iterator
-from typing import Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, Self, TypeVar
 
 I = TypeVar("I")  # noqa: E741  # an item's key, beside K and V
 K = TypeVar("K")
@@ -103,4 +103,23 @@ class LayeredGroups(Generic[K, I, V]):
         made: LayeredGroups[K, I, V] = LayeredGroups()
         made._base = self._base
         made._own = {group: own.copy() for group, own in (self._own or {}).items()}
+        return made
+
+
+class Forked:
+    """A table of several attributes: a fork has forks of some of them, and shares the others.
+
+    Attributes:
+        own: the names of those of which it has a fork.
+    """
+
+    own: ClassVar[tuple[str, ...]]
+
+    def fork(self) -> Self:
+        """A copy whose changes nobody else sees."""
+        made = object.__new__(type(self))
+        attributes = made.__dict__
+        attributes.update(self.__dict__)
+        for name in self.own:
+            attributes[name] = attributes[name].fork()
         return made

@@ -11,14 +11,12 @@ A claim's way, as this table sees it::
 What the API server shows wins: a claim that it shows as bound is held no more.
 """
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, NamedTuple, get_args
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.layered import Layered, LayeredGroups
-from enbloc.model.ledger import ByName
-from enbloc.model.node_log import NodeLog
+from enbloc.model.ledger import ByName, Ledger
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
 from enbloc.storage import in_tree
@@ -87,49 +85,26 @@ class Attached(NamedTuple):
 _NOTHING_ATTACHED: Final = Attached(frozenset(), {})
 
 
-class Volumes:
+class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     """The table of volumes.
 
     Attributes:
-        version: grows with every change of an object or of what is held.
         touched: the nodes of which what they attach, or can, has changed; None = of a fork it is
             not written down.
         known: the objects.
     """
 
     kinds: ClassVar[frozenset[str]] = _KINDS
-
-    __slots__ = (
-        "_attached", "_disks", "_holdings", "_pending", "_seats", "_sitting", "_users", "known",
-        "touched", "version",
-    )  # fmt: skip
+    own = ("_seats", "_holdings", "_sitting", "_users", "_attached", "_disks")
 
     def __init__(self) -> None:
-        self.version = 0
+        super().__init__()
         self.known = Known()
-        self.touched: NodeLog | None = NodeLog()
         self._holdings = Holdings(self.known)
-        self._seats: Layered[PodUID, VolumeSeat] = Layered()
         self._sitting: Layered[str, frozenset[PodUID]] = Layered()
         self._users: LayeredGroups[str, PodUID, ClaimUser] = LayeredGroups()
         self._attached: Layered[str, Attached] = Layered()
         self._disks: LayeredGroups[DiskKey, PodUID, VolumeSeat] = LayeredGroups()
-        #: Pods by the claims that they name, whether they sit anywhere or not.
-        self._pending: tuple[defaultdict[str, set[PodUID]], dict[PodUID, tuple[str, ...]]] = (
-            defaultdict(set),
-            {},
-        )
-
-    def fork(self) -> "Volumes":
-        """A copy of its own, which costs what is under way and what was placed before."""
-        made: Volumes = object.__new__(Volumes)
-        made.version, made.known, made._pending = self.version, self.known, self._pending
-        made.touched = None
-        made._holdings = self._holdings.fork()
-        made._seats, made._sitting = self._seats.fork(), self._sitting.fork()
-        made._users, made._attached = self._users.fork(), self._attached.fork()
-        made._disks = self._disks.fork()
-        return made
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
@@ -208,23 +183,9 @@ class Volumes:
 
     # ── who there is ─────────────────────────────────────────────────────────────────────────
 
-    def enter(self, pod: Pod) -> None:
-        """A pod exists, or has changed."""
-        self.leave(pod.uid)
-        keys = tuple({f"{pod.key.namespace}/{name}" for name in pod.claims})
-        by_claim, by_pod = self._pending
-        if keys:
-            by_pod[pod.uid] = keys
-            for key in keys:
-                by_claim[key].add(pod.uid)
-
-    def leave(self, uid: PodUID) -> None:
-        """A pod is gone."""
-        by_claim, by_pod = self._pending
-        for key in by_pod.pop(uid, ()):
-            by_claim[key].discard(uid)
-            if not by_claim[key]:
-                del by_claim[key]
+    def named(self, pod: Pod) -> list[str]:
+        """The keys of the claims that a pod names, each once."""
+        return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
 
     def users(self, key: str) -> Iterator[tuple[PodUID, ClaimUser]]:
         """The pods that sit somewhere and use a claim."""
@@ -241,7 +202,7 @@ class Volumes:
 
     def shared(self, pod: Pod, key: str) -> bool:
         """Whether another pod names, uses or holds the claim as well."""
-        named = self._pending[0].get(key, ())
+        named = self._names.pods(key)
         if len(named) > 1 or (named and pod.uid not in named):
             return True
         held = self._holdings.claims.get(key)
@@ -442,7 +403,7 @@ class Volumes:
     def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
         """The pod sits on that node from now on, with what a plan decided."""
         self._sit(pod, node)
-        named = _keys(pod)
+        named = self.named(pod)
         for each in decision.claims:
             claim = self.known.claims.get(each.claim) if each.claim in named else None
             if claim is None or claim.uid != each.uid or claim.bound:
@@ -463,7 +424,7 @@ class Volumes:
         sitting = (self._sitting.get(seat.node) or frozenset()) - {pod.uid}
         self._sitting.set(seat.node, sitting or None)
         self._attached.set(seat.node, None)
-        for key in _keys(seat.pod):
+        for key in self.named(seat.pod):
             self._users.set(key, pod.uid, None)
             self._holdings.leave(key, pod.uid)
         for disk in _disks_of(seat.pod):
@@ -501,7 +462,7 @@ class Volumes:
         if seat is None:
             return None
         found: dict[VolumeClaimDecision, None] = {}
-        for key in _keys(seat.pod):
+        for key in self.named(seat.pod):
             held = self._holdings.claims.get(key)
             if held is not None and uid in held.pods:
                 volume = self.known.volumes.get(held.volume)
@@ -517,7 +478,7 @@ class Volumes:
         """
         found: dict[str, list[VolumeClaimDecision]] = {}
         for claim in delayed_of(wanted_by(pod, self.known)) if pod.claims else ():
-            if claim.selected_node and members.issuperset(self._pending[0].get(claim.key, ())):
+            if claim.selected_node and members.issuperset(self._names.pods(claim.key)):
                 decision = VolumeClaimDecision(claim.key, claim.uid)
                 found.setdefault(claim.selected_node, []).append(decision)
         for node, claims in found.items():  # of another node: the next time
@@ -536,7 +497,7 @@ class Volumes:
             return True
         claims = written.claims if written is not None else ()
         return all(map(self._is, claims)) and all(
-            self._stands(key, seat.node) for key in _keys(seat.pod)
+            self._stands(key, seat.node) for key in self.named(seat.pod)
         )
 
     def _is(self, decision: VolumeClaimDecision) -> bool:
@@ -558,11 +519,6 @@ class Volumes:
         if volume is None or volume.deleting:
             return False
         return volume.holds(claim) or (volume.claim is None and volume.available)
-
-
-def _keys(pod: Pod) -> list[str]:
-    """The claims of a pod, each once."""
-    return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
 
 
 def _disks_of(pod: Pod) -> set[DiskKey]:
