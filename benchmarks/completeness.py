@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from enbloc.config import default_profiles
 from enbloc.engine import Settings
-from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.decide.assign import place_group
 from enbloc.engine.packing import highs
 from enbloc.engine.packing.bounds import shortage
 from enbloc.engine.packing.model import packing_now

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from enbloc.cli import main
-from enbloc.engine.replay.decision import Decision
+from enbloc.engine.decide.decision import Decision
 from enbloc.engine.replay.file import DumpFile, decoded, encoded
 from tests.world.cluster import Cluster
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.engine.cycle.cycle import MOST_HOSTS_ALONE
+from enbloc.engine.decide.cycle import MOST_HOSTS_ALONE
 from enbloc.framework import Reads
 from enbloc.model.limits import beyond_effort
 from enbloc.model.nodes import Mask, Nodes

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import Configuration, Source, configure
+from enbloc.engine.decide.decision import Decision
 from enbloc.engine.events import NodeSeen, SlotsFree
 from enbloc.engine.observations import Observations
-from enbloc.engine.replay.decision import Decision
 from enbloc.engine.replay.replay import replayed
 from enbloc.framework import GroupFacts
 from enbloc.framework.hints import ClusterEvent

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
-from enbloc.engine.cycle.assign import ordered_pass, place_group
+from enbloc.engine.decide.assign import ordered_pass, place_group
 from enbloc.engine.trial import Outcome, Search
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.framework.facts import GroupFacts

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
-from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.decide.assign import place_group
 from enbloc.engine.packing import highs
 from enbloc.engine.packing.bounds import shortage
 from enbloc.engine.packing.branch import ClassSearch

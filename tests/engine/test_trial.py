@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
-from enbloc.engine.cycle.assign import place_group
+from enbloc.engine.decide.assign import place_group
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import Rankings
 from enbloc.engine.trial.trial import Trial

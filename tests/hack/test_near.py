@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 #: Who imports a module.
 IMPORTERS = {
     "enbloc.engine.queue.order": {"enbloc.engine.queue", "enbloc.engine.queue.heap"},
-    "enbloc.engine.queue": {"enbloc.engine.cycle", "enbloc.config.reading"},
+    "enbloc.engine.queue": {"enbloc.engine.decide", "enbloc.config.reading"},
     "enbloc.config.reading": {"enbloc.cli.run"},
     "enbloc.errors": {"enbloc.client.lease", "enbloc.run"},
     "enbloc.client.paths": {"enbloc.live.loop", "enbloc_sandbox.nodes.kubelet"},
@@ -40,7 +40,7 @@ def test_those_that_import_a_package_import_the_modules_whose_names_it_exports()
     assert near.importing("enbloc.engine.queue.order", importers) == {
         "enbloc.engine.queue",
         "enbloc.engine.queue.heap",
-        "enbloc.engine.cycle",
+        "enbloc.engine.decide",
         "enbloc.config.reading",
     }
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.engine.attempts import HURRIED_STEPS
 from enbloc.engine.batch import HintOf
 from enbloc.engine.binding.plans import MOST_AHEAD
+from enbloc.engine.decide.attempts import HURRIED_STEPS
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import PodSeen, WorkloadSeen
 from enbloc.engine.queue import Backoff, Item, SchedulingQueue, Subqueue

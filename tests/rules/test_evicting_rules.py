@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from enbloc.engine.attempts import Planner
+from enbloc.engine.decide.attempts import Planner
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import EvictRefused
 from enbloc.framework.facts import GroupFacts

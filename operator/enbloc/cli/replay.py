@@ -16,7 +16,8 @@ from enbloc.cli.tables import print_table, say
 from enbloc.errors import UsageError
 
 if TYPE_CHECKING:
-    from enbloc.engine.replay import Decision, Dump, DumpFile, Replayed
+    from enbloc.engine.decide import Decision
+    from enbloc.engine.replay import Dump, DumpFile, Replayed
 
 _GZIP: Final = b"\x1f\x8b"
 

@@ -5,14 +5,13 @@
 from collections.abc import Mapping
 
 from enbloc.engine.binding import Plans
-from enbloc.engine.cycle import Trials
 from enbloc.engine.eviction import Victims
 from enbloc.engine.extender_queries import ExtenderQueries
 from enbloc.engine.observations import Observations
 from enbloc.engine.queue import SchedulingQueue
 from enbloc.engine.report import Reporter
 from enbloc.engine.settings import Settings
-from enbloc.engine.state import ClusterState, Groups, Order
+from enbloc.engine.state import ClusterState, Groups, Order, Trials
 from enbloc.engine.tally import Tally
 from enbloc.framework.profile import Profile
 

@@ -20,8 +20,8 @@ from itertools import islice
 from typing import Final
 
 from enbloc.engine.admission import Admission
-from enbloc.engine.attempts import Attempts, Planner
 from enbloc.engine.core import Core
+from enbloc.engine.decide import Attempts, Planner
 from enbloc.engine.effects import Effect
 from enbloc.engine.event_handlers import EventHandlers
 from enbloc.engine.events import Event

@@ -5,6 +5,7 @@
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -13,6 +14,9 @@ from enbloc.framework.status import NO_DIAGNOSIS, Diagnosis
 from enbloc.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey
+
+#: The engine's own refusals (minResources) wake on what this plugin names.
+GANG_PLUGIN: Final = "GangScheduling"
 
 
 class PlanResult(enum.Enum):

@@ -8,10 +8,9 @@ from typing import Final
 from enbloc.engine.admission.gate import fingerprint, gate
 from enbloc.engine.batch import HintOf
 from enbloc.engine.core import Core
-from enbloc.engine.cycle import GANG_PLUGIN
 from enbloc.engine.effects import EventType
 from enbloc.engine.packing import PLACING_STEPS, takers
-from enbloc.engine.plan import Plan
+from enbloc.engine.plan import GANG_PLUGIN, Plan
 from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
 from enbloc.engine.report import PENDING, Explanation, Overdue

@@ -11,11 +11,10 @@ from enbloc.engine import effects
 from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import NOT_SEEN, UNSENT, Basis, MemberStage, OpenPlan, Wait
 from enbloc.engine.binding.targets import prepares, target_of
-from enbloc.engine.cycle import Trials
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
-from enbloc.engine.state import HELD, ClusterState, Order
+from enbloc.engine.state import HELD, ClusterState, Order, Trials
 from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn

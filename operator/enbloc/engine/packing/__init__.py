@@ -8,12 +8,6 @@ other; `infeasible` says what no change of load could ever place.
 """
 
 from enbloc.engine.packing.bounds import shortage
-from enbloc.engine.packing.children import (
-    Chosen,
-    find_children,
-    place_addition,
-    place_children,
-)
 from enbloc.engine.packing.highs import available as solver_available
 from enbloc.engine.packing.infeasibility import (
     answer,
@@ -22,21 +16,15 @@ from enbloc.engine.packing.infeasibility import (
     undecided,
 )
 from enbloc.engine.packing.model import Packing, takers
-from enbloc.engine.packing.orders import place_deficit
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
 __all__ = [
     "PLACING_STEPS",
-    "Chosen",
     "Packing",
     "answer",
-    "find_children",
     "find_placement",
     "infeasible",
     "packings_ever",
-    "place_addition",
-    "place_children",
-    "place_deficit",
     "shortage",
     "solver_available",
     "takers",

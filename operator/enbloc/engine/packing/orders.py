@@ -1,84 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Orders: the deficit, placed member by member in one order or another."""
+"""Orders: in which other orders members are tried, where the first one failed."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from enbloc.engine.trial import MOST_RANKINGS, ClassKey, Outcome, Trial, told_apart
+from enbloc.engine.trial import ClassKey, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.amounts import sums
 from enbloc.model.pods import Pod
-
-
-def place_deficit(
-    facts: GroupFacts, order: Sequence[Pod], trial: Trial, outcome: Outcome
-) -> list[Pod]:
-    """Place the deficit from members in this order; give back those that were not tried.
-
-    Each role's deficit is met from members of that role, then the group's from all that are
-    left; a member that does not fit is passed over while others can meet the floor in its place.
-    """
-    left = _place_deficit(facts, order, trial, outcome)
-    for pod in [pod for pod, _ in outcome.needed if not trial.stands(pod)]:
-        outcome.failed = True
-        outcome.unplaced.append(pod)
-        outcome.note(trial.diagnosis(pod), pod)
-    return left
-
-
-def _place_deficit(
-    facts: GroupFacts, order: Sequence[Pod], trial: Trial, outcome: Outcome
-) -> list[Pod]:
-    """The same, before it is known whether all got their volumes and devices."""
-    left = list(order)
-    turn = {pod.uid: index for index, pod in enumerate(order)} if facts.roles else {}
-    for floor in facts.roles:
-        ours = [pod for pod in left if pod.role == floor.role]
-        left = [pod for pod in left if pod.role != floor.role]
-        spare = meet(floor.deficit, ours, trial, outcome)
-        left = sorted([*left, *spare], key=lambda pod: turn[pod.uid])
-        if outcome.failed:
-            return left
-    return meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
-
-
-def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome) -> list[Pod]:
-    """Place `deficit` of the candidates; give back those that were not tried."""
-    wanted = len(outcome.needed) + max(0, deficit)
-    explained: set[ClassKey] = set()
-    many = len({id(pod.spec) for pod in candidates}) > MOST_RANKINGS
-    keys = trial.keys(candidates)
-    told = told_apart(keys)
-    to_come = Counter(keys) if many else Counter[ClassKey]()
-    index = 0
-    while index < len(candidates):
-        if len(outcome.needed) >= wanted:
-            return list(candidates[index:])
-        key = keys[index]
-        most = min(len(candidates), index + wanted - len(outcome.needed))
-        end = index + 1
-        while end < most and keys[end] == key:
-            end += 1
-        rows = trial.place_alike(candidates[index:end], key)
-        outcome.needed += zip(candidates[index:end], rows, strict=False)
-        if many:
-            to_come[key] -= len(rows)
-            if not to_come[key]:  # else each class takes arrays over all nodes until the end
-                trial.forget(key)
-        index += len(rows)
-        if index == end:
-            continue
-        pod, said = candidates[index], told[index]
-        index += 1
-        outcome.unplaced.append(pod)
-        if said not in explained:
-            explained.add(said)
-            outcome.note(trial.diagnosis(pod), pod)
-        if len(outcome.needed) + len(candidates) - index < wanted:
-            break
-    outcome.failed = len(outcome.needed) < wanted
-    return []
 
 
 def other_orders(facts: GroupFacts, trial: Trial) -> Iterator[list[Pod]]:

@@ -22,8 +22,8 @@ from enbloc.engine.packing.bounds import counting_decides, shortage
 from enbloc.engine.packing.branch import ClassSearch
 from enbloc.engine.packing.model import Counts, Packing, gathering, numbered, packing_now
 from enbloc.engine.packing.one_by_one import MOST_MEMBERS, OneByOne
-from enbloc.engine.packing.orders import other_orders, place_deficit
-from enbloc.engine.trial import Outcome, Search, Trial
+from enbloc.engine.packing.orders import other_orders
+from enbloc.engine.trial import Outcome, Search, Trial, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
 

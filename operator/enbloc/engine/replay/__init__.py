@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay: recent decisions, recorded so that they can be replayed offline.
 
-`decision` is what one was asked and what it came to, `dump` the log of them with the tables, `file`
-that as JSON; `replay` takes one again, `whatif` plans for a cluster without some nodes.
+`dump` is the log of decisions with the tables, `file` that as JSON; `replay` takes one again,
+`whatif` plans for a cluster without some nodes.
 """
 
-from enbloc.engine.replay.decision import Decision, question
 from enbloc.engine.replay.dump import Dump, take_dump
 from enbloc.engine.replay.file import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import Replayed, replay_plan
@@ -14,14 +13,12 @@ from enbloc.engine.replay.whatif import Aftermath, WhatIf
 
 __all__ = [
     "Aftermath",
-    "Decision",
     "Dump",
     "DumpFile",
     "Replayed",
     "WhatIf",
     "decoded",
     "encoded",
-    "question",
     "replay_plan",
     "take_dump",
 ]

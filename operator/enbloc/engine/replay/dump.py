@@ -5,8 +5,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from enbloc.engine.decide import Decision
 from enbloc.engine.packing import solver_available
-from enbloc.engine.replay.decision import Decision
 from enbloc.engine.state import Checkpoint, Log, TableChange, after
 
 Entry = TableChange | Decision

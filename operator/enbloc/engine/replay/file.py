@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from enbloc.devices.owners import Withdrawn
+from enbloc.engine.decide import Decision, NamedOpinion, Question
 from enbloc.engine.plan import Assignment, Plan, PlanResult
-from enbloc.engine.replay.decision import Decision, NamedOpinion, Question
 from enbloc.engine.replay.dump import Dump, Entry
 from enbloc.engine.state import (
     Checkpoint,

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from enbloc.engine.binding import ledgers_over
-from enbloc.engine.cycle import Room, schedule_group
+from enbloc.engine.decide import Decision, Room, schedule_group
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan
-from enbloc.engine.replay.decision import Decision
 from enbloc.engine.replay.dump import Dump
 from enbloc.engine.state import Arrays, Capacity, Checkpoint
 from enbloc.engine.trial import Rankings, Trial

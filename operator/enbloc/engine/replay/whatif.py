@@ -9,7 +9,7 @@ from functools import partial
 
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
-from enbloc.engine.cycle import Room, adjust, schedule_group
+from enbloc.engine.decide import Room, schedule_group
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources
@@ -21,6 +21,7 @@ from enbloc.engine.state import (
     NodeDropped,
     Seat,
     SeatLeft,
+    adjust,
     pinned_to,
     solo_key,
 )

@@ -5,7 +5,8 @@
 `cluster` has the tables and who sits where; `groups`, `lives` and `members` who belongs together,
 and `gathering` who may yet; `claims` is the ledger of capacity that somebody may count on,
 `capacity` adds its amounts up, `order` says who is before whom, `nominations` which pods of other
-schedulers claim a node. `checkpoint` and `log` remember the tables of recent decisions.
+schedulers claim a node. `trials` makes the copy of the cluster that a group may see. `checkpoint`
+and `log` remember the tables of recent decisions.
 """
 
 from enbloc.engine.state.capacity import Capacity, Reservation, beyond, reserved
@@ -31,6 +32,7 @@ from enbloc.engine.state.log import Log, after
 from enbloc.engine.state.members import Members, solo_key
 from enbloc.engine.state.nominations import pinned_to
 from enbloc.engine.state.order import Key, Order
+from enbloc.engine.state.trials import Trials, adjust
 
 __all__ = [
     "HELD",
@@ -59,7 +61,9 @@ __all__ = [
     "Seat",
     "SeatLeft",
     "TableChange",
+    "Trials",
     "WorkloadPut",
+    "adjust",
     "after",
     "beyond",
     "pinned_to",

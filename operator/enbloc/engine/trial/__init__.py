@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trial: a private copy of the cluster on which members of one group are placed.
 
-`trial` is the copy and its forks, `ranking` what the plugins say of every node for one class of
-alike pods, by the `evaluators` that they give; `totals` is what that adds up to and which rows are
-best, `extremes` whether some rows can be told of without the others. `ranking_cache` keeps a
-ranking across decisions, `lookahead` where the next pods of a stream go. `selected_labels` says
-which pods are alike as far as selectors go, `opinions` is what extenders and plugins that learn add
-to it. `plugin_calls` turns whatever a plugin does wrong into one error.
+`trial` is the copy and its forks, `in_order` places members one after the other, `ranking` what the
+plugins say of every node for one class of alike pods, by the `evaluators` that they give; `totals`
+is what that adds up to and which rows are best, `extremes` whether some rows can be told of without
+the others. `ranking_cache` keeps a ranking across decisions, `lookahead` where the next pods of a
+stream go. `selected_labels` says which pods are alike as far as selectors go, `opinions` is what
+extenders and plugins that learn add to it. `plugin_calls` turns whatever a plugin does wrong into
+one error.
 """
 
+from enbloc.engine.trial.in_order import meet, place_deficit
 from enbloc.engine.trial.opinions import NodeView, Opinion
 from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.parts import PlacedChange
@@ -40,6 +42,8 @@ __all__ = [
     "asked",
     "asked_status",
     "asked_unchecked",
+    "meet",
+    "place_deficit",
     "required",
     "shape_of",
     "telling",

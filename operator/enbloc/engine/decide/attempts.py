@@ -11,13 +11,14 @@ from enbloc.devices.effort import MOST_EFFORT
 from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
-from enbloc.engine.cycle import Room, place_group, schedule_group, to_be_admitted
+from enbloc.engine.decide.assign import place_group
+from enbloc.engine.decide.cycle import Room, schedule_group, to_be_admitted
+from enbloc.engine.decide.decision import Decision, question
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
-from enbloc.engine.replay import Decision, question
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members
 from enbloc.engine.trial import Search

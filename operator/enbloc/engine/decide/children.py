@@ -7,9 +7,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from enbloc.engine.choices import MOST_CHOICES, choices, in_turn, of_choice, of_part, spare
-from enbloc.engine.packing.orders import meet, place_deficit
-from enbloc.engine.packing.search import find_placement
-from enbloc.engine.trial import Outcome, Search, Trial
+from enbloc.engine.packing import find_placement
+from enbloc.engine.trial import Outcome, Search, Trial, meet, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree

@@ -5,15 +5,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from enbloc.engine.packing import (
+from enbloc.engine.decide.children import (
     Chosen,
     find_children,
-    find_placement,
     place_addition,
     place_children,
-    place_deficit,
 )
-from enbloc.engine.trial import Outcome, Trial, told_apart
+from enbloc.engine.packing import find_placement
+from enbloc.engine.trial import Outcome, Trial, place_deficit, told_apart
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pins import hosts
 from enbloc.model.pods import Pod

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.cycle import Room
+from enbloc.engine.decide.cycle import Room
 from enbloc.engine.plan import Plan
 from enbloc.engine.state import Reservation
 from enbloc.engine.trial import Named, NodeView, Opinion, Trial

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from enbloc.engine.cycle.assign import MOST_HOSTS_SEARCHED, place_group
-from enbloc.engine.cycle.explain import kinds_of, misfits, unplaced
-from enbloc.engine.plan import Assignment, Plan, PlanResult
+from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_group
+from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
+from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
@@ -28,9 +28,6 @@ _TOO_MANY_HOSTS: Final = (
     f"members name more than {MOST_HOSTS_ALONE} hosts in nodeSelector, and a plugin of the profile "
     "or an extender has to be asked about each; use smaller groups"
 )
-
-#: The engine's own refusals (minResources) wake on what this plugin names.
-GANG_PLUGIN: Final = "GangScheduling"
 
 
 class Room(NamedTuple):

@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Decide: one group, one snapshot and one profile make one plan.
+
+`attempts` decides about the group whose turn it is, `cycle` makes the plan, `assign` places its
+members in order (`children` those of a tree), `explain` is the sentence for people, `decision` what
+is remembered of it.
+"""
+
+from enbloc.engine.decide.attempts import Attempts, Planner
+from enbloc.engine.decide.cycle import Room, schedule_group
+from enbloc.engine.decide.decision import Decision, NamedOpinion, Question
+
+__all__ = [
+    "Attempts",
+    "Decision",
+    "NamedOpinion",
+    "Planner",
+    "Question",
+    "Room",
+    "schedule_group",
+]
