@@ -198,9 +198,23 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
         Fenced: nothing was sent, because this process is no longer surely the leader.
     """
     status = await api.bind_by(extenders, profile.name, target)
-    if status.code is Code.SKIP:
-        status = await _by_plugins(profile, target, api)
-    match api.outcome:
+    for plugin in profile.bind:
+        if status.code is not Code.SKIP:
+            break
+        try:
+            with MemberCall(profile.name, plugin.name, "Bind") as call:
+                status = call.answered(await plugin.bind(target, api))
+        except Fenced:
+            raise
+        except Exception as error:
+            logger.exception("Plugin %s failed at Bind", plugin.name)
+            status = Status(Code.ERROR, f"{plugin.name}: {error}")
+    return _event(target, api.outcome, status)
+
+
+def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: Status) -> Event:
+    """What came of a Binding; of one that was not sent by us, what the plugins said."""
+    match outcome:
         case kube.Bound():
             return Bound(target.plan, target.uid)
         case kube.Refused(cause, message):
@@ -213,24 +227,12 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
         case None if status.ok:  # a plugin that binds in its own way
             return Bound(target.plan, target.uid)
         case None:
-            return BindRefused(target.plan, target.uid, Cause.SCHEDULER_ERROR, status.message)
+            text = status.message
+            if status.code is Code.SKIP:
+                text = "every Bind plugin skipped the pod; enable DefaultBinder"
+            return BindRefused(target.plan, target.uid, Cause.SCHEDULER_ERROR, text)
         case _:
-            assert_never(api.outcome)
-
-
-async def _by_plugins(profile: Profile, target: Target, api: MemberApi) -> Status:
-    for plugin in profile.bind:
-        try:
-            with MemberCall(profile.name, plugin.name, "Bind") as call:
-                answer = call.answered(await plugin.bind(target, api))
-        except Fenced:
-            raise
-        except Exception as error:
-            logger.exception("Plugin %s failed at Bind", plugin.name)
-            answer = Status(Code.ERROR, f"{plugin.name}: {error}")
-        if answer.code is not Code.SKIP:
-            return answer
-    return Status(Code.ERROR, "every Bind plugin skipped the pod; enable DefaultBinder")
+            assert_never(outcome)
 
 
 async def after(profile: Profile, target: Target, api: MemberApi) -> None:

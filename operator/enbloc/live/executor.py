@@ -106,48 +106,42 @@ class Executor:
         self._fault: BaseException | None = None
         queue.put(SlotsFree(self._given))
 
-    def start(self, effects: Sequence[Effect], seconds: float) -> None:
+    def start(self, effects: Sequence[Effect], seconds: float) -> None:  # noqa: C901  # one case for each kind of effect
         """Carry out what one step decided.
 
         Args:
             effects: in the order in which to start them.
             seconds: how long the step took; each of its decisions counts for a like part.
         """
-        decisions = sum(isinstance(effect, Decided) for effect in effects)
+        decided: list[Decided] = []
         for effect in effects:
-            self._start(effect, seconds / max(1, decisions))
-
-    def _start(self, effect: Effect, seconds: float) -> None:
-        match effect:
-            case Bind():
-                self._preparations.handed_out(effect.target.uid)
-                self._spawn(self._bind(effect), effect)
-            case PreBind() | CancelPlan() | Unreserve():
-                self._prepare(effect)
-            case SetGroupStatus():
-                self._groups.writer.put(effect.group, effect)
-            case SetPodCondition() | SetGangRunning():
-                self._pods.put(effect)
-            case Evict():
-                self._evictions.start(effect)
-            case Emit():
-                count_end(effect)
-                self._recorder.emit(effect)
-            case Decided():
-                self._decisions.decided(effect, seconds)
-            case Ask():
-                self._ask(effect)
-            case _:
-                assert_never(effect)
-
-    def _prepare(self, effect: PreBind | CancelPlan | Unreserve) -> None:
-        match effect:
-            case PreBind():
-                self._preparations.begin(effect, self._profiles[effect.profile])
-            case CancelPlan(plan, members):
-                self._preparations.cancel(plan, members)
-            case Unreserve(profile, target):
-                self._preparations.take_back(self._profiles[profile], target)
+            match effect:
+                case Bind(target=target):
+                    self._preparations.handed_out(target.uid)
+                    self._begin(self._bind(effect), f"bind {target.pod}", self._binds)
+                case PreBind():
+                    self._preparations.begin(effect, self._profiles[effect.profile])
+                case CancelPlan(plan, members):
+                    self._preparations.cancel(plan, members)
+                case Unreserve(profile, target):
+                    self._preparations.take_back(self._profiles[profile], target)
+                case SetGroupStatus():
+                    self._groups.writer.put(effect.group, effect)
+                case SetPodCondition() | SetGangRunning():
+                    self._pods.put(effect)
+                case Evict():
+                    self._evictions.start(effect)
+                case Emit():
+                    count_end(effect)
+                    self._recorder.emit(effect)
+                case Ask():
+                    self._begin(self._ask(effect), f"ask {effect.question}", self._asking)
+                case Decided():
+                    decided.append(effect)
+                case _:
+                    assert_never(effect)
+        for each in decided:
+            self._decisions.decided(each, seconds / len(decided))
 
     async def run(self) -> None:
         """Raise the exception of a task that broke, by a bug of ours; until cancelled.
@@ -186,20 +180,17 @@ class Executor:
         self._groups.writer.close()
         self._pods.writer.close()
 
-    def _spawn(self, work: Coroutine[Any, Any, None], effect: Bind) -> None:
-        task = asyncio.create_task(work, name=f"bind {effect.target.pod}")
-        self._binds.add(task)
-        task.add_done_callback(self._binds.discard)
+    def _begin(
+        self, work: Coroutine[Any, Any, None], name: str, among: set[asyncio.Task[None]]
+    ) -> None:
+        """Have work done by a task, which is listed until it has ended."""
+        task = asyncio.create_task(work, name=name)
+        among.add(task)
+        task.add_done_callback(among.discard)
         task.add_done_callback(self._settled)
 
-    def _ask(self, effect: Ask) -> None:
-        async def answer() -> None:
-            self._queue.put(await self._extenders.answer(effect))
-
-        task = asyncio.create_task(answer(), name=f"ask {effect.question}")
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
-        task.add_done_callback(self._settled)
+    async def _ask(self, effect: Ask) -> None:
+        self._queue.put(await self._extenders.answer(effect))
 
     def _settled(self, task: asyncio.Task[None]) -> None:
         fault = None if task.cancelled() else task.exception()

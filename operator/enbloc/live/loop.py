@@ -82,10 +82,11 @@ class Loop:
                 return
             self.busy_since = time.monotonic()
             for number, event in enumerate(self._queue.take()):
-                if number % MEASURED:
-                    self._engine.apply(event)
-                else:
-                    self._apply_measured(event)
+                began = time.perf_counter()
+                self._engine.apply(event)
+                if not number % MEASURED:
+                    seconds = time.perf_counter() - began
+                    metrics.series(metrics.EVENT_HANDLING, type(event).__name__).observe(seconds)
             if self._may_step():
                 decided = time.monotonic()
                 effects = self._engine.step(self._now())
@@ -96,12 +97,6 @@ class Loop:
             self.busy_since = None
             for _ in range(TURNS if took > LONG_STEP else 1):
                 await asyncio.sleep(0)
-
-    def _apply_measured(self, event: Event) -> None:
-        began = time.perf_counter()
-        self._engine.apply(event)
-        seconds = time.perf_counter() - began
-        metrics.series(metrics.EVENT_HANDLING, type(event).__name__).observe(seconds)
 
     def _pause(self) -> float | None:
         """Seconds until the engine wants to be asked again; None for as long as it takes."""
