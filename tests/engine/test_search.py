@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.config import default_profiles
-from enbloc.engine.decide.assign import ordered_pass, place_group
+from enbloc.engine.decide.assign import place_group
 from enbloc.engine.trial import Outcome, Search
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.framework.facts import GroupFacts
@@ -63,7 +63,7 @@ def where(outcome: Outcome, machines: Sequence[Node]) -> dict[int, str]:
 def test_heterogeneous_members_are_placed_largest_first_where_the_oldest_first_fails() -> None:
     machines = machine("n0", 6), machine("n1", 2)
     facts = group(members(Kind(cpu=2), Kind(cpu=6)))
-    assert ordered_pass(facts, trying(cluster(*machines)))[0].failed
+    assert place(facts, machines, steps=0).failed
     outcome = place(facts, machines)
     assert where(outcome, machines) == {0: "n1", 1: "n0"}
     assert outcome.search is Search.ORDER
@@ -84,7 +84,7 @@ def test_members_that_keep_apart_are_placed_where_the_order_given_leaves_no_node
     alone = Kind("lead", apart=frozenset({(HOST, "work")}))
     machines = machine("n0", 4), machine("n1", 1)
     facts = group(members(alone, Kind("work"), Kind("work")))
-    assert ordered_pass(facts, trying(cluster(*machines)))[0].failed
+    assert place(facts, machines, steps=0).failed
     outcome = place(facts, machines)
     assert where(outcome, machines) == {0: "n1", 1: "n0", 2: "n0"}
 
@@ -99,7 +99,7 @@ def test_members_that_keep_apart_by_zone_share_none() -> None:
 def test_a_limit_of_pods_per_node_is_kept_in_mind() -> None:
     machines = machine("n0", 8, pods=1), machine("n1", 2)
     facts = group(members(Kind(cpu=1), Kind(cpu=1), Kind(cpu=4)))
-    assert ordered_pass(facts, trying(cluster(*machines)))[0].failed
+    assert place(facts, machines, steps=0).failed
     assert where(place(facts, machines), machines) == {0: "n1", 1: "n1", 2: "n0"}
 
 
@@ -127,7 +127,7 @@ def test_members_that_must_be_in_one_zone_find_the_zone_that_holds_them_all(
     # The emptiest node, to which the first member goes, is in the zone that is too small.
     machines = machine("n0", 7, zone="y"), *(machine(f"n{i}", 4, zone="z") for i in (1, 2))
     facts = group(together(*members(*[Kind(cpu=cpu) for cpu in sizes])))
-    assert ordered_pass(facts, trying(cluster(*machines)))[0].failed
+    assert place(facts, machines, steps=0).failed
     outcome = place(facts, machines)
     assert outcome.search is Search.DOMAIN
     assert set(where(outcome, machines).values()) == {"n1", "n2"}
@@ -200,7 +200,7 @@ def test_a_search_that_tried_everything_proves_that_there_is_no_placement() -> N
     outcome = place(facts, machines)
     assert (outcome.failed, outcome.search) == (True, Search.INFEASIBLE)
     assert [each.text() for each in outcome.diagnoses] == [
-        each.text() for each in ordered_pass(facts, trying(cluster(*machines)))[0].diagnoses
+        each.text() for each in place(facts, machines, steps=0).diagnoses
     ]
 
 

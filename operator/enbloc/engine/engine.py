@@ -181,7 +181,7 @@ class Engine:
         self._wake(turn)
         self._review(turn)
         self._decide(turn)
-        self._send(turn)
+        self._plans.send(turn)
         self._evict(turn)
         self._next = turn.left_over()
         self._validate()
@@ -282,10 +282,6 @@ class Engine:
             self._report(turn, members, self._groups.facts(members))
         open_plan = self._plans.of(item.key)
         return open_plan.size if decided and open_plan is not None else 0
-
-    def _send(self, turn: Turn) -> None:
-        """Hand out Binds of the groups that are released, as the executor has free slots."""
-        self._plans.windows(turn)
 
     def _evict(self, turn: Turn) -> None:
         """Let policies choose who gives way, and evict at most one unit of members."""

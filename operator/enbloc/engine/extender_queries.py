@@ -93,6 +93,8 @@ class ExtenderQueries:
         Raises:
             PluginError: an extender that may not be ignored failed, or a plugin did.
         """
+        if not trial.profile.extenders:
+            return None
         version = trial.snapshot.nodes.version
         query = self._open.get(group)
         if query is not None and query.version != version:

@@ -5,7 +5,7 @@
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -65,6 +65,20 @@ class Release(Happening, frozen=True, gc=False):
     number: int = 0
 
 
+class Refutation(NamedTuple):
+    """Whether no change of load could help a group that was not placed.
+
+    Attributes:
+        why: why none could; "" = it may.
+        steps: what it may have cost to find out.
+        put_off: nobody has found out, since that would have cost a search.
+    """
+
+    why: str
+    steps: int = 0
+    put_off: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The outcome of one decision about one group.
@@ -80,6 +94,8 @@ class Plan:
         steps: what that search cost.
         misfits: members that fit no node, by kind; only where the group has several kinds.
         unfinished: it ended because it had cost enough; the next one goes on from there.
+        refuting: what it may have cost to find out that no change of load could help, in steps.
+        put_off: nobody has found that out, since it would have cost a search.
     """
 
     id: str
@@ -94,6 +110,8 @@ class Plan:
     steps: int = 0
     misfits: tuple[Misfit, ...] = field(default=(), compare=False)
     unfinished: bool = field(default=False, compare=False)
+    refuting: int = field(default=0, compare=False)
+    put_off: bool = field(default=False, compare=False)
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

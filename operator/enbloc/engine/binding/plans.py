@@ -183,7 +183,7 @@ class Plans:
         return min(longest, status.timeout) if status.timeout > 0 else longest
 
     def _release(self, open_plan: OpenPlan, turn: Turn) -> None:
-        """The group may be bound: from here on `windows` hands out its Binds."""
+        """The group may be bound: from here on `send` hands out its Binds."""
         open_plan.permitted = True
         self._waiting_at_permit.pop(open_plan.id, None)
         try:
@@ -317,8 +317,8 @@ class Plans:
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 
-    def windows(self, turn: Turn) -> None:
-        """Hand out Binds while there are slots, the plan first that could send first."""
+    def send(self, turn: Turn) -> None:
+        """Hand out Binds of released groups while there are slots, to who could send first."""
         may_send = [each.values() for name, each in self._to_send.items() if self._share(name) > 0]
         for _, open_plan in list(islice(merge(*may_send), MOST_WINDOWS)):
             namespace = open_plan.plan.group.namespace

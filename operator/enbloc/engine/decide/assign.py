@@ -47,20 +47,21 @@ def place_group(
         return _place_tree(facts, trial, steps, exactly=exactly)
     if facts.coming:
         return _place_beside(facts, trial, steps, exactly=exactly)
-    outcome, tried = ordered_pass(facts, trial)
-    if not outcome.failed:
-        return outcome, tried
-    if len(facts.pending) == 1:  # no other order, and nobody to be together with
-        return outcome, trial
-    found, tried = find_placement(facts, trial, steps, exactly=exactly)
-    if not found.needed:
-        outcome.search, outcome.steps, outcome.lacks = found.search, found.steps, found.lacks
-        return outcome, trial
-    placed = {pod.uid for pod, _ in found.needed}
-    others = [pod for pod in facts.pending if pod.uid not in placed]
+    outcome, tried = Outcome(), trial.fork()
+    left = place_deficit(facts, facts.pending, tried, outcome)
+    others = [*outcome.unplaced, *left]
+    if outcome.failed:
+        if len(facts.pending) == 1:  # no other order, and nobody to be together with
+            return outcome, trial
+        found, tried = find_placement(facts, trial, steps, exactly=exactly)
+        if not found.needed:
+            outcome.search, outcome.steps, outcome.lacks = found.search, found.steps, found.lacks
+            return outcome, trial
+        outcome, placed = found, {pod.uid for pod, _ in found.needed}
+        others = [pod for pod in facts.pending if pod.uid not in placed]
     if not facts.held_in_part:
-        _place_surplus(facts, others, tried, found)
-    return found, tried
+        _place_surplus(facts, others, tried, outcome)
+    return outcome, tried
 
 
 def _place_beside(
@@ -113,15 +114,6 @@ def _place_others(made: Chosen) -> None:
     placed = {pod.uid for pod, _ in made.outcome.needed}
     others = [pod for pod in made.facts.pending if pod.uid not in placed]
     _place_surplus(made.facts, others, made.trial, made.outcome)
-
-
-def ordered_pass(facts: GroupFacts, trial: Trial) -> tuple[Outcome, Trial]:
-    """Place the deficit, whole, then whatever else fits, oldest member first, on a fork."""
-    outcome, tried = Outcome(), trial.fork()
-    left = place_deficit(facts, facts.pending, tried, outcome)
-    if not (outcome.failed or facts.held_in_part):
-        _place_surplus(facts, (*outcome.unplaced, *left), tried, outcome)
-    return outcome, tried
 
 
 def _place_surplus(

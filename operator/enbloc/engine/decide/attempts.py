@@ -20,7 +20,7 @@ from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import Explanation
-from enbloc.engine.state import Members
+from enbloc.engine.state import Members, Reservation
 from enbloc.engine.trial import Search
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
@@ -125,12 +125,32 @@ class Attempts:
         """
         core = self._core
         hurried = core.queue.hurried(item)
-        plan = self._plan(turn, members, facts, profile, hurried=hurried)
-        if plan is None:
-            return False
-        if hurried and self._to_be_searched(plan):
-            core.queue.defer(item)
-            return False
+        self._precheck.forget(facts.key)
+        self._count += 1
+        plan_id = f"{core.settings.identity}-{self._count}"
+        try:
+            trial = core.trials.trial(profile, facts, turn.now, core.plans.ledgers(profile))
+            asks = core.extender_queries.ask(facts.key, trial, facts.pending)
+            if asks is not None:
+                turn.effects += asks
+                return False
+            wanted = self._min_resources.wanted(members, facts)
+        except PluginError as error:
+            plan = Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
+        else:
+            room = Room(self._min_resources.capacity(), wanted) if wanted else None
+            bound = members.bound
+            asked = question(facts, bound, trial, room, core.plans.reserved(profile), turn.now)
+            never = partial(self._refutations.of, core.state.epoch, facts, bound, hurried=hurried)
+            steps = core.settings.search_steps
+            if hurried:
+                steps = min(steps, HURRIED_STEPS)
+            plan = schedule_group(plan_id, facts, trial, room, never, steps)
+            self._note_lack(facts, profile, plan, wanted)
+            if hurried and _to_be_searched(plan):
+                core.queue.defer(item)
+                return False
+            core.state.log.note(Decision(asked, plan))
         if plan.verdict is PlanResult.PLACED:
             if self._admission.held_back(turn, item, facts):
                 return True
@@ -140,21 +160,7 @@ class Attempts:
         item.attempts += 1
         item.last_attempt = turn.now
         item.counted = core.plans.opened
-        turn.effects.append(
-            Decided(
-                group=item.key,
-                profile=profile.name,
-                attempts=item.attempts,
-                result=plan.verdict.value,
-                placed=len(plan.assignments),
-                message=plan.message,
-                plan=plan.id,
-                search=plan.search,
-                steps=plan.steps,
-                pods=len(facts.pending),
-                solo=members.solo,
-            )
-        )
+        turn.effects.append(_decided(item, profile, facts, plan))
         if plan.verdict is not PlanResult.PLACED:
             self._refused(turn, members, facts, profile, plan)
             return True
@@ -162,6 +168,20 @@ class Attempts:
         queued = turn.now if item.queued is None else item.queued
         attempt = Attempt(item.attempts - item.tried, queued, turn.now)
         core.plans.open(plan, profile, _as_planned(facts, plan), turn, attempt)
+        self._commit(turn, members, facts, plan)
+        return True
+
+    def _note_lack(
+        self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: Reservation | None
+    ) -> None:
+        """Have the precheck know what a group lacked that it wants reserved."""
+        if profile.post_filter:  # it may make room, and so must be asked again
+            self._precheck.forget(facts.key)
+        elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
+            self._precheck.not_admitted(wanted)
+
+    def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
+        """The plan of a group is open: its members are of this life from here on."""
         members.plan = plan.id
         if not members.solo:
             planned = [each.pod.uid for each in plan.assignments]
@@ -169,7 +189,6 @@ class Attempts:
                 turn.change(key)
         for policy in self._policies:
             policy.planned(turn, members, facts)
-        return True
 
     def _refused(
         self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile, plan: Plan
@@ -181,7 +200,7 @@ class Attempts:
         if reason is Reason.UNSCHEDULABLE and not members.solo and self._awaits_claims(plan, facts):
             reason = Reason.WAITING_FOR_MEMBERS
         why = Explanation(reason, plan.message, misfits, detail)
-        searched = plan.steps + self._refutations.searched
+        searched = plan.steps + plan.refuting
         if plan.unfinished:
             searched += _STEPS_OF_EFFORT
         unfinished = plan.unfinished
@@ -207,56 +226,31 @@ class Attempts:
         holds = ledgers_of(state.nodes).alike(pod)
         return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
 
-    def _to_be_searched(self, plan: Plan) -> bool:
-        """Whether more than the ordered pass and adding up has to say what becomes of a plan.
 
-        What a hurried search finds is not taken: with all of the steps, as in a replay, another
-        placement may be found first.
-        """
-        told = plan.search in (Search.NONE, Search.INFEASIBLE)
-        return not told or self._refutations.put_off
+def _to_be_searched(plan: Plan) -> bool:
+    """Whether more than the ordered pass and adding up has to say what becomes of a plan.
 
-    def _plan(
-        self,
-        turn: Turn,
-        members: Members,
-        facts: GroupFacts,
-        profile: Profile,
-        *,
-        hurried: bool,
-    ) -> Plan | None:
-        """Decide about a group on the present state; None = extenders must be asked first."""
-        core = self._core
-        self._precheck.forget(facts.key)
-        self._count += 1
-        plan_id = f"{core.settings.identity}-{self._count}"
-        try:
-            ledgers = core.plans.ledgers(profile)
-            trial = core.trials.trial(profile, facts, turn.now, ledgers)
-            if profile.extenders:
-                asks = core.extender_queries.ask(facts.key, trial, facts.pending)
-                if asks is not None:
-                    turn.effects += asks
-                    return None
-            wanted = self._min_resources.wanted(members, facts)
-        except PluginError as error:
-            return Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
-        room = Room(self._min_resources.capacity(), wanted) if wanted else None
-        refutations, bound = self._refutations, members.bound
-        refutations.searched, refutations.put_off = 0, False
-        never = partial(refutations.of, core.state.epoch, facts, bound, hurried=hurried)
-        most = core.settings.search_steps
-        steps = min(most, HURRIED_STEPS) if hurried else most
-        plans = core.plans.reserved(profile)
-        asked_for = question(facts, bound, trial, room, plans, turn.now)
-        plan = schedule_group(plan_id, facts, trial, room, never, steps)
-        if not hurried or not self._to_be_searched(plan):
-            core.state.log.note(Decision(asked_for, plan))
-        if profile.post_filter:  # it may make room, and so must be asked again
-            self._precheck.forget(facts.key)
-        elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
-            self._precheck.not_admitted(wanted)
-        return plan
+    What a hurried search finds is not taken: with all of the steps, as in a replay, another
+    placement may be found first.
+    """
+    return plan.put_off or plan.search not in (Search.NONE, Search.INFEASIBLE)
+
+
+def _decided(item: Item, profile: Profile, facts: GroupFacts, plan: Plan) -> Decided:
+    """What is told of a decision."""
+    return Decided(
+        group=item.key,
+        profile=profile.name,
+        attempts=item.attempts,
+        result=plan.verdict.value,
+        placed=len(plan.assignments),
+        message=plan.message,
+        plan=plan.id,
+        search=plan.search,
+        steps=plan.steps,
+        pods=len(facts.pending),
+        solo=item.solo,
+    )
 
 
 def _as_planned(facts: GroupFacts, plan: Plan) -> GroupFacts:

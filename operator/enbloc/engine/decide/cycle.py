@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_group
 from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
-from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult
+from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
@@ -47,7 +47,7 @@ def schedule_group(
     facts: GroupFacts,
     trial: Trial,
     room: Room | None,
-    never: Callable[[Trial, int], str],
+    never: Callable[[Trial, int], Refutation],
     steps: int,
 ) -> Plan:
     """Place the deficit of a group, all of it or nothing, and what else of it fits.
@@ -58,7 +58,7 @@ def schedule_group(
         trial: the cluster as it is, and the plugins that are asked; nothing may be asked of it
             afterwards, since its rankings are kept for the next decision.
         room: what others have reserved, and this group wants; None = nobody wants anything.
-        never: asked when the group was not placed: why no change of load could help; "" = it may.
+        never: asked when the group was not placed: why no change of load could help.
         steps: how much a search beyond the ordered pass may cost.
 
     Returns:
@@ -67,8 +67,18 @@ def schedule_group(
     """
     devices = ledgers_of(trial.snapshot.nodes).devices
     devices.begin()
+    last = trial
     try:
-        plan, last = _planned(plan_id, facts, trial, room, never, steps)
+        plan = _refused_as_a_whole(plan_id, facts, trial, room)
+        if plan is None:
+            outcome, tried = place_group(facts, trial, steps)
+            plan = _plan(plan_id, facts, outcome, trial, tried)
+            if plan.verdict is PlanResult.UNSCHEDULABLE:
+                plan = _refuted(plan, facts, trial, never, steps)
+            elif room is not None and room.capacity:
+                plan = _kept(plan, room, trial.nodes)
+            if plan.verdict is PlanResult.PLACED:
+                last = tried
     except PluginError as error:
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
     last.keep()
@@ -77,40 +87,39 @@ def schedule_group(
     return plan
 
 
-def _planned(
-    plan_id: str,
-    facts: GroupFacts,
-    trial: Trial,
-    room: Room | None,
-    never: Callable[[Trial, int], str],
-    steps: int,
-) -> tuple[Plan, Trial]:
-    """As `schedule_group`, with the trial that holds what the plan places."""
+def _refused_as_a_whole(
+    plan_id: str, facts: GroupFacts, trial: Trial, room: Room | None
+) -> Plan | None:
+    """A refusal of the group before any of its members is looked at."""
     refused = _group_pre_filtered(plan_id, facts, trial)
     if refused is None and room:
         refused = _short(plan_id, facts, trial, room)
-    if refused is not None:
-        return refused, trial
-    named = hosts(facts.pending)
-    if named > MOST_HOSTS_ALONE:
+    if refused is None and hosts(facts.pending) > MOST_HOSTS_ALONE:
         first = next(pod for pod in facts.pending if host_of(pod.spec))
         if not trial.shares_hosts(first):
-            return _no(plan_id, facts, PlanResult.INFEASIBLE, _TOO_MANY_HOSTS), trial
-    outcome, tried = place_group(facts, trial, steps)
-    plan = _plan(plan_id, facts, outcome, trial, tried)
-    if plan.verdict is PlanResult.UNSCHEDULABLE:
-        why = never(trial, steps) if named <= MOST_HOSTS_SEARCHED else ""
+            return _no(plan_id, facts, PlanResult.INFEASIBLE, _TOO_MANY_HOSTS)
+    return refused
+
+
+def _refuted(
+    plan: Plan,
+    facts: GroupFacts,
+    trial: Trial,
+    never: Callable[[Trial, int], Refutation],
+    steps: int,
+) -> Plan:
+    """A group that was not placed: no change of load could help, or PostFilter plugins may."""
+    if hosts(facts.pending) <= MOST_HOSTS_SEARCHED:
+        why, cost, put_off = never(trial, steps)
+        plan = replace(plan, refuting=cost, put_off=put_off)
         if why:
             text = plan.message if plan.message.startswith(why) else f"{why}. {plan.message}"
-            return replace(plan, verdict=PlanResult.INFEASIBLE, message=text), trial
-        return _post_filtered(plan, facts, trial.snapshot, trial.profile), trial
-    if room is not None and room.capacity:
-        plan = _kept(plan, room, trial.nodes)
-    return plan, tried if plan.verdict is PlanResult.PLACED else trial
+            return replace(plan, verdict=PlanResult.INFEASIBLE, message=text)
+    return _post_filtered(plan, facts, trial.snapshot, trial.profile)
 
 
 def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan | None:
-    """A refusal of the group as a whole, before any of its members is looked at."""
+    """A refusal by a PreFilter plugin of groups."""
     for plugin in trial.profile.group_pre_filter if len(facts.pending) > 1 else ():
         ask = plugin.pre_filter_group
         status = asked_status(plugin.name, "PreFilter", ask, facts, trial.snapshot)

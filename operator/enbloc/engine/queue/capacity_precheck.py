@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
+from enbloc.engine.plan import Refutation
 from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
@@ -29,6 +30,9 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
 _MOST_KNOWN: Final = 4096
+
+#: Some change of load may help, for all that is known.
+_UNKNOWN: Final = Refutation("")
 
 
 class Reserving(Protocol):
@@ -159,15 +163,10 @@ class Refutations:
 
     Args:
         precheck: learns what each group lacks.
-
-    Attributes:
-        searched: the steps that the last answer may have cost.
-        put_off: the last answer was none, since it would have cost a search.
     """
 
     def __init__(self, precheck: CapacityPrecheck) -> None:
         self._precheck = precheck
-        self.searched, self.put_off = 0, False
         self._known: dict[GroupKey, _Known] = {}
 
     def of(
@@ -179,8 +178,8 @@ class Refutations:
         steps: int,
         *,
         hurried: bool = False,
-    ) -> str:
-        """As `infeasible`.
+    ) -> Refutation:
+        """As `infeasible`, with what that cost.
 
         Args:
             epoch: differs whenever what plugins see has changed other than by pods.
@@ -190,32 +189,31 @@ class Refutations:
             steps: how much a search may cost.
             hurried: there is no time for a search.
         """
-        self.searched, self.put_off = 0, False
         if facts.solo or not (facts.deficit and facts.quorum):
-            return ""
+            return _UNKNOWN
         members = Counter((trial.key(pod), pod.role) for pod in facts.pending)
         seats = frozenset((pod.uid, pod.node) for pod in held)
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
         if any(key.holds is not None for key, _ in members):  # what is left of them is no epoch's
             epoch = epoch, ledgers_of(trial.snapshot.nodes).version
         question = epoch, frozenset(members.items()), deficits, facts.choice, seats, steps
+        searched = 0
         known = self._known.get(facts.key)
         if known is None or known.question != question:
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
             packings = packings_ever(facts, held, trial)
             if not packings:
-                return ""
+                return _UNKNOWN
             if undecided(packings):
                 if hurried:
-                    self.put_off = True
-                    return ""
-                self.searched = steps
+                    return Refutation("", put_off=True)
+                searched = steps
             answer = answer_of(packings, held, trial.snapshot.nodes, steps)
             known = _Known(question, answer, [*map(self._precheck.want, packings)])
             self._known[facts.key] = known
         self._precheck.note(facts.key, epoch, known.wants)
-        return known.answer
+        return Refutation(known.answer, searched)
 
     def forget(self, group: GroupKey) -> None:
         """The group is gone."""

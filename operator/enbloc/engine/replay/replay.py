@@ -4,12 +4,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from enbloc.engine.binding import ledgers_over
 from enbloc.engine.decide import Decision, Room, schedule_group
 from enbloc.engine.packing import infeasible
-from enbloc.engine.plan import Plan
+from enbloc.engine.plan import Plan, Refutation
 from enbloc.engine.replay.dump import Dump
 from enbloc.engine.state import Arrays, Capacity, Checkpoint
 from enbloc.engine.trial import Rankings, Trial
@@ -74,7 +73,10 @@ def replayed(
     if question.wanted is not None:
         room = Room(Capacity(question.reserved), question.wanted)
     facts = question.facts
-    never = partial(infeasible, facts, question.held)
+
+    def never(trial: Trial, steps: int) -> Refutation:
+        return Refutation(infeasible(facts, question.held, trial, steps))
+
     plan = schedule_group(decision.plan.id, facts, trial, room, never, steps)
     return Replayed(decision, plan)
 

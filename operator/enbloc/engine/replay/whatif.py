@@ -5,13 +5,12 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
 from enbloc.engine.decide import Room, schedule_group
 from enbloc.engine.packing import infeasible
-from enbloc.engine.plan import Plan, PlanResult
+from enbloc.engine.plan import Plan, PlanResult, Refutation
 from enbloc.engine.policies import MinResources
 from enbloc.engine.state import (
     Arrays,
@@ -147,7 +146,10 @@ class WhatIf:
             room = Room(self._min_resources.capacity(), wanted._replace(order=order, due=due))
         away = {pod.uid for pod in lost}
         held = [pod for pod in members.bound if pod.uid not in away]
-        never = partial(infeasible, facts, held)
+
+        def never(trial: Trial, steps: int) -> Refutation:
+            return Refutation(infeasible(facts, held, trial, steps))
+
         return schedule_group(plan_id, facts, trial, room, never, core.settings.search_steps)
 
 

@@ -20,18 +20,6 @@ def place_deficit(
     Each role's deficit is met from members of that role, then the group's from all that are
     left; a member that does not fit is passed over while others can meet the floor in its place.
     """
-    left = _place_deficit(facts, order, trial, outcome)
-    for pod in [pod for pod, _ in outcome.needed if not trial.stands(pod)]:
-        outcome.failed = True
-        outcome.unplaced.append(pod)
-        outcome.note(trial.diagnosis(pod), pod)
-    return left
-
-
-def _place_deficit(
-    facts: GroupFacts, order: Sequence[Pod], trial: Trial, outcome: Outcome
-) -> list[Pod]:
-    """The same, before it is known whether all got their volumes and devices."""
     left = list(order)
     turn = {pod.uid: index for index, pod in enumerate(order)} if facts.roles else {}
     for floor in facts.roles:
@@ -40,8 +28,15 @@ def _place_deficit(
         spare = meet(floor.deficit, ours, trial, outcome)
         left = sorted([*left, *spare], key=lambda pod: turn[pod.uid])
         if outcome.failed:
-            return left
-    return meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
+            break
+    else:
+        left = meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
+    # Now it is known whether all got their volumes and devices.
+    for pod in [pod for pod, _ in outcome.needed if not trial.stands(pod)]:
+        outcome.failed = True
+        outcome.unplaced.append(pod)
+        outcome.note(trial.diagnosis(pod), pod)
+    return left
 
 
 def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome) -> list[Pod]:

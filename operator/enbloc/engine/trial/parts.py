@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.trial.plugin_calls import asked, checked_mask, checked_scores, shape_of
+from enbloc.engine.trial.plugin_calls import asked, checked_scores, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
@@ -37,11 +37,6 @@ class FilterPart:
     name: str
     evaluator: decide.Filter
     mask: Mask
-
-    def ask(self, pod: Pod, nodes: Nodes) -> Mask:
-        """The answer for some nodes, checked."""
-        mask = asked(self.name, "Filter", self.evaluator.filter, pod, nodes)
-        return checked_mask(self.name, mask, len(nodes))
 
     def replace(self, evaluator: decide.Filter) -> None:
         """Another one says so from now on."""

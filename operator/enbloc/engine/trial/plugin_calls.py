@@ -12,7 +12,8 @@ import numpy as np
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.status import Status
-from enbloc.model.nodes import Mask
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
 
 T = TypeVar("T")
 
@@ -86,8 +87,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not math.isnan(value)
 
 
-def checked_mask(plugin: str, mask: object, count: int) -> Mask:
-    """A Filter's answer, if it is one bool for each of `count` nodes."""
+def asked_mask(plugin: str, evaluator: decide.Filter, pod: Pod, nodes: Nodes) -> Mask:
+    """A Filter's answer about some nodes, where it must be one bool for each of them."""
+    mask: object = asked(plugin, "Filter", evaluator.filter, pod, nodes)
+    count = len(nodes)
     if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
         raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
     return mask

@@ -23,7 +23,7 @@ from enbloc.engine.trial.parts import (
     hears,
     rows_of,
 )
-from enbloc.engine.trial.plugin_calls import asked, checked_scores
+from enbloc.engine.trial.plugin_calls import asked, asked_mask, checked_scores
 from enbloc.engine.trial.totals import Totals
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -109,7 +109,8 @@ class Ranking:
             return
         for name, evaluator in evaluators:
             self._listen(name, evaluator, changes)
-            self._add_filter(name, evaluator, nodes)
+            mask = asked_mask(name, evaluator, pod, nodes)
+            self._filters.append(FilterPart(name, evaluator, _writable(mask)))
         self._join()
         if scored and np.count_nonzero(self._mask):
             self._pre_score(profile, snapshot, nodes, changes)
@@ -179,11 +180,6 @@ class Ranking:
             normalizer, weight = next(normalizers, None), profile.weight(plugin)
             self._add_score(plugin.name, scorer, weight, normalizer, nodes).weigh(self._mask)
 
-    def _add_filter(self, name: str, evaluator: decide.Filter, nodes: Nodes) -> None:
-        entry = FilterPart(name, evaluator, self._mask)
-        entry.mask = _writable(entry.ask(self.pod, nodes))
-        self._filters.append(entry)
-
     def _add_score(
         self,
         name: str,
@@ -211,7 +207,8 @@ class Ranking:
         if not opinions:
             return
         for name, view, _ in opinions:
-            self._add_filter(name, view, nodes)
+            mask = asked_mask(name, view, self.pod, nodes)
+            self._filters.append(FilterPart(name, view, _writable(mask)))
         self._consulted += len(opinions)
         self._join()
         if not self._scored:
@@ -274,10 +271,11 @@ class Ranking:
         whole = False
         for entry in self._filters:
             if id(entry.evaluator) in moved:
-                entry.mask = _writable(entry.ask(self.pod, nodes))
+                mask = asked_mask(entry.name, entry.evaluator, self.pod, nodes)
+                entry.mask = _writable(mask)
                 whole = True
             elif entry.evaluator.reads is Reads.NODE:
-                entry.mask[rows] = entry.ask(self.pod, part)
+                entry.mask[rows] = asked_mask(entry.name, entry.evaluator, self.pod, part)
         if whole:
             before = self._mask
             self._join()
@@ -480,7 +478,10 @@ class Ranking:
         mask, totals = self._fixed[rows], self._sums[rows]
         for entry in self._moving:
             own = entry.evaluator.reads is Reads.NODE
-            mask &= entry.ask(self.pod, part) if own else entry.mask[rows]
+            if own:
+                mask &= asked_mask(entry.name, entry.evaluator, self.pod, part)
+            else:
+                mask &= entry.mask[rows]
         for score in self._scores:
             if score.evaluator.reads is Reads.NODE:
                 values = score.bounded(score.ask(self.pod, part, mask), mask)

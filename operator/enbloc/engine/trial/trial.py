@@ -226,32 +226,30 @@ class Trial:
             if ranking is None:
                 return _Entry(self._anew(key, pod), len(self._log))
             return _Entry(ranking, self._inherited)
-        ranking = self._of_the_profile(key, pod)
+        # Of the cluster as it is, without opinions: a kept one, or a new one.
+        told = key.holds is None or ledgers_of(self.snapshot.nodes).position is not None
+        keeps = self._epoch is not None and told
+        kept = None
+        if keeps:
+            kept = self._rankings.take(key, pod, self.profile, self.snapshot, self._epoch)
+        if kept is None:
+            self._rankings.made += 1
+        ranking = kept or Ranking(pod, self.profile, self.snapshot)
+        if keeps and self._everywhere:
+            # Opinions are of this decision alone; what they are added to is not.
+            self._give(key, ranking, ())
+            own = ranking.fork()
+            if own is None:
+                self._rankings.made += 1
+            ranking = own or Ranking(pod, self.profile, self.snapshot)
         ranking.consult((*self._everywhere, *self.opinions_of(key)), self.snapshot.nodes)
         return _Entry(ranking, 0)
-
-    def _of_the_profile(self, key: ClassKey, pod: Pod) -> Ranking:
-        """A ranking of the cluster as it is, without opinions: a kept one, or a new one."""
-        told = key.holds is None or ledgers_of(self.snapshot.nodes).position is not None
-        if self._epoch is None or not told:
-            return self._of_all_nodes(pod)
-        kept = self._rankings.take(key, pod, self.profile, self.snapshot, self._epoch)
-        ranking = kept or self._of_all_nodes(pod)
-        if not self._everywhere:
-            return ranking
-        # Opinions are of this decision alone; what they are added to is not.
-        self._give(key, ranking, ())
-        return ranking.fork() or self._of_all_nodes(pod)
 
     def _give(self, key: ClassKey, ranking: Ranking, beyond: Sequence[PlacedChange]) -> None:
         """Keep a ranking for the next decision, unless it is wrong for lack of effort."""
         ledgers = ledgers_of(self.snapshot.nodes)
         if key.holds is None or not ledgers.devices.unfinished:
             self._rankings.give(key, ranking, beyond, self._epoch, ledgers.position)
-
-    def _of_all_nodes(self, pod: Pod) -> Ranking:
-        self._rankings.made += 1
-        return Ranking(pod, self.profile, self.snapshot)
 
     def _anew(self, key: ClassKey, pod: Pod, *, scored: bool = True) -> Ranking:
         self._rankings.made += 1
@@ -348,7 +346,7 @@ class Trial:
         if first and key.holds is None:
             foreseen = self._rankings.foreseen(key, pods, self._epoch)
             if foreseen is not None:
-                self._put_all(pods, foreseen)
+                self.put_all(pods, foreseen)
                 return foreseen
         rows: list[int] = []
         most = len(pods)
@@ -369,7 +367,7 @@ class Trial:
                 found = [] if best is None else [best]
             if not found:
                 break
-            self._put_all(left, found)
+            self.put_all(left, found)
             rows += found
             # Where each full node makes it end early, asking for all left each time is quadratic.
             most = max(2, 2 * len(found))
@@ -390,13 +388,14 @@ class Trial:
         kept = self._epoch is not None and not self._everywhere
         return kept and self._origin is not None and not self._log
 
-    def _put_all(self, pods: Sequence[Pod], rows: Sequence[int]) -> None:
-        for pod, row in zip(pods, rows, strict=False):
-            self.put(pod, row)
-
     def put(self, pod: Pod, row: int) -> None:
         """Put a pod on a row, whatever its ranking says."""
         self._change(PlacedChange(pod, row))
+
+    def put_all(self, pods: Sequence[Pod], rows: Sequence[int]) -> None:
+        """Put each pod on its row; those without a row are left out."""
+        assert not self._forked, "its forks take it to be as it was"
+        self._log += [PlacedChange(pod, row) for pod, row in zip(pods, rows, strict=False)]
 
     def stands(self, pod: Pod) -> bool:
         """Whether a pod that was put on a row got its volumes and devices there.
