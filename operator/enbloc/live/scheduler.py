@@ -31,7 +31,6 @@ from enbloc.live.event_queue import EventQueue
 from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
-from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers
 from enbloc.live.lease_conflict import LeaseConflict, unseen_by_kube_scheduler
 from enbloc.live.loop import Loop
@@ -193,7 +192,7 @@ class Scheduler:
 
     async def _run(self) -> int:
         async with self._recorder, self._notices, self._extenders:
-            working = [asyncio.create_task(self._follow(informer)) for informer in self._informers]
+            working = [asyncio.create_task(self._inform())]
             for each in (
                 self._heartbeat,
                 self._loop,
@@ -221,7 +220,7 @@ class Scheduler:
                     task.cancel()
                 await asyncio.wait(everything)
 
-    async def _follow(self, informer: Informer[Any]) -> None:
+    async def _inform(self) -> None:
         """Fill the queue until cancelled.
 
         Where the Lease is there for the taking, what is listed after that need not be confirmed.
@@ -230,7 +229,9 @@ class Scheduler:
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_TRY):
                     await self._elector.tried.wait()
-        await informer.run()
+        async with asyncio.TaskGroup() as informing:
+            for informer in self._informers:
+                informing.create_task(informer.run())
 
     async def _lead(self) -> None:
         """Wait for the Lease, if there is one, and decide while it is ours."""
