@@ -244,8 +244,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "look-at-all-groups-at-once",
-        "if left <= 0:\n                return again",
-        "if False:\n                return again",
+        "if left <= 0:\n                return\n        self._asking = None",
+        "if False:\n                return\n        self._asking = None",
     ),
     Fault(
         "forget-what-was-not-remembered",

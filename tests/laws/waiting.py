@@ -45,7 +45,7 @@ def _places(engine: Engine, item: Item) -> list[str]:
     if item.place is Place.BACKOFF:
         assert in_time, f"{item.key} waits out a pause that never ends"
         found.append("backoff")
-    waits = {name for name, keys in queue._waiting.items() if item.key in keys}
+    waits = {name for name, keys in queue._listeners._waiting.items() if item.key in keys}
     if item.place is Place.WAITING:
         assert waits == item.rejectors, f"{item.key} waits for {item.rejectors}, hears of {waits}"
         assert waits, f"{item.key} waits for nothing"

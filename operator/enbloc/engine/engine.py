@@ -34,7 +34,7 @@ from enbloc.engine.policies import (
     Repair,
     Returning,
 )
-from enbloc.engine.queue import CapacityPrecheck, Place
+from enbloc.engine.queue import CapacityPrecheck
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
 from enbloc.engine.report import Explanation, advise, preparing
 from enbloc.engine.settings import Settings
@@ -329,7 +329,7 @@ class Engine:
             policy.review(turn, members, facts)
         if open_plan is None:
             self._admission.review(turn, members, facts, misplaced)
-            if self._admission.item(members).place is Place.PARKED:
+            if self._admission.item(members).place.parked:
                 self._left_overs.parked(turn, facts, self._groups.profile(facts))
             else:
                 self._left_overs.tried(key)

@@ -272,7 +272,7 @@ class EventHandlers:
     def _extender_answered(self, event: happened.Answer) -> None:
         ready = self._extender_queries.answered(event)
         asking = self._queue.get(ready) if ready is not None else None
-        if asking is not None and asking.place is Place.PARKED:
+        if asking is not None and asking.place is Place.DECIDING:
             self._queue.activate(asking, EXTENDER_ANSWERED)
 
 

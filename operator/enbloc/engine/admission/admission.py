@@ -34,12 +34,11 @@ from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 
-#: The queues of kube-scheduler; who is parked may be gated, or be placed.
+#: The queues of kube-scheduler; all others are gated there, or placed.
 _QUEUES: Final = {
     Place.ACTIVE: ACTIVE,
     Place.BACKOFF: BACKOFF,
     Place.WAITING: UNSCHEDULABLE,
-    Place.PARKED: GATED,
 }
 
 #: So many groups are refused without an attempt in one turn.
@@ -76,9 +75,8 @@ class Admission:
         """The group's item in the queue, made when new."""
         item = self._queue.get(members.key)
         if item is None:
-            item = self._queue.item(members.key, solo=members.solo)
-            if members.group is not None:
-                item.attempts = members.group.memory.attempts
+            known = members.group.memory.attempts if members.group is not None else 0
+            item = self._queue.item(members.key, solo=members.solo, attempts=known)
         return item
 
     def census(self) -> Census:
@@ -87,17 +85,17 @@ class Admission:
         for item in self._queue:
             pods, place = item.pods, item.place
             if not item.solo:
-                census.podgroups[place.value] += 1
-            if not pods or (place is Place.PARKED and self._plans.of(item.key) is not None):
+                census.podgroups["parked" if place.parked else place.value] += 1
+            if not pods or (place.parked and self._plans.of(item.key) is not None):
                 continue
-            census.pods[_QUEUES[place]] += pods
+            census.pods[_QUEUES.get(place, GATED)] += pods
             if place is Place.WAITING or place is Place.BACKOFF:
                 for name in item.rejectors:
                     census.refused[name, item.profile.name if item.profile else ""] += pods
             if not item.solo:
                 census.reasons[self.why(item.key).reason] += 1
                 queued = item.queued
-                if queued is not None and place is not Place.PARKED:
+                if queued is not None and not place.parked:
                     census.oldest = queued if census.oldest is None else min(census.oldest, queued)
         return census
 
@@ -163,8 +161,8 @@ class Admission:
         """Whether aggregate free capacity refuses a group as an attempt would; it counts as one."""
         if item.profile is None or not self._precheck.refuses(item.key):
             return False
-        item.counted = self._plans.opened
-        self._queue.listen(item, self._takers[item.profile.name])  # whoever refused it last
+        takers = self._takers[item.profile.name]  # whoever refused it last
+        self._queue.listen(item, takers, self._plans.opened)
         return True
 
     def lacked_capacity(self, item: Item) -> bool:
@@ -213,14 +211,13 @@ class Admission:
     def place(self, members: Members, facts: GroupFacts) -> str:
         """Give a group its place in the order; why that failed, "" = it did not."""
         item = self.item(members)
-        item.pods = len(facts.pending)
+        item.count(len(facts.pending))
         try:
-            key = item.sort_key = self._order.note(facts)
+            key = self._order.note(facts)
         except PluginError as error:
             return str(error)
-        level = self._order.level(key)
-        if level is not None:
-            item.subqueue = Subqueue(level, members.key.namespace, _owner(members))
+        level, namespace = self._order.level(key), members.key.namespace
+        item.rank(key, None if level is None else Subqueue(level, namespace, _owner(members)))
         return ""
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:
@@ -240,17 +237,14 @@ class Admission:
         mark = fingerprint(facts)
         if item.fingerprint != mark or (item.held and self._pause(facts, turn.now) is None):
             self._precheck.forget(item.key)
-            item.profile = self._groups.profile(facts)
+            profile = self._groups.profile(facts)
             if misplaced:
-                item.fingerprint = None
+                item.keep_out(profile)
                 self.refused(turn, members, facts, Explanation(Reason.SCHEDULER_ERROR, misplaced))
                 return
-            item.fingerprint = mark
             self._why[members.key] = PENDING
-            event = POD_UPDATED
-            if item.queued is None:
-                event, item.queued, item.tried = POD_ADDED, turn.now, item.attempts
-            self._queue.activate(item, event)
+            first = item.admit(profile, mark, turn.now)
+            self._queue.activate(item, POD_ADDED if first else POD_UPDATED)
 
     def kept_out(self, turn: Turn, item: Item, members: Members, facts: GroupFacts) -> bool:
         """Ask whether a group may be tried; if not, it waits for what could change that."""
@@ -268,7 +262,7 @@ class Admission:
             pause = self._pause(facts, turn.now)
             if pause is None or not pause.refused:
                 return False
-        item.profile, item.fingerprint = profile, None
+        item.keep_out(profile)
         if pause is not None:
             self.hold(turn, item, facts, pause)
             return True
@@ -277,7 +271,7 @@ class Admission:
             self.refused(turn, members, facts, why)
             return True
         self._queue.decided(item)
-        self._queue.park(item, plugin)
+        self._queue.park(item, Place.IDLE if why is None else Place.GATED, plugin)
         if why is not None:
             self._why[members.key] = why
             if not staying:  # it lacks members, or makes no sense, and still holds capacity
@@ -357,8 +351,8 @@ class Admission:
             # A refusal without a plugin's name (no nodes at all) is the cluster's.
             rejectors = frozenset({GANG_PLUGIN})
         self._failed(members.key, why)
-        item = self.item(members)
-        item.profile = self._groups.profile(facts)
+        item, profile = self.item(members), self._groups.profile(facts)
+        item.put_under(profile)
         self._queue.failed(
             item,
             turn.now,
@@ -376,7 +370,7 @@ class Admission:
             self._overdue.look(facts, turn.now, gated=True)
             self._wait(turn, facts, why)
         else:
-            self._reporter.unplaced(turn, facts, item.profile.name, why)
+            self._reporter.unplaced(turn, facts, profile.name, why)
 
     def _failed(self, key: GroupKey, why: Explanation) -> None:
         for policy in self._policies:
@@ -390,17 +384,18 @@ class Admission:
         if members is None:
             return
         turn.change(members.key)
-        members.committed = False
+        self._groups.plan_ended(members)
         if members.at_rest:
             return  # it is forgotten in this very stage
         facts = self._groups.facts(members)
         item = self.item(members)
-        item.fingerprint = None
+        item.renew()
+        self._queue.park(item, Place.IDLE)
         if ending.end in (End.REJECTED, End.FAILED):
             reason = Reason.SCHEDULER_ERROR
             if ending.rejectors:  # a gang that somebody holds up does not lack room
                 reason = Reason.UNSCHEDULABLE if facts.solo else Reason.WAITING_ON_PERMIT
-            item.fingerprint = fingerprint(facts)
+            item.settle(fingerprint(facts))
             self.refused(turn, members, facts, Explanation(reason, ending.message), ending)
             return
         causes = {refusal.cause for refusal in ending.refusals}
@@ -408,16 +403,16 @@ class Admission:
         unseen = [refusal for refusal in ending.refusals if refusal.uid in pending]
         if Cause.NAMESPACE_TERMINATING in causes:
             # Its pods are being deleted: there is nothing to report or to try.
-            item.fingerprint = fingerprint(facts)
+            item.settle(fingerprint(facts))
         elif Cause.SCHEDULER_ERROR in causes and facts.pending:
             text = next(r.message for r in ending.refusals if r.cause is Cause.SCHEDULER_ERROR)
-            item.fingerprint = fingerprint(facts)
+            item.settle(fingerprint(facts))
             why = Explanation(Reason.SCHEDULER_ERROR, f"binding rejected: {text}")
             self.refused(turn, members, facts, why)
         elif unseen:
             # The watch has yet to show what became of the member. That will be a change of the
             # group's own, and ends the pause; until then the same Binding would be refused again.
-            item.fingerprint = fingerprint(facts)
+            item.settle(fingerprint(facts))
             self._failed(members.key, self.why(members.key))
             self._queue.failed(item, turn.now, (), (), self._hints)
         else:

@@ -157,9 +157,7 @@ class Attempts:
             if core.queue.call_up(item, self._admission.lacked_capacity, self._alike):
                 return False
         core.extender_queries.drop(item.key)
-        item.attempts += 1
-        item.last_attempt = turn.now
-        item.counted = core.plans.opened
+        item.attempted(turn.now, core.plans.opened)
         turn.effects.append(_decided(item, profile, facts, plan))
         if plan.verdict is not PlanResult.PLACED:
             self._refused(turn, members, facts, profile, plan)
@@ -182,11 +180,8 @@ class Attempts:
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
         """The plan of a group is open: its members are of this life from here on."""
-        members.plan = plan.id
-        if not members.solo:
-            planned = [each.pod.uid for each in plan.assignments]
-            for key in self._groups.commit(members, planned):
-                turn.change(key)
+        for key in self._groups.commit(members, plan):
+            turn.change(key)
         for policy in self._policies:
             policy.planned(turn, members, facts)
 

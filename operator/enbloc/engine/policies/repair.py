@@ -536,7 +536,7 @@ class Repair(Policy):
             repair.stuck_with = None
             item = self._queue.get(key)
             if item is not None:
-                item.fingerprint = None
+                item.renew()
             turn.change(key)
 
     def deadline(self) -> float | None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queue: which group is tried next, and what the others wait for.
 
-`scheduling_queue` holds the groups, each as an `item`; `rotation` lets namespaces take turns;
-`capacity_precheck` knows whose attempt could not succeed.
+`scheduling_queue` holds the groups, each as an `item`; `rotation` lets namespaces take turns,
+`listeners` knows who waits for what; `capacity_precheck` knows whose attempt could not succeed.
 """
 
 from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations

@@ -5,7 +5,7 @@
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from enbloc.engine.queue.rotation import STRICT, Entry, Rotation, Subqueue
 from enbloc.framework.profile import Profile
@@ -13,12 +13,23 @@ from enbloc.model.groups import GroupKey
 
 
 class Place(enum.Enum):
-    """Where an item is; each is in exactly one place."""
+    """Where an item is; each is in exactly one place, and those of the first four in no list."""
 
-    PARKED = "parked"
+    IDLE = "nothing to decide"
+    GATED = "may not be tried"
+    DECIDING = "being decided"
+    PLANNED = "its plan is open"
     ACTIVE = "active"
     BACKOFF = "backoff"
     WAITING = "waiting"
+
+    @property
+    def parked(self) -> bool:
+        """It is not in a queue: no turn, time or event of others brings it to an attempt."""
+        return self in _PARKED
+
+
+_PARKED: Final = frozenset({Place.IDLE, Place.GATED, Place.DECIDING, Place.PLANNED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +64,13 @@ class Backoff:
 
 @dataclass(slots=True)
 class Item:
-    """One group in the queue.
+    """One group in the queue. Only the queue writes to it; others have it take note of something.
 
     Attributes:
+        attempts: all of them, those that status remembers too.
         unschedulable, errors: failures in a row of each kind.
         counted: how many plans had been opened at the last attempt.
+        last_attempt: when that was, engine clock; None = there was none in this process.
         ready_at: no attempt before, unless a hint says so; engine clock.
         held: it waits until then even if nothing else is to be done (semantics §4.6).
         called: it was called up, and so is placed now if it can be, whatever it waited for.
@@ -78,12 +91,13 @@ class Item:
             not.
         tried: attempts before that.
         fingerprint: what the group looked like at the last attempt; a difference re-queues it.
+        ticket: of its latest move; entries of the heaps with an older one are stale.
     """
 
     key: GroupKey
     solo: bool
-    place: Place = Place.PARKED
     attempts: int = 0
+    place: Place = Place.IDLE
     unschedulable: int = 0
     errors: int = 0
     counted: int = 0
@@ -108,3 +122,42 @@ class Item:
     tried: int = 0
     fingerprint: object = None
     ticket: int = 0
+
+    def rank(self, sort_key: tuple[Any, ...], subqueue: Subqueue | None) -> None:
+        """Its place in the order is this, and among these; None = among those that it was."""
+        self.sort_key = sort_key
+        if subqueue is not None:
+            self.subqueue = subqueue
+
+    def count(self, pods: int) -> None:
+        """So many pods of it are pending."""
+        self.pods = pods
+
+    def put_under(self, profile: Profile) -> None:
+        """This profile decides about it."""
+        self.profile = profile
+
+    def admit(self, profile: Profile, fingerprint: object, now: float) -> bool:
+        """It may be tried as it is; whether that is the first time since it last was placed."""
+        self.profile, self.fingerprint = profile, fingerprint
+        if self.queued is not None:
+            return False
+        self.queued, self.tried = now, self.attempts
+        return True
+
+    def keep_out(self, profile: Profile) -> None:
+        """It may not be tried; once it may, it is, whatever it looks like."""
+        self.profile, self.fingerprint = profile, None
+
+    def renew(self) -> None:
+        """It is to be tried again once it is reviewed, whatever it looks like."""
+        self.fingerprint = None
+
+    def settle(self, fingerprint: object) -> None:
+        """No attempt is worth it while it looks as it does."""
+        self.fingerprint = fingerprint
+
+    def attempted(self, now: float, opened: int) -> None:
+        """It was decided about, after so many plans had been opened."""
+        self.attempts += 1
+        self.last_attempt, self.counted = now, opened

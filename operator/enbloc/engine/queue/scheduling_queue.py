@@ -6,15 +6,16 @@
 
                   ┌──────── a change of its own, a hint (two or more members) ───────┐
                   ▼                                                                  │
-    put ──► ACTIVE ──pop──► (decided) ──failed: who refused is known──► WAITING ─────┤
+    put ──► ACTIVE ──pop──► DECIDING  ──failed: who refused is known──► WAITING ─────┤
               ▲   └─empty?─┐    │  │                                      │ hint     │
               │            ▼    │  └──failed: an error──► BACKOFF ◄───────┘ (solo)   │
               └──ready_at──┼────┼──────────────────────────┘  └──────────────────────┘
                            └────┼── pop takes a solo that waits out its backoff early
                                 ├──held──► BACKOFF, until its time or a call
-                                └──placed──► PARKED, until the plan is closed
-    no quorum, InvalidSpec, nothing pending ──► PARKED, until a change of its own
-    refused at PreEnqueue by a plugin       ──► PARKED, until an event that the plugin named
+                                └──placed──► PLANNED, until the plan is closed
+    no quorum, InvalidSpec            ──► GATED, until a change of its own
+    refused at PreEnqueue by a plugin ──► GATED, until an event that the plugin named
+    nothing pending                   ──► IDLE
 
 What happens while a group is being decided or its plan is open is remembered, and looked at when
 it fails: an event that came too early is not lost.
@@ -31,20 +32,15 @@ from itertools import islice
 from typing import Final
 
 from enbloc.engine import tally as counted
-from enbloc.engine.batch import Batch, Concerned, HintOf
+from enbloc.engine.batch import Batch
 from enbloc.engine.queue.item import Backoff, Item, Place
+from enbloc.engine.queue.listeners import Hints, Listeners, Refused, concerned
 from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation
 from enbloc.framework.hints import Happening
-from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 
 #: So often in a row a hint brings a group out of its pause at once.
 _MOST_HINTED: Final = 3
-
-#: What looking at waiting groups may cost in one turn, in looks; the next goes on where it ended.
-#: To ask for hints, which needs the facts of the group, costs more than to see that none matters.
-MOST_LOOKS: Final = 4096
-HINTS_COST: Final = 8
 
 #: So many timers end in one turn.
 MOST_DUE: Final = 256
@@ -62,15 +58,6 @@ MOST_LET_BY: Final = 256
 #: So many events are remembered for who is being decided.
 MOST_REMEMBERED: Final = 1024
 
-#: Gives the finer answers of a waiting group's plugins.
-Hints = Callable[[Item], HintOf]
-
-#: Whether a waiting group would be refused as things are, whatever happened.
-Refused = Callable[[Item], bool]
-
-#: A waiting group, a plugin that refused it, and whether that was at PreEnqueue.
-_Look = tuple[Item, str, bool]
-
 
 class SchedulingQueue:
     """Active by key, backing off by time, waiting for an event.
@@ -87,31 +74,42 @@ class SchedulingQueue:
         self._tally = tally or counted.Tally()
         self._backoff = backoff
         self._longest_wait = longest_wait
+        #: Every group that is known, in the order in which they came.
         self._items: dict[GroupKey, Item] = {}
+        #: Who failed, and when last; all lists but those that are set aside share it.
         self._history = History()
+        #: Those that are ACTIVE, unless they were called up or set aside.
         self._active = Rotation(self._history)
+        #: Those in BACKOFF that are tried once nobody is active; no error keeps them.
         self._early = Rotation(self._history)
+        #: Those in BACKOFF that are held, and may be called up.
         self._held = Rotation(self._history)
-        self._aside: dict[str, Rotation] = {}  # by namespace; there they take no turns
+        #: Those that are ACTIVE in namespaces that are stalled, by namespace; no list is empty, and
+        #: in none do they take turns.
+        self._aside: dict[str, Rotation] = {}
+        #: A heap of those that go before all others; stale entries are skipped when met.
         self._called_up: list[Entry] = []
+        #: A heap of when the items in BACKOFF and WAITING are due; with stale entries as well.
         self._timers: list[Entry] = []
-        self._waiting: dict[str, dict[GroupKey, None]] = {}
-        self._gated: dict[str, dict[GroupKey, None]] = {}
+        self._listeners = Listeners()
+        #: What happened since the oldest of `_deciding` was popped, at most MOST_REMEMBERED; and
+        #: how many events there have been before the first of them.
         self._events: deque[Happening] = deque()
         self._first_event = 0
+        #: Those that were popped, or planned, and not yet decided; in the order of `first_unseen`.
         self._deciding: dict[GroupKey, None] = {}
-        self._unheard: list[Happening] = []
-        self._asking: tuple[Batch, Iterator[_Look | None]] | None = None
-        self._called = 0
-        self._in_vain = 0  # what those cost who were called up since the last placement
+        #: How many were called up since a group was placed, what those cost that were in vain, and
+        #: which kinds of pods were among them since anything happened.
+        self._called = self._in_vain = 0
         self._called_kinds: set[object] = set()
+        #: The number of the latest move; each item has that of its own.
         self._tickets = 0
 
-    def item(self, key: GroupKey, *, solo: bool) -> Item:
-        """The item of a group, made when new."""
+    def item(self, key: GroupKey, *, solo: bool, attempts: int = 0) -> Item:
+        """The item of a group, made when new, after so many attempts."""
         item = self._items.get(key)
         if item is None:
-            item = self._items[key] = Item(key, solo)
+            item = self._items[key] = Item(key, solo, attempts)
         return item
 
     def get(self, key: GroupKey) -> Item | None:
@@ -122,7 +120,7 @@ class SchedulingQueue:
         """Forget a group."""
         item = self._items.pop(key, None)
         if item is not None:
-            self._move(item, Place.PARKED)
+            self._move(item, Place.IDLE)
             self.decided(item)
 
     def _move(self, item: Item, place: Place) -> None:
@@ -133,13 +131,8 @@ class SchedulingQueue:
             item.listed = None
         # Entries of the heaps with an older ticket are stale and are skipped when met.
         item.ticket = self._tickets
-        if item.place is Place.WAITING:
-            for name in item.rejectors:
-                self._waiting[name].pop(item.key, None)
-        if item.gate:
-            self._gated[item.gate].pop(item.key, None)
-            item.gate = ""
-        item.place = place
+        self._listeners.leave(item)
+        item.gate, item.place = "", place
         item.held = item.held and place is Place.BACKOFF
 
     def _list(self, item: Item, rotation: Rotation) -> None:
@@ -147,18 +140,20 @@ class SchedulingQueue:
         item.listed = rotation, entry
         rotation.push(entry)
 
-    def park(self, item: Item, gate: str = "") -> None:
-        """Nothing to decide about this group until something of its own changes.
+    def park(self, item: Item, place: Place, gate: str = "") -> None:
+        """No attempt at this group until something of its own changes.
 
         Args:
             item: the group.
+            place: why.
             gate: the plugin that refused it at PreEnqueue; its events count as well.
         """
-        self._move(item, Place.PARKED)
+        assert place.parked, place
+        self._move(item, place)
         item.called = False
         if gate:
             item.gate = gate
-            self._gated.setdefault(gate, {})[item.key] = None
+            self._listeners.enter(item)
 
     def activate(self, item: Item, event: str = "") -> None:
         """Try this group as soon as its turn comes, by its sort key.
@@ -214,7 +209,7 @@ class SchedulingQueue:
     # ── an attempt ───────────────────────────────────────────────────────────────────────────
 
     def pop(self) -> Item | None:
-        """The active group whose turn it is; it is parked until it is decided.
+        """The active group whose turn it is; it is in no queue until it is decided.
 
         Without any, a group that was hinted at and only waits out its pause.
         """
@@ -231,7 +226,7 @@ class SchedulingQueue:
             item.listed = None
         if item.place is Place.BACKOFF:
             self._count(counted.ACTIVE, counted.TAKEN_EARLY, item)
-        self._move(item, Place.PARKED)
+        self._move(item, Place.DECIDING)
         self._deciding.pop(item.key, None)  # it goes to the end
         item.first_unseen = self._first_event + len(self._events)
         self._deciding[item.key] = None
@@ -270,7 +265,7 @@ class SchedulingQueue:
         if first < 0:  # more happened than is remembered
             return item.rejectors
         missed = Batch(list(islice(self._events, first, None)))
-        group, hint = _concerned(item), hints(item)
+        group, hint = concerned(item), hints(item)
         return frozenset(
             name for name in item.rejectors if missed.helps(group, item.profile, name, hint)
         )
@@ -297,7 +292,7 @@ class SchedulingQueue:
         cost = 1 + steps // STEPS_OF_ONE
         if item.called:
             self._in_vain += cost
-        self.park(item)
+        self.park(item, Place.DECIDING)
         item.let_by, item.deferred = 0, False
         self._end_turn(item, cost)
         item.infeasible = infeasible
@@ -365,19 +360,16 @@ class SchedulingQueue:
         item.called = False
         self._wait(item, now)
 
-    def listen(self, item: Item, plugins: frozenset[str]) -> None:
-        """Let the events that these plugins named reach a group, too."""
-        new = plugins - item.rejectors
+    def listen(self, item: Item, plugins: frozenset[str], opened: int) -> None:
+        """Let the events that these plugins named reach a group, as if they had refused it now."""
+        item.counted = opened
         item.rejectors |= plugins
-        if item.place is Place.WAITING:
-            for name in new:
-                self._waiting.setdefault(name, {})[item.key] = None
+        self._listeners.enter(item)
 
     def _wait(self, item: Item, now: float) -> None:
         item.place = Place.WAITING
         self._count(counted.UNSCHEDULABLE, counted.ATTEMPT_FAILED, item)
-        for name in item.rejectors:
-            self._waiting.setdefault(name, {})[item.key] = None
+        self._listeners.enter(item)
         # As upstream, nobody is forgotten even if a hint was wrong.
         latest = (now + self._longest_wait,)
         heapq.heappush(self._timers, Entry(latest, item.ticket, item.key))
@@ -432,7 +424,7 @@ class SchedulingQueue:
         item.deferred = False
         self._called_kinds.clear()
         self._let_go(callers=True)  # there is another amount of capacity
-        self.park(item)
+        self.park(item, Place.PLANNED)
         item.rejectors = item.pending = frozenset()
 
     def _let_go(self, *, callers: bool) -> None:
@@ -456,8 +448,7 @@ class SchedulingQueue:
 
     def hear(self, happened: Sequence[Happening]) -> None:
         """Take note of what happened; `wake` asks whom it could help."""
-        if any(self._waiting.values()) or any(self._gated.values()):
-            self._unheard += happened
+        self._listeners.hear(happened)
         if self._deciding:
             self._events.extend(happened)
             while len(self._events) > MOST_REMEMBERED:
@@ -467,7 +458,7 @@ class SchedulingQueue:
     @property
     def behind(self) -> bool:
         """Whether a look at all groups that wait is under way."""
-        return self._asking is not None
+        return self._listeners.behind
 
     def wake(self, now: float, refused: Refused, hints: Hints) -> list[GroupKey]:
         """Re-queue the waiting groups that what happened could help, as far as one turn goes.
@@ -480,45 +471,15 @@ class SchedulingQueue:
         Returns:
             Groups kept out at PreEnqueue that should be looked at again.
         """
-        if self._asking is None:
-            if not self._unheard:
-                return []
-            batch, self._unheard = Batch(self._unheard), []
+        if self._listeners.begin(self._items):
             self._called_kinds.clear()
-            self._asking = batch, self._looks(batch)
-        batch, looks = self._asking
         again: list[GroupKey] = []
-        left = MOST_LOOKS
-        for look in looks:
-            left -= 1
-            if look is not None and (look[2] or not refused(look[0])):
-                item, name, gated = look
-                left -= HINTS_COST
-                event = batch.helps(_concerned(item), _profile(item), name, hints(item))
-                if event and gated:
-                    again.append(item.key)
-                elif event:
-                    self._requeue(item, now, {name}, event)
-            if left <= 0:
-                return again
-        self._asking = None
+        for item, name, event, gated in self._listeners.helped(refused, hints):
+            if gated:
+                again.append(item.key)
+            else:
+                self._requeue(item, now, {name}, event)
         return again
-
-    def _looks(self, batch: Batch) -> Iterator[_Look | None]:
-        """The groups that a batch could concern, one at a time; None where it does not."""
-        for gated, index in ((False, self._waiting), (True, self._gated)):
-            for name in list(index):
-                concerns: dict[str, bool] = {}
-                waiting = index[name]
-                for key in list(waiting):
-                    item = self._items.get(key) if key in waiting else None
-                    if item is None or item.profile is None:
-                        yield None
-                        continue
-                    profile = item.profile
-                    if profile.name not in concerns:
-                        concerns[profile.name] = batch.concerns(profile, name)
-                    yield (item, name, gated) if concerns[profile.name] else None
 
     def _requeue(
         self, item: Item, now: float, helpers: Iterable[str], event: str, *, patient: bool = False
@@ -560,7 +521,7 @@ class SchedulingQueue:
 
     def next_timer(self) -> float | None:
         """When the next timer is due, 0 while there are groups to look at; None = neither."""
-        if self._unheard or self._asking is not None:
+        if self._listeners.news:
             return 0.0
         first = self._first_of(self._timers)
         return first.key[0] if first is not None else None
@@ -587,12 +548,3 @@ class SchedulingQueue:
 
 def _entry(item: Item) -> Entry:
     return Entry(item.sort_key, item.ticket, item.key, item.subqueue)
-
-
-def _concerned(item: Item) -> Concerned:
-    return Concerned(item.key, item.counted, item.infeasible)
-
-
-def _profile(item: Item) -> Profile:
-    assert item.profile is not None, "nobody looks at an item that nobody decided about"
-    return item.profile

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups: every group that is known, and which of them each pod belongs to."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
+from enbloc.engine.plan import Plan
 from enbloc.engine.state.lives import Lives
 from enbloc.engine.state.members import Members, solo_key
 from enbloc.framework.facts import GroupFacts
@@ -193,10 +194,19 @@ class Groups:
             self._waiting[lives.key] = lives.deadline
         return self._changed(lives, changed)
 
-    def commit(self, members: Members, planned: Iterable[PodUID]) -> Sequence[GroupKey]:
+    def commit(self, members: Members, plan: Plan) -> Sequence[GroupKey]:
         """A plan of a group's members is open; the lives that are others now."""
+        members.plan = plan.id
+        if members.solo:
+            return ()
         lives = self._lives[members.key.podgroup]
+        planned = [each.pod.uid for each in plan.assignments]
         return self._changed(lives, lives.commit(members, planned))
+
+    def plan_ended(self, members: Members) -> None:
+        """No plan of a group's members is open any more."""
+        if not members.solo:
+            members.committed = False
 
     def _changed(self, lives: Lives, changed: Sequence[Members]) -> Sequence[GroupKey]:
         if changed:
