@@ -43,9 +43,9 @@ GANGS: Final = (
     ),
     Fault(
         "count-successes-of-an-earlier-life",
-        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n        self._counted",
+        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n        #: Members",
         "        self._forgotten = _NONE\n"
-        "        self.done = getattr(self, 'done', _NO_SUCCESSES)\n        self._counted",
+        "        self.done = getattr(self, 'done', _NO_SUCCESSES)\n        #: Members",
     ),
     Fault(
         "keep-the-floor-of-an-earlier-life",

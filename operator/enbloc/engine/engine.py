@@ -103,7 +103,9 @@ class Engine:
             core, self._policies, self._min_resources, self._admission, precheck, self._left_overs
         )
         self._handlers = EventHandlers(core)
+        #: What the next step will work on.
         self._next = Turn()
+        #: Groups that changed while somebody else decided, and were not reviewed.
         self._deferred: dict[GroupKey, None] = {}
 
     @property

@@ -34,8 +34,11 @@ class EventHandlers:
         self._plans, self._victims, self._reporter = core.plans, core.victims, core.reporter
         self._extender_queries = core.extender_queries
         self._observations = core.observations
+        #: Streams that have not delivered their first list.
         self._unsynced = set(Stream)
+        #: Pods that name another group since their Binding was sent, as they are shown now.
         self._regrouped: dict[PodUID, Pod] = {}
+        #: Pods that a plan of this process has put on their node.
         self._placed: set[PodUID] = set()
 
     @property

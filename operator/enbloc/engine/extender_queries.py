@@ -64,8 +64,11 @@ class ExtenderQueries:
     """The open questions of all groups."""
 
     def __init__(self) -> None:
+        #: By group, what was asked about it since it was last decided.
         self._open: dict[GroupKey, _Query] = {}
+        #: By question that is not answered, the group that it is about.
         self._asker: dict[str, GroupKey] = {}
+        #: How many questions there have been.
         self._count = 0
 
     def drop(self, group: GroupKey) -> None:

@@ -62,9 +62,11 @@ class Admission:
         self._extender_queries = core.extender_queries
         self._policies = policies
         self._precheck = precheck
+        #: By profile, the plugins that share out capacity.
         self._takers = {name: takers(profile) for name, profile in core.profiles.items()}
         settings = core.settings
         self._overdue = Overdue(settings.missing_grace, settings.waiting_grace)
+        #: Why a group is not scheduled; those that are not in it have not been tried yet.
         self._why: dict[GroupKey, Explanation] = {}
 
     def why(self, key: GroupKey) -> Explanation:

@@ -120,16 +120,19 @@ class OpenPlan:
         self.refusals: list[Refusal] = []
         self.unprepared: list[Refusal] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
+        #: The stage of each member; how many there are in each, and how many of the needed ones.
         self._stages = dict.fromkeys(self._assignments, MemberStage.RESERVED)
         self._all = defaultdict[MemberStage, int](int, {MemberStage.RESERVED: len(self._stages)})
         needed = sum(a.needed for a in plan.assignments)
         self._needed = defaultdict[MemberStage, int](int, {MemberStage.RESERVED: needed})
         self._needed_total = needed
+        #: Needed members first; before `_next` none is UNSENT.
         self._order = plan.assignments
         self.prepared: set[PodUID] = set()
         self.pre_bind_seconds = 0.0
         self.targets: dict[PodUID, Target] = {}
         self.holds = any(a.pod.spec.holds for a in plan.assignments)
+        #: The number of each member within the group; empty for a pod without one.
         self._ranks = {} if facts.solo else _ranks(plan, facts)
         self._next = 0
         self.record = binding_record(

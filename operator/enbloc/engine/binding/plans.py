@@ -71,16 +71,17 @@ class Plans:
         self._trials = trials
         self._default_timeout = default_timeout
         self._tally = tally
+        #: By id, in the order they were made; the same by group.
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
         #: Those that wait at Permit, and by when which of the others must have been prepared.
         self._waiting_at_permit: dict[str, OpenPlan] = {}
         self._prepared_by: list[tuple[float, int, OpenPlan]] = []
-        # By namespace, each in the order in which they could send.
+        #: By namespace, each in the order in which they could send; no entry is empty.
         self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
-        self._waiting = 0
+        self._waiting = 0  #: How many these are in all.
         self._count = count()
-        self._sent = 0
+        self._sent = 0  #: Members that are SENT, and how many of each namespace that has any.
         self._sent_of: dict[str, int] = {}
         self.slots = 0
         self.opened = 0

@@ -107,6 +107,7 @@ class Attempts:
         self._precheck = precheck
         self._left_overs = left_overs
         self._refutations = Refutations(precheck)
+        #: How many plans were made, for their ids.
         self._count = 0
 
     def forget(self, key: GroupKey) -> None:

@@ -67,7 +67,9 @@ class Victims:
     """The units that are under way, the oldest first."""
 
     def __init__(self) -> None:
+        #: By group, those of its members that are being evicted; one unit a group at most.
         self._units: dict[GroupKey, Unit] = {}
+        #: The same by member, until it is gone.
         self._unit_of: dict[PodUID, Unit] = {}
 
     def __bool__(self) -> bool:

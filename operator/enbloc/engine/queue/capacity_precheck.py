@@ -73,9 +73,13 @@ class CapacityPrecheck:
 
     def __init__(self, state: ClusterState, groups: Groups, reserving: Reserving) -> None:
         self._state, self._groups, self._reserving = state, groups, reserving
+        #: Of each group that was tried in vain, when (the epoch), and what it needs: one of these.
         self._of: dict[GroupKey, tuple[object, Sequence[Want]]] = {}
+        #: What those want reserved that were not admitted.
         self._not_admitted: dict[GroupKey, Reservation] = {}
+        #: The nodes without what counts for some groups only, and of which version of the tables.
         self._open: tuple[object, Nodes | None] = None, None
+        #: By shape, for as long as a group needs it.
         self._wants: WeakValueDictionary[bytes, Want] = WeakValueDictionary()
 
     def want(self, packing: Packing) -> Want:
@@ -167,6 +171,7 @@ class Refutations:
 
     def __init__(self, precheck: CapacityPrecheck) -> None:
         self._precheck = precheck
+        #: The latest answers, one a group, at most _MOST_KNOWN.
         self._known: dict[GroupKey, _Known] = {}
 
     def of(

@@ -75,7 +75,9 @@ class History:
 
     def __init__(self) -> None:
         self.in_vain = 0
+        #: How many failures there have been.
         self._count = 0
+        #: By namespace (level, name) and owner, the failure that was its last; the oldest first.
         self._last: dict[tuple[Any, ...], int] = {}
 
     def failed(self, subqueue: Subqueue, cost: int = 1) -> None:
@@ -110,6 +112,7 @@ class _Turns:
     """Rows in the order of their turns."""
 
     def __init__(self) -> None:
+        #: Sorted; each row is that of its name in `_of`.
         self._rows: list[_Row] = []
         self._of: dict[str, _Row] = {}
 
@@ -167,10 +170,15 @@ class Rotation:
 
     def __init__(self, history: History) -> None:
         self._history = history
+        #: All entries, sorted.
         self._order: list[Entry] = []
+        #: How many of them are of each namespace; none has 0.
         self._namespaces: Counter[str] = Counter()
+        #: The same by level; empty too while the only entry is one that came alone.
         self._levels: dict[Level, _Level] = {}
+        #: The keys of `_levels`, sorted.
         self._sorted: list[Level] = []
+        #: The lower level that had a turn last, after much was in vain.
         self._lower: Level = ()
 
     def __iter__(self) -> Iterator[Entry]:

@@ -90,13 +90,18 @@ class Reporter:
 
     def __init__(self, names: Collection[str]) -> None:
         self._authorship = Authorship(names)
+        #: PodGroups of which others write.
         self._others: set[GroupKey] = set()
+        #: What was written last, by PodGroup and by pod.
         self._statuses: dict[GroupKey, SetGroupStatus] = {}
         self._pods: dict[PodUID, tuple[Reason, str]] = {}
+        #: The reason of the latest event about a group, and a pod; and of which a pod was warned.
         self._said: dict[GroupKey, Reason] = {}
         self._told: dict[PodUID, EventReason] = {}
         self._warned: dict[PodUID, set[EventReason]] = {}
+        #: Groups that have started and do not run whole.
         self._below: set[GroupKey] = set()
+        #: What the condition GangRunning of a pod was set to.
         self._gang_running: dict[PodUID, bool] = {}
 
     @property

@@ -104,7 +104,9 @@ class Claims:
 
     def __init__(self) -> None:
         self.plans: dict[str, Claim] = {}
+        #: All but those of plans, by their ids.
         self._others: dict[ClaimId, Claim] = {}
+        #: The same by purpose and holder, the oldest first; no entry is empty.
         self._of: dict[tuple[str, GroupKey | None], dict[ClaimId, Claim]] = {}
 
     def __iter__(self) -> Iterator[Claim]:

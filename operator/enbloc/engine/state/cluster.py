@@ -117,10 +117,14 @@ class ClusterState:
         self.log = Log(log, lambda: self.nodes.space.names)
         self.withdrawals = Withdrawals(self.nodes, self.log)
         self._ours = ours
+        #: Grows with every change of a namespace.
         self._namespaces_version = 0
+        #: When the labels that selectors name are more, those of pods gone are forgotten.
         self._most_selected = _MOST_SELECTED
+        #: Where each pod is counted, claims with a pod too; the node need not be there.
         self._seats: dict[PodUID, Seat] = {}
-        self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)  # smaller than sets
+        #: The same by node, and by PodGroup of Kubernetes, in less than sets take; none is empty.
+        self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
         self._of_pod_group: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
 
     @property

@@ -36,10 +36,15 @@ class Groups:
         self._profiles = dict(profiles)
         self._assumed = assumed
         self._raises = raises
+        #: Each life of each group, and each pod without one, by its key.
         self._members: dict[GroupKey, Members] = {}
+        #: By PodGroup; the lives of each are in `_members` as well.
         self._lives: dict[GroupKey, Lives] = {}
-        self._key_of: dict[PodUID, GroupKey] = {}  # as pods name it, or of an implied group
+        #: The group of each member: as the pod names it, or its implied one.
+        self._key_of: dict[PodUID, GroupKey] = {}
+        #: By family, the PodGroups that are of it; no entry is empty.
         self._of_owner: dict[str, dict[GroupKey, None]] = {}
+        #: When members of a PodGroup are to be arranged anew; those without a time are not in it.
         self._waiting: dict[GroupKey, float] = {}
         self.settled = False
         self.classes: dict[str, int] = {}

@@ -56,14 +56,14 @@ class Lives:
     def __init__(self, key: GroupKey) -> None:
         self.key = key
         self.group: Group | None = None
-        self._lives = [Members(key)]
-        self._next = 1
-        self._of: dict[PodUID, Members | None] = {}  # None = of a life that is over
-        self._identities: dict[PodUID, str] = {}
-        self._orphans: dict[str, dict[PodUID, None]] = {}  # by the pod that controls them
-        self._companions: dict[str, float] = {}
-        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  # finished, of no life yet
-        self._settled = False
+        self._lives = [Members(key)]  #: The newest is the last; there is always one.
+        self._next = 1  #: The number of the next life.
+        self._of: dict[PodUID, Members | None] = {}  #: None = of a life that is over.
+        self._identities: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
+        self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
+        self._companions: dict[str, float] = {}  #: Until when they are taken for companions.
+        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  #: Finished, of no life yet.
+        self._settled = False  #: The first lists are complete.
 
     def __iter__(self) -> Iterator[Members]:
         return iter(self._lives)

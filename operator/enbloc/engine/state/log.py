@@ -57,11 +57,15 @@ class Log:
     ) -> None:
         self._limit = limit
         self._most = most
+        #: What `_weights` add up to, bytes.
         self._bytes = 0
         self._resources = resources
+        #: The tables before the first of `_entries`.
         self._checkpoint = Checkpoint()
+        #: The latest changes and decisions, and the bytes of each: no more than is allowed.
         self._entries: deque[Entry] = deque()
         self._weights: deque[int] = deque()
+        #: No decision was dropped.
         self._whole = True
 
     def note(self, entry: Entry) -> None:

@@ -79,7 +79,9 @@ class Members:
     queue_time: float | None = None
     plan = ""
     committed = superseded = crowded = False
+    #: There was a time without a live member.
     _emptied = False
+    #: Successes that status counts and nobody saw, by role.
     _forgotten = _NONE
     done = _NO_SUCCESSES
 
@@ -90,6 +92,7 @@ class Members:
         self.pods: dict[PodUID, Pod] = {}
         self.live: dict[PodUID, Pod] = {}
         if not solo:
+            #: Live members with a node.
             self._with_node: set[PodUID] = set()
             self.begin()
 
@@ -113,8 +116,11 @@ class Members:
         self.planned_here = False
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
+        #: Members that are counted in `done`, or were before the life was relaunched.
         self._counted: set[PodUID] = set()
+        #: Those that succeeded since it last had no member bound.
         self._fresh: set[PodUID] = set()
+        #: Those with whom the floor ran.
         self._runners = Runners()
         self._emptied = False
 

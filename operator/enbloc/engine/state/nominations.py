@@ -28,6 +28,7 @@ class Nominations:
 
     def __init__(self, alive: Container[str]) -> None:
         self._alive = alive
+        #: By pod, the node of a nomination that time has ended, for as long as it names that node.
         self._lapsed: dict[PodUID, str] = {}
 
     def claim(self, pod: Pod, before: Claim | None) -> Claim | None:

@@ -35,9 +35,13 @@ class Order:
 
     def __init__(self, profile_of: Callable[[GroupFacts], Profile]) -> None:
         self._profile_of: Final = profile_of
+        #: The place of each group that has one; all can be compared, being of one shape.
         self._keys: dict[GroupKey, Key] = {}
+        #: What every key is made of, place by place; None before the first one.
         self._shape: object = None
+        #: By profile, the order_version that its QueueSort gave last.
         self._versions: dict[str, object] = {}
+        #: Whom the latest key was asked of, and how many of its places equals share.
         self._plugin: object = None
         self._places: int | None = None
 

@@ -21,9 +21,10 @@ class Runners:
     """The members with which the floor ran, and for how long."""
 
     def __init__(self, first: Iterable[PodUID] = ()) -> None:
-        self._joined = dict.fromkeys(first, -math.inf)  # by the clock below
-        self._ran = 0.0  # for how long the floor ran in all, seconds
-        self._since: float | None = None  # it runs since then; None = it does not
+        #: Those with whom the floor ran, and when they joined by the clock below.
+        self._joined = dict.fromkeys(first, -math.inf)
+        self._ran = 0.0  #: For how long the floor ran in all, seconds
+        self._since: float | None = None  #: It runs since then; None = it does not
 
     def look(self, now: float, running: Iterable[PodUID] | None) -> None:
         """Take in who runs.

@@ -27,6 +27,7 @@ class Withdrawals:
 
     def __init__(self, nodes: Nodes, log: Log) -> None:
         self._nodes, self._log = nodes, log
+        #: By plan and pod, those that were begun and not ended.
         self._members: dict[tuple[str, PodUID], Withdrawn] = {}
 
     def begin(self, group: GroupKey, plan: str, uid: PodUID, decided: Decisions) -> None:

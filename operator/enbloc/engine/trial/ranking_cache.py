@@ -81,8 +81,10 @@ class Journal:
     """What came to the node table and left it, in order; only the latest is kept."""
 
     def __init__(self) -> None:
+        #: The position of the first of `_changes`.
         self._first = 0
         self._changes: list[PlacedChange] = []
+        #: Of the pods that these are about.
         self._bytes = 0
 
     @property
@@ -139,9 +141,11 @@ class Rankings:
         self.selected = SelectedLabels()
         self.made = 0
         self._every_label = every_label
+        #: What later decisions may go on with, all of `_epoch`, the oldest first.
         self._kept: dict[ClassKey, _Kept] = {}
         self._ahead: dict[ClassKey, Lookahead] = {}
         self._epoch: object = None
+        #: What tells templates apart: equal ones have one number; and the same by identity.
         self._numbers: dict[PodSpec, int] = {}
         self._count = count()
         self._known: dict[int, tuple[PodSpec, int]] = {}
