@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from enbloc.engine.events import FactSeen
 from enbloc.engine.state import ClusterState
 from enbloc.model.pods import Phase
 from tests.world.storage import LOCAL, ledger, pvc, using
@@ -16,7 +17,7 @@ def test_a_pod_that_is_over_shares_its_claims_with_nobody(phase: Phase) -> None:
     """Else each member of a gang that runs again with the same claims is a class of its own."""
     state = ClusterState()
     for fact in (LOCAL, pvc("data"), pvc("other")):
-        state.fact_seen(fact)
+        state.apply(FactSeen(fact))
     first, second, third = using("first", "data"), using("second", "data"), using("third", "other")
     for pod in (first, second, third):
         state.pod_seen(pod)

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from enbloc.engine.admission.gate import group_action
-from enbloc.engine.events import NamespaceGone, NamespaceSeen, NodeSeen, WorkloadGone, WorkloadSeen
+from enbloc.engine.events import (
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    WorkloadGone,
+    WorkloadSeen,
+)
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.groups import Group, GroupKey, Role
@@ -70,8 +77,8 @@ def test_a_node_that_is_uncordoned_counts_as_one_whose_taints_changed() -> None:
 def test_a_node_that_goes_is_told_of_as_it_was_and_one_that_is_unknown_is_not() -> None:
     state = ClusterState()
     state.apply(NodeSeen(NODE))
-    assert state.node_gone("n1") == [Happening(Resource.NODE, Action.DELETE, node=NODE)]
-    assert state.node_gone("n1") == []
+    assert state.apply(NodeGone("n1")) == [Happening(Resource.NODE, Action.DELETE, node=NODE)]
+    assert state.apply(NodeGone("n1")) == []
 
 
 @pytest.mark.parametrize(
@@ -202,7 +209,7 @@ def test_what_a_binding_copies_from_a_node_changes_a_ranking_only_where_it_is_se
     bound = replace(POD, node=NODE.name, gates=())
     state.pod_seen(bound)
     if selected:
-        state.workload_seen(WorkloadKey("Service", "ns", "s"), in_zone)
+        state.apply(WorkloadSeen(WorkloadKey("Service", "ns", "s"), in_zone))
     before = state.rankings.journal.end
     state.pod_seen(replace(bound, labels=(*bound.labels, ZONE)))
     assert state.rankings.journal.end - before == (2 if selected else 0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from enbloc.config import default_profiles
+from enbloc.engine.events import WorkloadSeen
 from enbloc.engine.state import ClusterState
 from enbloc.engine.trial import NodeView, Opinion, Trial
 from enbloc.engine.trial.parts import PlacedChange
@@ -281,7 +282,7 @@ def test_an_answer_that_went_astray_is_found_by_validation() -> None:
 
 def test_labels_that_selectors_of_gone_pods_named_are_forgotten() -> None:
     state = ClusterState()
-    state.workload_seen(WorkloadKey("Service", "ns", "s"), SELECTOR)
+    state.apply(WorkloadSeen(WorkloadKey("Service", "ns", "s"), SELECTOR))
     for number in range(20_000):
         selector = Selector((Requirement("run", Operator.IN, (str(number),)),))
         own = spec(pod_affinity=PodAffinity((PodAffinityTerm("zone", selector),)))

@@ -8,8 +8,9 @@ import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine
+from enbloc.engine.events import NodeGone, NodeSeen
 from enbloc.engine.replay.replay import replayed
-from enbloc.engine.state.checkpoint import Checkpoint, NodeDropped, NodePut, Seat, SeatLeft
+from enbloc.engine.state.checkpoint import Checkpoint, Seat, SeatLeft
 from enbloc.engine.state.log import Log
 from enbloc.model.node import Node
 from enbloc.model.pods import PodSpec
@@ -122,13 +123,13 @@ def test_the_last_row_moves_into_the_place_of_a_node_that_was_removed(
 ) -> None:
     tables = Checkpoint()
     for name in "abcd":
-        tables.apply(NodePut(Node(name)))
-    tables.apply(NodeDropped(dropped))
+        tables.apply(NodeSeen(Node(name)))
+    tables.apply(NodeGone(dropped))
     assert [node.name for node in tables.nodes] == left.split()
     for name in left.split():
-        tables.apply(NodePut(Node(name, uid="changed")))
+        tables.apply(NodeSeen(Node(name, uid="changed")))
     assert [(node.name, node.uid) for node in tables.nodes] == [
         (name, "changed") for name in left.split()
     ]
-    tables.apply(NodePut(Node(dropped)))
+    tables.apply(NodeSeen(Node(dropped)))
     assert tables.nodes[-1].name == dropped

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from enbloc.engine.events import NamespaceSeen, NodeSeen, WorkloadSeen
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.trial import Trial
 from enbloc.framework.profile import Profile
@@ -71,11 +72,11 @@ class _Life:
         # Ours, whatever they are called: a pending pod of others that is pinned counts as placed.
         self.state = ClusterState({pod.scheduler for pod in case.incoming})
         for name, labels in case.world.namespaces.items():
-            self.state.namespace_seen(name, labels)
+            self.state.apply(NamespaceSeen(name, labels))
         for key, selector in case.world.workloads:
-            self.state.workload_seen(key, selector)
+            self.state.apply(WorkloadSeen(key, selector))
         for host in case.world.hosts:
-            self.state.node_seen(host.node)
+            self.state.apply(NodeSeen(host.node))
         for host in case.world.hosts:
             for pod in host.pods:
                 self.state.pod_seen(pod)
@@ -134,7 +135,7 @@ class _Life:
         host = self.world.hosts[row]
         other = random_node(Random(f"{number} of {host.node.name}"), host.node.name, frozenset())
         node = replace(host.node, labels=other.labels)
-        self.state.node_seen(node)
+        self.state.apply(NodeSeen(node))
         hosts = list(self.world.hosts)
         hosts[row] = Host(node, host.pods)
         self.world = replace(self.world, hosts=tuple(hosts))
@@ -163,8 +164,8 @@ def _pod(name: str, spec: PodSpec, app: str = "", node: str = "") -> Pod:
 
 def test_pods_that_were_alike_are_told_apart_once_a_selector_names_a_label_of_theirs() -> None:
     state = ClusterState()
-    state.namespace_seen("default", ())
-    state.node_seen(Node("n", labels=(("host", "n"),), allocatable=(("pods", 9),)))
+    state.apply(NamespaceSeen("default", ()))
+    state.apply(NodeSeen(Node("n", labels=(("host", "n"),), allocatable=(("pods", 9),))))
     spec = PodSpec()
     assert _place(state, _pod("first", spec, "web")) == 0
     state.pod_seen(_pod("guard", _keeps_off("web"), node="n"))

@@ -9,9 +9,9 @@ from enbloc.engine import events as happened
 from enbloc.engine.admission import group_action
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
-from enbloc.engine.events import Event, Stream
+from enbloc.engine.events import ClusterFact, Event, Stream
 from enbloc.engine.queue import Place
-from enbloc.engine.state import HELD, ClusterFact, Members, Seat, solo_key
+from enbloc.engine.state import HELD, Members, Seat, solo_key
 from enbloc.engine.tally import EXTENDER_ANSWERED
 from enbloc.engine.turn import Loss, Turn
 from enbloc.framework.hints import Action, Happening, Resource

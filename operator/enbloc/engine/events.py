@@ -124,6 +124,20 @@ class FactGone(msgspec.Struct, frozen=True):
     key: str
 
 
+#: What the API server shows of objects that tables are made of; also what is logged of them, and
+#: what a dump holds.
+ClusterFact = (
+    NodeSeen
+    | NodeGone
+    | NamespaceSeen
+    | NamespaceGone
+    | WorkloadSeen
+    | WorkloadGone
+    | FactSeen
+    | FactGone
+)
+
+
 class Synced(msgspec.Struct, frozen=True):
     """A stream has delivered its whole first list."""
 
@@ -231,18 +245,11 @@ class Answer(msgspec.Struct, frozen=True):
 Event = (
     PodSeen
     | PodGone
-    | NodeSeen
-    | NodeGone
+    | ClusterFact
     | GroupSeen
     | GroupGone
     | PriorityClassSeen
     | PriorityClassGone
-    | NamespaceSeen
-    | NamespaceGone
-    | WorkloadSeen
-    | WorkloadGone
-    | FactSeen
-    | FactGone
     | Synced
     | SlotsFree
     | PreBound

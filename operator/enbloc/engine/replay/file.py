@@ -15,20 +15,25 @@ import msgspec
 
 from enbloc.devices.owners import Withdrawn
 from enbloc.engine.decide import Decision, NamedOpinion, Question
+from enbloc.engine.events import (
+    FactGone,
+    FactSeen,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    WorkloadGone,
+    WorkloadSeen,
+)
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.replay.dump import Dump, Entry
 from enbloc.engine.state import (
     Checkpoint,
-    FactPut,
-    NamespacePut,
-    NodeDropped,
-    NodePut,
     Pending,
     PlanWithdrawn,
     Reservation,
     Seat,
     SeatLeft,
-    WorkloadPut,
 )
 from enbloc.errors import UsageError
 from enbloc.framework.facts import GroupFacts
@@ -213,7 +218,7 @@ def encoded(file: DumpFile) -> bytes:
         resources=tuple(tables.resources),
         nodes=[sparse(node) for node in tables.nodes],
         seats=[(writer.pod(s.pod), s.node, s.decided) for s in tables.seats.values()],
-        facts=[_fact(kind, key, fact) for (kind, key), fact in tables.facts.items()],
+        facts=[_fact(fact) for fact in tables.facts.values()],
         holders=[writer.pod(pod) for pod in tables.holders.values()],
         withdrawn=[_Withdrawn(*each) for each in tables.withdrawn.items()],
         namespaces=tables.namespaces,
@@ -265,16 +270,22 @@ class _Writer:
                 return _Seat(node, self.pod(pod), decided)
             case SeatLeft(uid):
                 return _SeatLeft(uid)
-            case NodePut(made):
+            case NodeSeen(made):
                 return _Node(sparse(made))
-            case NodeDropped(name):
+            case NodeGone(name):
                 return _NodeDropped(name)
-            case NamespacePut(name, labels):
+            case NamespaceSeen(name, labels):
                 return _Namespace(name, labels)
-            case WorkloadPut(key, selector):
+            case NamespaceGone(name):
+                return _Namespace(name)
+            case WorkloadSeen(key, selector):
                 return _Workload(key, selector)
-            case FactPut(kind, key, fact):
-                return _fact(kind, key, fact)
+            case WorkloadGone(key):
+                return _Workload(key)
+            case FactSeen(fact):
+                return _fact(fact)
+            case FactGone(kind, name):
+                return _Fact(kind, name)
             case Pending(uid, pending):
                 return _Pending(uid, None if pending is None else self.pod(pending))
             case PlanWithdrawn(member, decided):
@@ -385,15 +396,15 @@ class _Reader:
             case _SeatLeft(uid):
                 return SeatLeft(uid)
             case _Node(made):
-                return NodePut(_thing(Node, made))
+                return NodeSeen(_thing(Node, made))
             case _NodeDropped(name):
-                return NodeDropped(name)
+                return NodeGone(name)
             case _Namespace(name, labels):
-                return NamespacePut(name, labels)
+                return NamespaceGone(name) if labels is None else NamespaceSeen(name, labels)
             case _Workload(key, selector):
-                return WorkloadPut(key, selector)
+                return WorkloadGone(key) if selector is None else WorkloadSeen(key, selector)
             case _Fact(kind, key, fact):
-                return FactPut(kind, key, None if fact is None else _read(entry))
+                return FactGone(kind, key) if fact is None else FactSeen(_read(entry))
             case _Pending(uid, ref):
                 return Pending(uid, None if ref is None else self._pods[ref])
             case _Withdrawn(member, decided):
@@ -436,8 +447,8 @@ class _Reader:
         )
 
 
-def _fact(kind: str, key: str, fact: Fact | None) -> _Fact:
-    return _Fact(kind, key, None if fact is None else sparse(fact))
+def _fact(fact: Fact) -> _Fact:
+    return _Fact(fact.kind, fact.key, sparse(fact))
 
 
 def _read(written: _Fact) -> Fact:

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
 from enbloc.engine.decide import Room, schedule_group
+from enbloc.engine.events import FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
 from enbloc.engine.policies import MinResources
 from enbloc.engine.state import (
     Arrays,
     Checkpoint,
-    FactPut,
     Members,
-    NodeDropped,
     Seat,
     SeatLeft,
     adjust,
@@ -91,7 +90,7 @@ class WhatIf:
         for seat in on:
             tables.apply(SeatLeft(seat.pod.uid))
         for name in sorted(gone):
-            tables.apply(NodeDropped(name))
+            tables.apply(NodeGone(name))
         _make_claims_again(tables, [seat.pod for seat in on])
         sitting = [replace(seat.pod, node=seat.node) for seat in on]
         arrays = Arrays(tables)
@@ -156,10 +155,10 @@ class WhatIf:
 def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
     """Claims that were made for pods that go are made again for those that replace them."""
     going = {pod.uid for pod in pods if pod.spec.holds}
-    for (kind, key), fact in list(tables.facts.items()) if going else ():
+    for fact in list(tables.facts.values()) if going else ():
         anew = made_again(fact, going)
         if anew is not None:
-            tables.apply(FactPut(kind, key, anew))
+            tables.apply(FactSeen(anew))
 
 
 def _without(due: Counter[str], members: Members, lost: Sequence[Pod]) -> Counter[str]:

@@ -13,19 +13,14 @@ from enbloc.engine.state.capacity import Capacity, Reservation, beyond, reserved
 from enbloc.engine.state.checkpoint import (
     Arrays,
     Checkpoint,
-    FactPut,
-    NamespacePut,
-    NodeDropped,
-    NodePut,
     Pending,
     PlanWithdrawn,
     Seat,
     SeatLeft,
     TableChange,
-    WorkloadPut,
 )
 from enbloc.engine.state.claims import HELD, MIN_RESOURCES, Against, Claim, Claims, stand_in
-from enbloc.engine.state.cluster import ClusterFact, ClusterState
+from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.groups import Groups
 from enbloc.engine.state.lives import MOST_LIVES
 from enbloc.engine.state.log import Log, after
@@ -44,16 +39,11 @@ __all__ = [
     "Checkpoint",
     "Claim",
     "Claims",
-    "ClusterFact",
     "ClusterState",
-    "FactPut",
     "Groups",
     "Key",
     "Log",
     "Members",
-    "NamespacePut",
-    "NodeDropped",
-    "NodePut",
     "Order",
     "Pending",
     "PlanWithdrawn",
@@ -62,7 +52,6 @@ __all__ = [
     "SeatLeft",
     "TableChange",
     "Trials",
-    "WorkloadPut",
     "adjust",
     "after",
     "beyond",

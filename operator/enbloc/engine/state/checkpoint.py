@@ -9,6 +9,17 @@ from typing import Final, NamedTuple, TypeVar, assert_never
 import msgspec
 
 from enbloc.devices.owners import Withdrawn
+from enbloc.engine.events import (
+    ClusterFact,
+    FactGone,
+    FactSeen,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    WorkloadGone,
+    WorkloadSeen,
+)
 from enbloc.ledgers import Decisions, Ledgers, own_ledgers
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
@@ -44,40 +55,6 @@ class SeatLeft(msgspec.Struct, frozen=True, gc=False):
     uid: PodUID
 
 
-class NodePut(NamedTuple):
-    """A node was changed in its row, or was added as the last one."""
-
-    node: Node
-
-
-class NodeDropped(NamedTuple):
-    """A node was removed, and the last row moved into its place."""
-
-    name: str
-
-
-class NamespacePut(NamedTuple):
-    """The labels of a namespace; None = it was removed."""
-
-    name: str
-    labels: Labels | None = None
-
-
-class WorkloadPut(NamedTuple):
-    """What a Service or a controller selects; None = nothing, or it was removed."""
-
-    key: WorkloadKey
-    selector: Selector | None = None
-
-
-class FactPut(NamedTuple):
-    """An object that tells of volumes or devices; None = it was removed."""
-
-    kind: str
-    key: str
-    fact: Fact | None = None
-
-
 class Pending(NamedTuple):
     """A pod that names claims exists, bound or not; None = it is gone."""
 
@@ -92,25 +69,18 @@ class PlanWithdrawn(NamedTuple):
     decided: Decisions | None = None
 
 
-TableChange = (
-    Seat
-    | SeatLeft
-    | NodePut
-    | NodeDropped
-    | NamespacePut
-    | WorkloadPut
-    | FactPut
-    | Pending
-    | PlanWithdrawn
-)
+TableChange = Seat | SeatLeft | ClusterFact | Pending | PlanWithdrawn
 TABLE_CHANGES: Final = (
     Seat,
     SeatLeft,
-    NodePut,
-    NodeDropped,
-    NamespacePut,
-    WorkloadPut,
-    FactPut,
+    NodeSeen,
+    NodeGone,
+    NamespaceSeen,
+    NamespaceGone,
+    WorkloadSeen,
+    WorkloadGone,
+    FactSeen,
+    FactGone,
     Pending,
     PlanWithdrawn,
 )
@@ -173,27 +143,24 @@ class Checkpoint:
         else:
             self._apply(change)
 
-    def _apply(
-        self,
-        change: NodePut
-        | NodeDropped
-        | NamespacePut
-        | WorkloadPut
-        | FactPut
-        | Pending
-        | PlanWithdrawn,
-    ) -> None:
+    def _apply(self, change: ClusterFact | Pending | PlanWithdrawn) -> None:  # noqa: C901  # one line for each kind
         match change:
-            case NodePut(node):
+            case NodeSeen(node):
                 self._put(node)
-            case NodeDropped(name):
+            case NodeGone(name):
                 self._drop(name)
-            case NamespacePut(name, labels):
-                _set(self.namespaces, name, labels)
-            case WorkloadPut(key, selector):
+            case NamespaceSeen(name, labels):
+                self.namespaces[name] = labels
+            case NamespaceGone(name):
+                self.namespaces.pop(name, None)
+            case WorkloadSeen(key, selector):
                 _set(self.workloads, key, selector)
-            case FactPut(kind, key, fact):
-                _set(self.facts, (kind, key), fact)
+            case WorkloadGone(key):
+                self.workloads.pop(key, None)
+            case FactSeen(fact):
+                self.facts[fact.kind, fact.key] = fact
+            case FactGone(kind, key):
+                self.facts.pop((kind, key), None)
             case Pending(uid, pod):
                 _set(self.holders, uid, pod)
             case PlanWithdrawn(member, decided):

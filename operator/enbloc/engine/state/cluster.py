@@ -21,16 +21,12 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from enbloc.engine import events as happened
+from enbloc.engine.events import ClusterFact
 from enbloc.engine.plan import Plan, Release
 from enbloc.engine.state.checkpoint import (
-    FactPut,
-    NamespacePut,
-    NodeDropped,
-    NodePut,
     Pending,
     Seat,
     SeatLeft,
-    WorkloadPut,
 )
 from enbloc.engine.state.claims import HELD, NOMINATION, PLAN, Against, Claim, Claims
 from enbloc.engine.state.log import Log
@@ -44,7 +40,6 @@ from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
 from enbloc.model.groups import GroupKey
-from enbloc.model.ledger import Fact
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
@@ -53,17 +48,6 @@ from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.workloads import WorkloadKey, Workloads
-
-ClusterFact = (
-    happened.NodeSeen
-    | happened.NodeGone
-    | happened.NamespaceSeen
-    | happened.NamespaceGone
-    | happened.WorkloadSeen
-    | happened.WorkloadGone
-    | happened.FactSeen
-    | happened.FactGone
-)
 
 _NODE_ACTIONS = {
     NodeChange.ALLOCATABLE: Action.UPDATE_ALLOCATABLE,
@@ -147,22 +131,22 @@ class ClusterState:
     def apply(self, event: ClusterFact) -> list[Happening]:
         """Take what the API server shows of nodes, namespaces and workloads."""
         match event:
-            case happened.NodeSeen(node):
-                return self.node_seen(node)
-            case happened.NodeGone(name):
-                return self.node_gone(name)
-            case happened.NamespaceSeen(name, labels):
-                return self.namespace_seen(name, labels)
-            case happened.NamespaceGone(name):
-                return self.namespace_gone(name)
+            case happened.NodeSeen():
+                return self._node_seen(event)
+            case happened.NodeGone():
+                return self._node_gone(event)
+            case happened.NamespaceSeen():
+                return self._namespace_seen(event)
+            case happened.NamespaceGone():
+                return self._namespace_gone(event)
             case happened.WorkloadSeen(key, selector):
-                return self.workload_seen(key, selector)
+                return self._workload_changed(event, key, selector)
             case happened.WorkloadGone(key):
-                return self.workload_gone(key)
-            case happened.FactSeen(fact):
-                return self.fact_seen(fact)
-            case happened.FactGone(kind, key):
-                return self.fact_gone(kind, key)
+                return self._workload_changed(event, key, None)
+            case happened.FactSeen():
+                return self._fact_seen(event)
+            case happened.FactGone():
+                return self._fact_gone(event)
             case _:
                 assert_never(event)
 
@@ -254,14 +238,15 @@ class ClusterState:
         self._leave(uid)
         return [Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group), *decided]
 
-    def node_seen(self, node: Node) -> list[Happening]:
+    def _node_seen(self, event: happened.NodeSeen) -> list[Happening]:
         """Add or update a node; pods that were waiting for it are counted on it."""
+        node = event.node
         old = self.nodes.node(node.name)
         change = self._put(node)
         if not change:
             return []
         self.foreign_version += 1
-        self.log.note(NodePut(node))
+        self.log.note(event)
         if NodeChange.ADDED in change:
             for uid in sorted(self._on.get(node.name, ())):
                 claim, seat = self.claims.get(uid), self._seats[uid]
@@ -306,15 +291,16 @@ class ClusterState:
             for resource, amount in pod.spec.requests
         )
 
-    def node_gone(self, name: str) -> list[Happening]:
+    def _node_gone(self, event: happened.NodeGone) -> list[Happening]:
         """Drop a node; its pods keep their seats in case it comes back."""
+        name = event.name
         row = self.nodes.row(name)
         if row is None:
             return []
         self.foreign_version += 1
         node = self.nodes.node(name)
         assert node is not None
-        self.log.note(NodeDropped(name))
+        self.log.note(event)
         for uid in self._on.get(name, ()):
             self.placed.drop(uid)
             self.nodes.rise(row, self._seats[uid].pod)
@@ -325,59 +311,56 @@ class ClusterState:
                 self.placed.put(self._seats[uid].pod, row)
         return [Happening(Resource.NODE, Action.DELETE, node=node)]
 
-    def namespace_seen(self, name: str, labels: Labels) -> list[Happening]:
-        """Add or update a namespace."""
-        old = self.namespaces.get(name)
-        if old == labels:
+    def _namespace_seen(self, event: happened.NamespaceSeen) -> list[Happening]:
+        old = self.namespaces.get(event.name)
+        if old == event.labels:
             return []
-        self.log.note(NamespacePut(name, labels))
-        self.namespaces[name] = labels
+        self.log.note(event)
+        self.namespaces[event.name] = event.labels
         self._namespaces_version += 1
         self.foreign_version += 1
         action = Action.ADD if old is None else Action.UPDATE_LABEL
         return [Happening(Resource.NAMESPACE, action)]
 
-    def namespace_gone(self, name: str) -> list[Happening]:
-        """Drop a namespace."""
-        old = self.namespaces.pop(name, None)
-        if old is None:
+    def _namespace_gone(self, event: happened.NamespaceGone) -> list[Happening]:
+        if self.namespaces.pop(event.name, None) is None:
             return []
-        self.log.note(NamespacePut(name))
+        self.log.note(event)
         self._namespaces_version += 1
         self.foreign_version += 1
         return [Happening(Resource.NAMESPACE, Action.DELETE)]
 
-    def workload_seen(self, key: WorkloadKey, selector: Selector | None) -> list[Happening]:
-        """Add or update a Service or a controller; nobody waits for one."""
+    def _workload_changed(
+        self,
+        event: happened.WorkloadSeen | happened.WorkloadGone,
+        key: WorkloadKey,
+        selector: Selector | None,
+    ) -> list[Happening]:
+        """Add, update or drop a Service or a controller; nobody waits for one."""
         if selector is not None:
             self.rankings.selected.select(selector, key.namespace)
         if self.workloads.put(key, selector):
-            self.log.note(WorkloadPut(key, selector))
+            self.log.note(event)
             self.foreign_version += 1
         return []
 
-    def workload_gone(self, key: WorkloadKey) -> list[Happening]:
-        """Drop a Service or a controller."""
-        return self.workload_seen(key, None)
-
-    def fact_seen(self, fact: Fact) -> list[Happening]:
-        """Add or update an object that tells of volumes or devices."""
+    def _fact_seen(self, event: happened.FactSeen) -> list[Happening]:
+        fact = event.fact
         old = own_ledgers(self.nodes).put(fact)
         if old == fact:
             return []
         self.facts_version += 1
-        self.log.note(FactPut(fact.kind, fact.key, fact))
+        self.log.note(event)
         action = Action.ADD if old is None else Action.UPDATE_OTHER
         return [Happening(Resource(fact.kind), action, fact=fact, old_fact=old)]
 
-    def fact_gone(self, kind: str, key: str) -> list[Happening]:
-        """Drop an object that tells of volumes or devices."""
-        old = own_ledgers(self.nodes).drop(kind, key)
+    def _fact_gone(self, event: happened.FactGone) -> list[Happening]:
+        old = own_ledgers(self.nodes).drop(event.kind, event.key)
         if old is None:
             return []
         self.facts_version += 1
-        self.log.note(FactPut(kind, key))
-        return [Happening(Resource(kind), Action.DELETE, fact=old)]
+        self.log.note(event)
+        return [Happening(Resource(event.kind), Action.DELETE, fact=old)]
 
     def _enter(self, pod: Pod, old: Pod | None) -> None:
         """The ledgers know who names which claims, and is not over."""

@@ -4,7 +4,7 @@
 
 ::
 
-    checkpoint ── Seat ── NodePut ── Decision ── SeatLeft ── Seat ── … ── the present
+    checkpoint ── Seat ── NodeSeen ── Decision ─ SeatLeft ── Seat ── … ── the present
         ▲           │                   │
         └── applied ┘                   └── is taken again on the checkpoint and the changes
             when it drops out               between
@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
+from enbloc.engine.events import FactSeen
 from enbloc.engine.state.checkpoint import (
     TABLE_CHANGES,
     Checkpoint,
-    FactPut,
     Pending,
     Seat,
     TableChange,
@@ -112,8 +112,8 @@ class Log:
 
 def _weight(entry: Entry) -> int:
     """Of all but seats; nearly every other one is small."""
-    if isinstance(entry, FactPut):
-        return 0 if entry.fact is None else weight_of_fact(entry.fact)
+    if isinstance(entry, FactSeen):
+        return weight_of_fact(entry.fact)
     if isinstance(entry, Pending):
         return 0 if entry.pod is None else entry.pod.size
     return 0 if isinstance(entry, TABLE_CHANGES) else entry.weight
