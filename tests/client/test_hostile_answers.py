@@ -298,7 +298,7 @@ async def test_of_a_refusal_without_end_the_beginning_is_shown() -> None:
 
 
 async def test_a_watch_whose_line_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("enbloc.client.reflector.ANSWER_BYTES", 8 * MIB)
+    monkeypatch.setattr("enbloc.client.transport.ANSWER_BYTES", 8 * MIB)
     problems: asyncio.Queue[str | None] = asyncio.Queue()
     body = msgspec.json.encode({"metadata": {"resourceVersion": "4"}, "items": []})
 

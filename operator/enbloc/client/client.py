@@ -130,14 +130,17 @@ class Client:
 
     async def version(self) -> Mapping[str, str]:
         """What the server says of itself at /version."""
-        raw = await self._transport.exchange(Call("get", "/version", "/version"))
-        return _read(raw, "get", "/version", dict[str, str])
+        return _read(await self.read("/version"), "get", "/version", dict[str, str])
+
+    async def read(self, path: str) -> bytes:
+        """What the server answers at a path that is no resource's, undecoded: its discovery."""
+        return await self._transport.exchange(Call("get", path, path))
 
     async def serves(self, resource: Resource) -> bool:
         """Whether the server has this resource in this version, as its discovery says."""
         path = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
         try:
-            raw = await self._transport.exchange(Call("get", path, path))
+            raw = await self.read(path)
         except NotFound:
             return False
         found = _read(raw, "get", path, _Resources)

@@ -57,7 +57,7 @@ from enbloc.client.items import (
 )
 from enbloc.client.paths import Resource
 from enbloc.client.probe import Probe
-from enbloc.client.transport import ANSWER_BYTES, Stream
+from enbloc.client.transport import Stream
 from enbloc.model.text import quoted
 from enbloc.telemetry import metrics
 
@@ -359,12 +359,8 @@ class Reflector(Generic[T]):
             self._open = stream
             if self._closed(hurried=hurried):  # while it was opening
                 return
-            rest = b""
             try:
-                async for chunk in stream:
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    if len(rest) > ANSWER_BYTES:
-                        raise self._endless()
+                async for lines in stream.lines():
                     for line in lines:
                         for item in self._changes(line):
                             yield item
@@ -460,10 +456,6 @@ class Reflector(Generic[T]):
         for wanted, passed in self._waiting:
             if version >= wanted and not passed.done():
                 passed.set_result(None)
-
-    def _endless(self) -> Unreachable:
-        why = f"a line is longer than {ANSWER_BYTES} bytes"
-        return TooLong("watch", self.resource.label(), why, sent=True)
 
     # ── requests that fail ───────────────────────────────────────────────────────────────────
     def _page(self, raw: bytes) -> Page:

@@ -131,6 +131,20 @@ class Stream:
         except _BROKEN as error:
             raise _unreachable(self._call, error) from error
 
+    async def lines(self) -> AsyncIterator[list[bytes]]:
+        """The lines that each chunk completes, without their ends.
+
+        Raises:
+            Unreachable: as above; or a line is longer than ANSWER_BYTES.
+        """
+        rest = b""
+        async for chunk in self:
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > ANSWER_BYTES:
+                why = f"a line is longer than {ANSWER_BYTES} bytes"
+                raise TooLong("watch", self._call.resource, why, sent=True)
+            yield lines
+
     def close(self) -> None:
         """Close the connection; who reads gets Unreachable.
 
