@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scheduler and controller in one process, for development and small clusters.
 
-Pods are read once, for both. So the two have their terms of leadership together: where one has lost
+The controller has a thread and an event loop of its own (`process/embedding.py`). Pods are read
+once, for both. So the two have their terms of leadership together: where one has lost
 its Lease, what it decided by may be outdated, and both begin anew.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from enbloc import controller, live
 from enbloc.client.items import Item
 from enbloc.model.names import KUBE_SCHEDULER_LEASE
+from enbloc.process.embedding import embedded
 from enbloc.process.options import Options, served_health
 from enbloc.process.terms import run_terms
 from enbloc.wire.objects import PodObject
@@ -37,20 +40,29 @@ async def run_both(options: Options) -> int:
         ConfigError: as the two do.
     """
     theirs = controller_lease(options)
-    async with live.connected(options) as one, controller.connected(options) as other:
+    async with live.connected(options) as client:
 
         async def term(shared: Options) -> int:
             pods: asyncio.Queue[Item[PodObject]] = asyncio.Queue()
+            loop = shared.clock.new_loop()
+
+            def pass_on(item: Item[PodObject]) -> None:
+                with suppress(RuntimeError):  # the loop is closed: the controller has ended
+                    loop.call_soon_threadsafe(pods.put_nowait, item)
 
             async def schedule(each: Options) -> int:
-                return await live.Scheduler(one, each, pods=pods.put_nowait).run()
+                return await live.Scheduler(client, each, pods=pass_on).run()
 
-            async def control(each: Options) -> int:
-                assert each.health is not None, "it is served"
+            async def control(own: Options) -> int:
+                assert own.health is not None, "it is served"
+                async with controller.connected(own) as other:
+                    return await controller.Controller(other, own, own.health, _stream(pods)).run()
+
+            async def embed(each: Options) -> int:
                 own = replace(each, lease_name=theirs, lease_timing=None)
-                return await controller.Controller(other, own, each.health, _stream(pods)).run()
+                return await embedded(own, control, loop)
 
-            return await run_together(shared, (schedule, control))
+            return await run_together(shared, (schedule, embed))
 
         return await run_terms(options, term)
 

@@ -22,6 +22,7 @@ from enbloc.client.paths import CRDS, NAMESPACES, POD_GROUPS, PODS, Resource
 from enbloc.client.permissions import ROLES
 from enbloc.controller.shell import Controller
 from enbloc.model import names
+from enbloc.process.embedding import embedded
 from enbloc.process.options import Options
 from enbloc.process.terms import run_terms
 from enbloc.telemetry import Health
@@ -166,6 +167,7 @@ class World:
             kubeconfig=self.kubeconfig,
             leader_elect=False,
             lease_namespace=self.namespace,
+            clock=time_source(),
         )
         return replace(base, **changes)
 
@@ -207,24 +209,27 @@ async def controller(
     tracebacks = _Tracebacks()
     stop, health = asyncio.Event(), Health()
     given = world.options(stop=stop, health=health, **options)
-    async with Client(
-        await load(world.kubeconfig),
-        component="controller",
-        rules=ROLES["controller"],
-        clock=time_source(),
-    ) as client:
 
-        async def term(shared: Options) -> int:
+    async def limited(shared: Options) -> int:
+        async with Client(
+            await load(world.kubeconfig),
+            component="controller",
+            rules=ROLES["controller"],
+            clock=time_source(),
+        ) as client:
             return await Controller(client, shared, health).run()
 
-        running = Running(asyncio.create_task(run_terms(given, term)), stop, health)
-        logging.getLogger("enbloc").addHandler(tracebacks)
-        try:
-            yield running
-        finally:
-            stop.set()
-            await running.code
-            logging.getLogger("enbloc").removeHandler(tracebacks)
+    async def run_controller(shared: Options) -> int:
+        return await run_terms(shared, limited)
+
+    running = Running(asyncio.create_task(embedded(given, run_controller)), stop, health)
+    logging.getLogger("enbloc").addHandler(tracebacks)
+    try:
+        yield running
+    finally:
+        stop.set()
+        await running.code
+        logging.getLogger("enbloc").removeHandler(tracebacks)
     assert breaks or not tracebacks.told, "\n".join(tracebacks.told)
 
 

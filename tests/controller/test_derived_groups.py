@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from enbloc.client.events import Recorder
-from enbloc.controller.members import Members
 from enbloc.controller.sources.derived_groups import DerivedGroups, WantedGroup
-from enbloc.controller.sources.follow import Sources
 from enbloc.model.groups import GroupKey
 from enbloc.telemetry import Problems
 from tests.client.fake import answer, refusal, talking_to
-from tests.controller.conftest import eventually
 
 WHOLE, LATER = GroupKey("n", "whole"), GroupKey("n", "later")
 OWNER = {"apiVersion": "v1", "kind": "K", "name": "w", "uid": "u"}
@@ -104,30 +100,3 @@ async def test_whoever_calls_for_a_podgroup_that_a_quota_forbids_is_told() -> No
     async with asyncio.timeout(10.0):
         await told.wait()
     writing.cancel()
-
-
-async def test_a_podgroup_of_a_list_that_cannot_be_read_hides_no_other() -> None:
-    whole = {"metadata": {"name": "whole", "namespace": "n", "uid": "u"}, "spec": {}}
-    items = [{}, {"metadata": [1]}, {"metadata": {"name": 5}}, {**whole, "spec": 7}, whole]
-
-    async def handler(_: web.BaseRequest) -> web.Response:
-        return answer({"metadata": {"resourceVersion": "1"}, "items": items})
-
-    async with talking_to(handler) as client:
-        sources = Sources(
-            client,
-            client,
-            (),
-            members=Members(),
-            problems=Problems(),
-            recorder=Recorder(client, "here"),
-            now=lambda: 0.0,
-            scheduler_names=["enbloc"],
-        )
-        sources.clear()
-        running = asyncio.create_task(sources.run())
-        found = asyncio.create_task(eventually(lambda: sources.derived.found(WHOLE)))
-        await asyncio.wait({running, found}, return_when=asyncio.FIRST_COMPLETED)
-        assert not running.done()
-        await found
-        running.cancel()

@@ -14,7 +14,9 @@ import pytest
 from enbloc.client.errors import NotFound
 from enbloc.client.events import Recorder
 from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS
+from enbloc.controller.answers import listed
 from enbloc.controller.members import Members
+from enbloc.controller.session import key_of
 from enbloc.controller.sources.coscheduling import COSCHEDULING, RESOURCE, CoschedulingPodGroup
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.declaring_pods import Read
@@ -47,6 +49,12 @@ async def made(world: World, name: str) -> dict[str, Any] | None:
         return None
 
 
+async def shown_anew(world: World, sources: Sources) -> None:
+    """As the session does that has read a list."""
+    page = listed(await world.client.page(POD_GROUPS))
+    sources.listed({GroupKey(*key_of(each)): each for each in page.groups}, page.version)
+
+
 @asynccontextmanager
 async def following(
     world: World, *sources: Source[Any], read: Read = declaration
@@ -65,7 +73,7 @@ async def following(
         read=read,
     )
     tasks = [asyncio.ensure_future(each) for each in (followed.run(), recorder.run())]
-    followed.clear()
+    await shown_anew(world, followed)
     try:
         yield followed
     finally:
@@ -84,7 +92,7 @@ async def test_what_is_deleted_while_podgroups_are_listed_again_is_made_again(
         first = await eventually(lambda: made(world, "a"))
         sources.group_seen(first)
         await world.client.delete(POD_GROUPS, "a", world.namespace)
-        sources.clear()  # and no watch tells of it any more
+        await shown_anew(world, sources)  # and no watch tells of it any more
         second = await eventually(lambda: made(world, "a"))
         assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
@@ -96,7 +104,7 @@ async def test_what_is_known_of_a_podgroup_stands_while_podgroups_are_listed_aga
         await theirs(world, "a")
         first = await eventually(lambda: made(world, "a"))
         sources.group_seen(first)
-        sources.clear()
+        await shown_anew(world, sources)
         assert sources.derived.found(GroupKey(world.namespace, "a")) == first
         await theirs(world, "b")
         await eventually(lambda: made(world, "b"))

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kopf does in the controller, and what it does not: docs/explanation/decisions.md."""
 
-import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import kopf
+import pytest
 
 from enbloc.client.client import PatchType
 from enbloc.client.errors import AlreadyExists
@@ -16,17 +17,31 @@ from enbloc.controller.sources.coscheduling import RESOURCE as THEIR_GROUPS
 from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_SETS
 from enbloc.model import names
 from enbloc.model.times import micro_time_text
-from tests.client.fake import refusal
 from tests.controller.conftest import World, controller, eventually
 from tests.controller.fake import KINDS, PodGroupServer, group
-from tests.controller.test_watch import following
+from tests.controller.test_session import following
 from tests.controller.test_workload_groups import group_of, job, made, one_member, pod, switch
 from tests.foreign_crds import crd
 
+#: The managers of fields that we write, or kopf.
+OURS = ("enbloc-controller", "kopf")
 
-def runs() -> bool:
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     """Whether kopf runs in this process."""
-    return any(thread.name == "kopf" for thread in threading.enumerate())
+    running: list[object] = []
+    operator = kopf.operator
+
+    async def counted(**options: Any) -> None:
+        running.append(options)
+        try:
+            await operator(**options)
+        finally:
+            running.remove(options)
+
+    monkeypatch.setattr(kopf, "operator", counted)
+    return lambda: bool(running)
 
 
 async def test_nothing_is_registered_where_another_operator_in_the_process_would_find_it(
@@ -50,11 +65,13 @@ async def test_peerings_of_other_kopf_operators_are_neither_read_nor_written() -
     kinds = {**KINDS, PEERING: ["clusterkopfpeerings", "kopfpeerings"]}
     server = PodGroupServer(group("a"), kinds=kinds)
     async with following(server) as (log, _):
-        await log.until(("begins", ""), (None, "a"))
+        await log.until((None, "a"))
     assert [(verb, path) for verb, path in server.asked if path.startswith(f"{PEERING}/")] == []
 
 
-async def test_a_standby_neither_runs_kopf_nor_writes(world: World) -> None:
+async def test_a_standby_neither_runs_kopf_nor_writes(
+    world: World, runs: Callable[[], bool]
+) -> None:
     now = micro_time_text(time.time())
     spec = {
         "holderIdentity": "another",
@@ -83,7 +100,7 @@ async def test_a_standby_neither_runs_kopf_nor_writes(world: World) -> None:
     assert not runs()
 
 
-async def test_a_stop_ends_kopf(world: World) -> None:
+async def test_a_stop_ends_kopf(world: World, runs: Callable[[], bool]) -> None:
     async with controller(world) as running:
         await world.group(minMember=1)
         await world.until("WaitingForMembers")
@@ -138,31 +155,8 @@ async def test_objects_of_others_get_a_status_and_nothing_else(world: World) -> 
             ours = {
                 field.get("subresource")
                 for field in after["metadata"]["managedFields"]
-                if field["manager"].startswith(("enbloc-controller", "kopf"))
+                if field["manager"].startswith(OURS)
             }
             assert ours <= {"status"}, resource.label()
         namespace = await world.client.get(NAMESPACES, world.namespace)
         assert "annotations" not in namespace["metadata"]
-
-
-async def test_a_watch_that_fails_is_begun_again_until_it_holds_and_then_tells() -> None:
-    failing = PodGroupServer(group("a"))
-    refused = 0
-
-    def spoil(verb: str, _: str) -> Any:
-        nonlocal refused
-        if verb != "watch" or refused == 6:
-            return None
-        refused += 1
-        return refusal(500, "InternalError")
-
-    failing.spoil = spoil
-    async with following(failing) as (log, problems):
-        await eventually(lambda: refused == 6)
-
-        def told() -> bool:
-            failing.tell("MODIFIED", group("a", 2))
-            return ("MODIFIED", "a") in log.lines
-
-        await eventually(told)
-        await eventually(lambda: not problems.active)

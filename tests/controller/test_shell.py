@@ -15,6 +15,7 @@ from enbloc.client.events import Recorder
 from enbloc.client.paths import EVENTS, JOBS, LEASES, POD_GROUPS, PODS, STATEFUL_SETS
 from enbloc.controller import run_controller
 from enbloc.model import names
+from enbloc.process.embedding import embedded
 from enbloc.telemetry import Health
 from tests.controller.conftest import (
     World,
@@ -425,7 +426,7 @@ async def test_members_of_a_group_that_does_not_exist_wait_for_it(world: World) 
 async def test_the_process_runs_until_it_is_told_to_stop(world: World) -> None:
     stop, health = asyncio.Event(), Health()
     options = world.options(stop=stop, health=health)
-    process = asyncio.create_task(run_controller(options))
+    process = asyncio.create_task(embedded(options, run_controller))
     await world.group(minMember=1)
     await world.until("WaitingForMembers")
     assert health.failed("livez") == health.failed("readyz") == []

@@ -283,16 +283,6 @@ async def test_a_404_that_names_no_group_forgets_none() -> None:
     assert len(world.applied) == 2
 
 
-async def test_groups_are_shown_anew_after_a_clear() -> None:
-    world = World()
-    world.statuses.clear()
-    await world.changed()
-    assert world.applied == []
-    world.statuses.seen(group("a"))
-    await world.settle()
-    assert len(world.applied) == 1
-
-
 async def test_a_group_that_cannot_be_read_is_ignored_and_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -8,7 +8,7 @@ the decoder documents gets through, and is a crash.
 
 import json
 import tempfile
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from enbloc.client.lease import _checked
 from enbloc.client.lease_objects import LeaseObject, RoleBindingObject
 from enbloc.client.reflector import _ERROR
 from enbloc.config import Findings, Source, configure, convert
-from enbloc.controller.answers import Answers, readable_refusal
+from enbloc.controller import answers
 from enbloc.controller.creator_objects import JobObject, SetObject, job, replica_set, stateful_set
 from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sources import SOURCES
@@ -58,6 +58,7 @@ from enbloc.wire.objects import (
     ServiceObject,
     StatefulSetObject,
 )
+from tests.controller.fake import KINDS, _discovery
 from tests.fuzz.corpus import configurations, recorded, sample
 
 Decode = Callable[[bytes], str]
@@ -242,18 +243,18 @@ def _refusal(raw: bytes) -> str:
     return error.advice
 
 
-def _kopf(read: Callable[[bytes], bytes]) -> Decode:
+def _kopf(read: Callable[[bytes], Sequence[Mapping[str, Any] | None]]) -> Decode:
     """What kopf is given it can decode, and what it then tells us of can be reconciled."""
 
     def decode(raw: bytes) -> str:
         try:
             given = read(raw.replace(b"\n", b" "))
-        except Unreachable as error:
+        except APIError as error:
             return str(error)
-        if not given:
-            return "left out"
-        found = json.loads(given)
-        for each in found.get("items") or [found.get("object") or {}]:
+        for shown in given:
+            if shown is None:
+                return "left out"
+            each = json.loads(answers.event_line("ADDED", shown))["object"]
             if each.get("kind") == "PodGroup":
                 group = codec.group(msgspec.convert(each, PodGroupObject))
                 reconcile(group, each.get("status") or {}, (), {}, 1e9)
@@ -268,7 +269,6 @@ def _answers() -> list[Decoder]:
         [sample("lease.json"), *recorded("Lease")],
         [sample("status.json"), *recorded("Status")],
     )
-    answers = Answers(lambda _: None, lambda: None)
     return [
         Decoder("answer binding", _answer(binding._Success), [sample("success.json"), *status]),
         Decoder("answer pod, binding", _answer(binding._Pod), pods),
@@ -282,10 +282,16 @@ def _answers() -> list[Decoder]:
             [_in_page(sample("rolebinding.json"))]),
         Decoder("answer refusal", _refusal, status),
         Decoder("extender's pod", _unmanaged, pods),
-        Decoder("kopf list", _kopf(partial(answers.page, first=True)), [_in_page(*groups)]),
-        Decoder("kopf watch", _kopf(answers.line), [*map(_in_line, groups)]),
-        Decoder("kopf refusal", _kopf(readable_refusal), status),
+        Decoder("kopf list", _kopf(lambda raw: answers.listed(raw).groups), [_in_page(*groups)]),
+        Decoder("kopf watch", _kopf(lambda raw: [answers.watched(raw)[1]]),
+            [*map(_in_line, groups)]),
+        Decoder("kopf discovery", _kopf(lambda raw: [answers.discovered(answers.ROOT, raw)]),
+            [_DISCOVERY]),
     ]  # fmt: skip
+
+
+#: A server's discovery of PodGroups.
+_DISCOVERY = json.dumps(_discovery(answers.ROOT, KINDS)).encode()
 
 
 def _unmanaged(raw: bytes) -> str:

@@ -213,7 +213,8 @@ def serve(
         options = _options(component, flags)
         if file is not None:
             return _written(options, file)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        options = replace(options, clock=replace(options.clock, new_loop=loop_factory()))
+        with asyncio.Runner(loop_factory=options.clock.new_loop) as runner:
             return runner.run(_until_signalled(server, options))
     except EnblocError as error:
         if log_format == "text":
@@ -363,11 +364,15 @@ async def _until_signalled(server: Server, options: "Options") -> int:
         stop.set()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
+
+    def take_signals() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal, number)
+
+    take_signals()
     if options.dump_dir is not None:
         loop.add_signal_handler(signal.SIGUSR1, dump.set)
-    code = await server(replace(options, stop=stop, dump=dump))
+    code = await server(replace(options, stop=stop, dump=dump, take_signals=take_signals))
     return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
 
 

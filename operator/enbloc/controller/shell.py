@@ -12,8 +12,8 @@
         │                                                events ◄───┘
     Sources ◄──reflectors── other projects' PodGroups, and workloads
 
-A standby follows pods and what creates them; kopf runs, and anything is written, only while the
-Lease is held.
+A standby follows pods and what creates them; kopf runs (`operator.py`), and with it all else, only
+while the Lease is held.
 """
 
 import asyncio
@@ -38,7 +38,6 @@ from enbloc.controller.creator_objects import (
     replica_set,
     stateful_set,
 )
-from enbloc.controller.groups import Groups
 from enbloc.controller.informers import (
     follow_creators,
     follow_namespaces,
@@ -46,6 +45,8 @@ from enbloc.controller.informers import (
     regrouped,
 )
 from enbloc.controller.members import Members
+from enbloc.controller.operator import operate
+from enbloc.controller.session import Session, key_of
 from enbloc.controller.sources import SOURCES
 from enbloc.controller.sources.follow import Sources
 from enbloc.controller.status_writer import StatusWriter
@@ -126,6 +127,10 @@ class Controller:
         )
         watched = (PODS, NAMESPACES, JOBS, STATEFUL_SETS, REPLICA_SETS)
         self._synced = {resource: asyncio.Event() for resource in watched}
+        self._session = Session(client, self._problems, self)
+        #: What runs while kopf does; raised from there where one of them breaks.
+        self._followed: list[asyncio.Task[None]] = []
+        self._broken: asyncio.Future[None]
         self._stop = options.stop or asyncio.Event()
         self._stopping = False
         self._heartbeat = Heartbeat()
@@ -209,15 +214,31 @@ class Controller:
         for synced in self._synced.values():
             await synced.wait()  # or groups would seem to have no members
         log.info("Started reconciling PodGroups")
-        groups = Groups(self._client, self._problems, self._clear, self._seen)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(groups.follow())
-                tasks.create_task(self._sources.run())
-        finally:
-            await asyncio.gather(
-                self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
-            )
+        self._broken = asyncio.get_running_loop().create_future()
+        await operate(self._session, self, self._broken, self._options.take_signals)
+
+    # ── while kopf runs ──────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        """Follow what only the holder of the Lease follows."""
+        for work in (self._sources.run(), self._session.compare()):
+            task = asyncio.ensure_future(work)
+            task.add_done_callback(self._has_ended)
+            self._followed.append(task)
+
+    def _has_ended(self, task: asyncio.Task[None]) -> None:
+        """Without that task the others would work in vain."""
+        if not task.cancelled() and not self._broken.done():
+            self._broken.set_exception(task.exception() or RuntimeError("a task has ended"))
+
+    async def stop(self) -> None:
+        """Follow nothing more, and write what waits."""
+        for task in self._followed:
+            task.cancel()
+        await asyncio.gather(*self._followed, return_exceptions=True)
+        await asyncio.gather(
+            self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
+        )
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
@@ -226,12 +247,11 @@ class Controller:
         self._statuses.reconcile(group)
         self._sources.touched(group)
 
-    def _clear(self) -> None:
-        """All PodGroups are about to be listed again."""
-        self._statuses.clear()
-        self._sources.clear()
+    def listed(self, found: Mapping[tuple[str, str], Mapping[str, Any]], version: int) -> None:
+        """All PodGroups that there were at this resourceVersion."""
+        self._sources.listed({GroupKey(*key): each for key, each in found.items()}, version)
 
-    def _seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
+    def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
         """A PodGroup was listed, added, changed or deleted."""
         exists = kind != "DELETED"
         if exists:
@@ -240,7 +260,7 @@ class Controller:
         else:
             self._statuses.gone(found)
             self._sources.group_gone(found)
-        key = GroupKey(found["metadata"].get("namespace") or "", found["metadata"]["name"])
+        key = GroupKey(*key_of(found))
         if exists:
             pods = self._auto.group(key, codec_groups.claims(found))
         else:
@@ -262,6 +282,8 @@ def _scheduler_names(options: Options) -> Collection[str]:
 
 async def run_controller(options: Options) -> int:
     """Run the controller until `options.stop` is set or it breaks; without its Lease it stands by.
+
+    Nothing else may run in the event loop: it is kopf's (`operator.py`), or `embedded`.
 
     Args:
         options: what the flags say.

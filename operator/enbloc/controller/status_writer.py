@@ -98,10 +98,6 @@ class StatusWriter:
             patience=_patience,
         )
 
-    def clear(self) -> None:
-        """All PodGroups are about to be shown again."""
-        self._groups.clear()
-
     def seen(self, found: Mapping[str, Any]) -> None:
         """A PodGroup was added, changed or listed; a state older than the known one is ignored."""
         group = _read(found)

@@ -3,7 +3,7 @@
 """What every server process is told at its start, whichever shell it runs."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,7 @@ class Options:
         dump: set whenever a dump is wanted; whoever runs it turns a signal into this.
         stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
             it ends only when its task is cancelled.
+        take_signals: has signals set `stop` again, in a loop where another has taken them over.
         clock: where the process has the time from.
     """
 
@@ -64,6 +65,7 @@ class Options:
     dump_dir: Path | None = None
     dump: asyncio.Event | None = None
     stop: asyncio.Event | None = None
+    take_signals: Callable[[], None] = lambda: None
     clock: TimeSource = MACHINE
 
 

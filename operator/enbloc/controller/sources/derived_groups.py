@@ -16,7 +16,7 @@ from enbloc.client.client import Client, PatchType
 from enbloc.client.coalescing_writer import CoalescingWriter
 from enbloc.client.errors import AlreadyExists, APIError, Conflict, NotFound, Unreachable
 from enbloc.client.paths import POD_GROUPS
-from enbloc.controller.answers import readable_group
+from enbloc.controller.answers import group_version, readable_group
 from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY, Condition
@@ -86,7 +86,6 @@ class DerivedGroups:
         self._outdated = outdated
         self._refused = refused
         self._found: dict[GroupKey, Mapping[str, Any]] = {}
-        self._unshown: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, None](
             "derived PodGroup",
             self._write,
@@ -100,26 +99,20 @@ class DerivedGroups:
         """The PodGroup of this name as it was seen last, whoever made it."""
         return self._found.get(key)
 
-    def clear(self) -> None:
-        """All PodGroups are about to be shown again; until `listed`, those that are known stay."""
-        self._unshown = set(self._found)
+    def listed(self, present: Mapping[GroupKey, Mapping[str, Any]], version: int) -> None:
+        """All PodGroups that there were at this resourceVersion.
 
-    def listed(self, present: Mapping[GroupKey, Mapping[str, Any]]) -> None:
-        """All PodGroups that a read after `clear` has found.
-
-        One that was known, and neither read nor shown since, was deleted while nobody watched; one
-        that is not known yet is taken as it was read.
+        One that was known by then was deleted while nobody watched.
         """
-        for key in self._unshown - present.keys():
-            self.gone(key, self._found[key]["metadata"].get("uid"))
-        self._unshown.clear()
+        for key in self._found.keys() - present.keys():
+            if group_version(self._found[key]) <= version:
+                self.gone(key, self._found[key]["metadata"].get("uid"))
         for key in present.keys() - self._found.keys():
             self.seen(key, present[key])
 
     def seen(self, key: GroupKey, found: Mapping[str, Any]) -> None:
         """A PodGroup as the watch or a reply shows it."""
         self._found[key] = found
-        self._unshown.discard(key)
         if source_of(found):
             self.review(key)
 
@@ -132,7 +125,6 @@ class DerivedGroups:
 
     def _drop(self, key: GroupKey) -> None:
         self._found.pop(key, None)
-        self._unshown.discard(key)
 
     def review(self, key: GroupKey) -> None:
         """Look whether this PodGroup is as it should be, and write what is not."""

@@ -26,9 +26,8 @@ from enbloc.client.coalescing_writer import CoalescingWriter
 from enbloc.client.errors import AlreadyExists, APIError, NotFound
 from enbloc.client.events import Notice, ObjectReference, Recorder
 from enbloc.client.items import Added, Deleted, Malformed, Meta, Modified, Synced
-from enbloc.client.paths import POD_GROUPS, Resource
+from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
-from enbloc.controller.answers import readable_group
 from enbloc.controller.members import Members
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.declaring_pods import DeclaringPods, Read
@@ -123,7 +122,6 @@ class Sources:
         )
         self.declaring: Final = DeclaringPods(scheduler_names, self._declared, guarded(read))
         self._leading = False
-        self._listing = asyncio.Event()
         self.reports: Final = CoalescingWriter[ObjectKey, None](
             "source status",
             self._report,
@@ -137,7 +135,6 @@ class Sources:
     async def run(self) -> None:
         """Follow all sources until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._compare(), name="compare PodGroups")
             for source in self._sources:
                 tasks.create_task(self._follow(source), name=f"follow {source.name}")
 
@@ -147,10 +144,12 @@ class Sources:
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
-    def clear(self) -> None:
-        """All PodGroups are about to be shown again."""
-        self.derived.clear()
-        self._listing.set()
+    def listed(self, found: Mapping[GroupKey, Mapping[str, Any]], version: int) -> None:
+        """All PodGroups that there were at this resourceVersion: pods may declare others now."""
+        self.derived.listed(found, version)
+        self._leading = True
+        for key in self.declaring.groups:
+            self._declared(key)
 
     def group_seen(self, found: Mapping[str, Any]) -> None:
         """A PodGroup as the watch shows it."""
@@ -182,29 +181,6 @@ class Sources:
             self.reports.put(each, None)
             for other in self._forest.around(each):
                 self.reports.put(other, None)
-
-    async def _compare(self) -> None:
-        """Whenever PodGroups are shown anew, read which there are.
-
-        The watch does not say when it has shown all. What was deleted between two of its lists is
-        made again, and what pods declare is looked at once it is known which PodGroups there are.
-        """
-        while True:
-            await self._listing.wait()
-            self._listing.clear()
-            try:
-                listed = self._client.list(POD_GROUPS, shape=msgspec.Raw)
-                shown = [readable_group(each) async for each in listed]
-                found = {_key(each): each for each in shown if each is not None}
-            except APIError as error:
-                log.debug("Listing PodGroups again: %s", error)
-                self._listing.set()
-                await asyncio.sleep(1.0)
-                continue
-            self.derived.listed(found)
-            self._leading = True
-            for key in self.declaring.groups:
-                self._declared(key)
 
     # ── one source ───────────────────────────────────────────────────────────────────────────
 

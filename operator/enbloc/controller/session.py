@@ -1,0 +1,406 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The session that kopf's login gets: its requests, by our client, and what could be read of them.
+
+::
+
+    kopf ──request()──► Session ──► Client      credentials, limits and time-outs as everywhere
+         ◄──readable────   │   ◄────            hostile answers end here (`answers.py`)
+                           │
+                           └──► tell            what kopf cannot tell of, or need not
+
+kopf finds PodGroups by discovery, lists them, watches from there, and lists again where it is told
+that its place is lost. What fails is told of here, and is a connection that broke for kopf, which
+it tries again for as long as it runs.
+
+kopf is not given what it would only pass on: that nothing but the status of a PodGroup changed,
+which in a burst is one or two events for each, every one of them an echo of our own writes. For
+each it would have a task, several deep copies and a line in the log. It is told by a bookmark how
+far the watch has come. And it does not notice what a list lacks, nor that a watch is stale.
+"""
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol, Self
+from urllib.parse import parse_qsl, urlsplit
+
+import aiohttp
+
+from enbloc.client.backoff import Backoff
+from enbloc.client.client import PAGE_SIZE, Client, Paging
+from enbloc.client.errors import APIError, Gone, Invalid, NotFound, TooLong
+from enbloc.client.paths import POD_GROUPS
+from enbloc.client.probe import Key, Probe
+from enbloc.client.transport import Stream, user_agent
+from enbloc.controller.answers import (
+    LABEL,
+    ROOT,
+    discovered,
+    event_line,
+    group_version,
+    listed,
+    not_served,
+    progress,
+    watched,
+)
+from enbloc.telemetry import Problems, metrics
+
+_LISTING: Final = "listing podgroups"
+_WATCHING: Final = "watching podgroups"
+_COMPARING: Final = "comparing podgroups"
+#: Once is nothing to tell of: a server that restarts, a kind that is applied anew.
+SAID_AFTER: Final = 3
+#: A watch works that has lasted for so long (seconds).
+PROVEN_SECONDS: Final = 1.0
+#: kopf breaks a silent watch off before.
+SILENCE_SECONDS: Final = 120.0
+#: kopf's place in the history is lost: it lists again.
+RELIST: Final = event_line("ERROR", {"code": 410})
+
+log = logging.getLogger(__name__)
+
+
+class Told(Protocol):
+    """Who is told of PodGroups."""
+
+    def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        """ADDED, MODIFIED, DELETED, or None for one that was listed; the object."""
+        ...
+
+    def listed(self, found: Mapping[Key, Mapping[str, Any]], version: int) -> None:
+        """All that there were at this resourceVersion; of each it is told as well."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTiming:
+    """How long to wait for what (seconds).
+
+    Attributes:
+        retry: first and longest wait after a request that failed.
+        rewatch: first and longest wait after a watch that failed.
+        compare: the longest time between two looks whether the watch shows what the server has.
+    """
+
+    retry: tuple[float, float] = (0.5, 2.0)
+    rewatch: tuple[float, float] = (0.5, 30.0)
+    compare: float = 30.0
+
+
+class _Row(NamedTuple):
+    """What was shown of a PodGroup."""
+
+    uid: str
+    version: int
+    generation: int
+
+
+class Session:
+    """What kopf uses in the place of an `aiohttp.ClientSession`.
+
+    Args:
+        client: the API.
+        problems: told what stands in the way.
+        told: told of every PodGroup.
+        timing: how long to wait for what.
+    """
+
+    #: For kopf: no login but the first is needed, since the client renews its credentials.
+    closed: Final = False
+
+    def __init__(
+        self,
+        client: Client,
+        problems: Problems,
+        told: Told,
+        timing: SessionTiming = SessionTiming(),
+    ) -> None:
+        self._client = client
+        self._problems = problems
+        self._told = told
+        self._timing = timing
+        self.headers: Final = {"User-Agent": user_agent("controller")}
+        self._retry = Backoff(*timing.retry)
+        self._rewatch = Backoff(*timing.rewatch)
+        #: How often in a row each work has failed.
+        self._failures: Counter[str] = Counter()
+        #: What was shown of each PodGroup that there is.
+        self._rows: dict[Key, _Row] = {}
+        #: The list that is being read: its pages so far.
+        self._listing: dict[Key, Mapping[str, Any]] = {}
+        #: Those of that list that cannot be read: what was known of them stands.
+        self._unread: set[Key] = set()
+        self._paging = Paging(LABEL)
+        self._limit = PAGE_SIZE
+        #: The highest resourceVersion that was shown.
+        self._version = 0
+        #: Whether a list has been read in full.
+        self._synced = False
+        #: The watch that is open, and whether it lacks what the server has.
+        self._open: Stream | None = None
+        self._stale = False
+        self._probe = Probe(client, POD_GROUPS, self._shown, lambda: len(self._rows))
+
+    async def close(self) -> None:
+        """Kopf is done with it."""
+
+    async def request(self, method: str, url: str, **_: object) -> "Answer":
+        """One request of kopf's, which only reads.
+
+        Raises:
+            ClientConnectionError: it failed, and may be tried again at once.
+            ClientPayloadError: the same, of a list whose other pages are worth nothing now.
+        """
+        assert method == "get", "no handler changes an object"
+        parts = urlsplit(url)
+        query = dict(parse_qsl(parts.query))
+        if "watch" in query:
+            return Answer(lines=self._changes(query))
+        work = _LISTING if parts.path == POD_GROUPS.path() else f"reading {parts.path}"
+        try:
+            found = await (self._page(query) if work == _LISTING else self._discover(parts.path))
+        except APIError as error:
+            self._failed(work, error)
+            await self._retry.wait_out(error)
+            if "continue" in query:
+                raise aiohttp.ClientPayloadError(str(error)) from error
+            raise aiohttp.ClientConnectionError(str(error)) from error
+        self._retry.reset()
+        self._worked(work)
+        return Answer(found)
+
+    def _failed(self, work: str, error: APIError) -> None:
+        self._failures[work] += 1
+        log.debug("Trying again: %s", error)
+        if self._failures[work] >= SAID_AFTER:
+            self._problems.report(work, error.advice)
+
+    def _worked(self, work: str) -> None:
+        if self._failures.pop(work, 0):
+            self._problems.report(work, None)
+
+    async def _discover(self, path: str) -> Mapping[str, Any]:
+        try:
+            return discovered(path, await self._client.read(path))
+        except NotFound as error:
+            raise (not_served() if path == ROOT else error) from error
+
+    # ── the list ─────────────────────────────────────────────────────────────────────────────
+
+    async def _page(self, query: dict[str, str]) -> Mapping[str, Any]:
+        query.pop("limit", None)
+        try:
+            raw = await self._client.page(POD_GROUPS, query=query, limit=self._limit)
+        except TooLong:
+            self._limit = max(1, self._limit // 10)
+            raise
+        page = listed(raw)
+        if "continue" not in query:
+            self._listing, self._unread = {}, set()
+            self._paging, self._stale = Paging(LABEL), False
+            if page.version < self._version:
+                self._went_back()
+            self._version = page.version
+        self._unread.update(page.others)
+        for group in page.groups:
+            self._listing[key_of(group)] = group
+            self._is_new(group)
+        if page.more:
+            self._paging.next(page.more)
+        else:
+            self._all_listed(page.version)
+        return page.as_json()
+
+    def _all_listed(self, version: int) -> None:
+        if ("", "") not in self._unread:  # it may be any of those that are not listed
+            self._forget(self._rows.keys() - self._listing.keys() - self._unread)
+        self._synced = True
+        self._told.listed(self._listing, version)
+        self._listing = {}
+
+    def _forget(self, keys: set[Key]) -> None:
+        """Tell of PodGroups that went while nobody watched."""
+        for key in sorted(keys):
+            metadata = {"namespace": key[0], "name": key[1], "uid": self._rows.pop(key).uid}
+            self._tell("DELETED", {"metadata": metadata})
+
+    def _went_back(self) -> None:
+        log.warning("The resourceVersion of %s went back in time: the server was restored", LABEL)
+        self._forget(set(self._rows))
+
+    # ── the watch ────────────────────────────────────────────────────────────────────────────
+
+    async def _changes(self, query: dict[str, str]) -> AsyncGenerator[bytes, None]:
+        """The lines of one watch that kopf is given."""
+        if self._lacks():
+            yield RELIST
+            return
+        del query["watch"]
+        proven = asyncio.get_running_loop().call_later(PROVEN_SECONDS, self._watches)
+        good = False
+        failure: APIError | None = None
+        try:
+            async with self._client.watch(
+                POD_GROUPS, query=query, silence=SILENCE_SECONDS
+            ) as self._open:
+                async for lines in self._open.lines():
+                    for line in lines:
+                        given = self._line(line)
+                        good = True
+                        if given:
+                            yield given
+        except APIError as error:
+            failure = error
+        finally:
+            self._open = None
+            proven.cancel()
+        if failure is not None and not self._lacks():
+            self._failed(_WATCHING, failure)
+            await self._rewatch.wait_out(failure)
+        elif not good:  # a server that hangs up at once is not to be hammered
+            await asyncio.sleep(self._rewatch.next())
+        if self._lacks() or (failure is not None and _lost_its_place(failure)):
+            yield RELIST
+
+    def _lacks(self) -> bool:
+        """Whether a new list is wanted, since this watch does not show what the server has."""
+        return self._stale
+
+    def _watches(self) -> None:
+        """A watch works, if it is open now."""
+        if self._open is not None:
+            self._rewatch.reset()
+            self._worked(_WATCHING)
+
+    def _line(self, line: bytes) -> bytes:
+        """A line of a watch as kopf is given it; b"" if there is nothing that can be read.
+
+        Raises:
+            APIError: the watch ends by it.
+        """
+        kind, shown = watched(line)
+        self._watches()
+        if shown is None:
+            return b""
+        self._version = max(self._version, group_version(shown))
+        if kind == "BOOKMARK":
+            return event_line(kind, shown)
+        if kind == "DELETED":
+            self._rows.pop(key_of(shown), None)
+            self._probe.saw(key_of(shown), group_version(shown))
+        elif not self._is_new(shown) and kind == "MODIFIED":
+            self._tell(kind, shown)
+            version = shown["metadata"].get("resourceVersion")
+            return event_line("BOOKMARK", progress(version)) if version else b""
+        return event_line(kind, shown)
+
+    def _is_new(self, group: Mapping[str, Any]) -> bool:
+        """Whether kopf does not know this PodGroup with the spec that it has; it does now."""
+        key, metadata = key_of(group), group["metadata"]
+        row = _Row(metadata["uid"], group_version(group), metadata.get("generation", 0))
+        known = self._rows.get(key)
+        self._rows[key] = row
+        self._probe.saw(key, row.version)
+        return known is None or (known.uid, known.generation) != (row.uid, row.generation)
+
+    # ── what is told ─────────────────────────────────────────────────────────────────────────
+
+    def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        """Pass on what kopf tells; it does so after a later change that did not pass through it."""
+        row = self._rows.get(key_of(found))
+        if row is None or not 0 < group_version(found) < row.version:
+            self._tell(kind, found)
+
+    def _tell(self, kind: str | None, found: Mapping[str, Any]) -> None:
+        try:
+            self._told.seen(kind, found)
+        except Exception:  # a bug must not keep other PodGroups from being seen
+            log.exception("Failed to process PodGroup %s", "/".join(key_of(found)))
+
+    # ── whether it shows what the server has ─────────────────────────────────────────────────
+
+    def _shown(self, key: Key) -> int:
+        row = self._rows.get(key)
+        return 0 if row is None else row.version
+
+    async def compare(self) -> None:
+        """Compare what was shown with what the server has, again and again, for ever."""
+        while True:
+            await asyncio.sleep(self._timing.compare * random.uniform(0.7, 1.0))  # noqa: S311
+            if not self._synced:
+                continue
+            try:
+                lacking = await self._probe.look()
+            except APIError as error:
+                self._problems.report(_COMPARING, error.advice)
+                continue
+            problem = (
+                f"the watch of {LABEL} is stale: a list has {lacking}, which the watch has not "
+                "shown; relisting"
+            )
+            self._problems.report(_COMPARING, problem if lacking else None)
+            if lacking:
+                metrics.STALE_WATCHES.labels(POD_GROUPS.plural).inc()
+                self._stale = True
+                if self._open is not None:
+                    self._open.close()
+
+
+def key_of(found: Mapping[str, Any]) -> Key:
+    """Namespace and name of a PodGroup."""
+    metadata = found["metadata"]
+    return (metadata.get("namespace") or "", metadata.get("name") or "")
+
+
+def _lost_its_place(error: APIError) -> bool:
+    """Whether a watch cannot go on from where it was."""
+    lost = isinstance(error, Gone | Invalid | NotFound)
+    return lost or error.has_cause("ResourceVersionTooLarge")
+
+
+class Answer:
+    """What kopf uses in the place of an `aiohttp.ClientResponse`: one that succeeded.
+
+    Args:
+        found: what `json` gives.
+        lines: the lines of a watch, for ever.
+    """
+
+    status: Final = 200
+
+    def __init__(
+        self, found: object = None, lines: AsyncGenerator[bytes, None] | None = None
+    ) -> None:
+        self._found = found
+        self._lines = lines
+
+    async def json(self) -> object:
+        """The whole of it."""
+        return self._found
+
+    @property
+    def content(self) -> Self:
+        """What its lines are read from."""
+        return self
+
+    def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        """The lines of a watch, as they come; `size` is what kopf reads at once elsewhere."""
+        del size
+        assert self._lines is not None, "it is of a watch"
+        return self._lines
+
+    def close(self) -> None:
+        """Whoever reads its lines has ended."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._lines is not None:
+            with suppress(RuntimeError):  # it is running: its task was cancelled
+                await self._lines.aclose()
