@@ -22,7 +22,7 @@ from benchmarks.engine import Figure
 from benchmarks.server import NAMESPACE, NODE_COUNT, all_at_once, enbloc, pod, pod_group, prepare
 from enbloc.client.client import Client, PatchType
 from enbloc.client.cluster_access import load
-from enbloc.client.items import Added, Modified
+from enbloc.client.items import Seen
 from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.client.reflector import Reflector
 from enbloc.wire.objects import PodObject
@@ -102,7 +102,7 @@ async def run_pods(client: Client, prefix: str, count: int) -> None:
 
     bound = Reflector(client, PODS, PodObject, query={"fieldSelector": "spec.nodeName!="})
     async for item in bound.stream():
-        if isinstance(item, Added | Modified):
+        if isinstance(item, Seen):
             name = item.object.metadata.name
             if name.startswith(prefix) and name not in begun:
                 begun.add(name)
@@ -115,12 +115,17 @@ async def run_pods(client: Client, prefix: str, count: int) -> None:
 async def bind_bare(client: Client, prefix: str, count: int) -> None:
     """Bind pods as they are created, by a client that does nothing else."""
     waiting: asyncio.Queue[str] = asyncio.Queue()
+    known: set[str] = set()
 
     async def watch() -> None:
         query = {"fieldSelector": "spec.nodeName="}
         async for item in Reflector(client, PODS, PodObject, query=query).stream():
-            if isinstance(item, Added) and item.object.metadata.name.startswith(prefix):
-                waiting.put_nowait(item.object.metadata.name)
+            if not isinstance(item, Seen):
+                continue
+            name = item.object.metadata.name
+            if name.startswith(prefix) and name not in known:
+                known.add(name)
+                waiting.put_nowait(name)
 
     watching = asyncio.create_task(watch())
 

@@ -18,7 +18,7 @@ from benchmarks.gang_cost import START_SECONDS, cpu
 from benchmarks.server import NAMESPACE, all_at_once, enbloc, pod_group, prepare
 from enbloc.client.client import Client, PatchType
 from enbloc.client.cluster_access import load
-from enbloc.client.items import Added, Modified
+from enbloc.client.items import Seen
 from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.client.reflector import Reflector
 from enbloc.wire.objects import PodGroupObject
@@ -68,7 +68,7 @@ class Watcher:
 
     async def run(self, client: Client) -> None:
         async for item in Reflector(client, POD_GROUPS, Shown).stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 self._see(item.object.metadata.name, item.object.status or {})
 
     def _see(self, name: str, status: dict[str, Any]) -> None:

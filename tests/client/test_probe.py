@@ -12,7 +12,7 @@ from aiohttp import web
 
 from enbloc.client import probe
 from enbloc.client.client import Client
-from enbloc.client.items import Added, Deleted, Item, Timing
+from enbloc.client.items import Deleted, Item, Seen, Timing
 from enbloc.client.paths import PODS
 from enbloc.client.probe import Probe
 from enbloc.client.reflector import Reflector
@@ -71,7 +71,7 @@ class Cluster:
 
 
 async def until(
-    items: AsyncIterator[Item[Pod]], name: str, kind: type[Added[Pod] | Deleted[Pod]] = Added
+    items: AsyncIterator[Item[Pod]], name: str, kind: type[Seen[Pod] | Deleted[Pod]] = Seen
 ) -> None:
     """Take items up to this one."""
     async with asyncio.timeout(10):

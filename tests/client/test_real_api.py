@@ -20,7 +20,7 @@ from enbloc.client.cluster_access import load
 from enbloc.client.errors import Conflict, Forbidden
 from enbloc.client.events import Notice, ObjectReference, Recorder
 from enbloc.client.eviction import PAUSE, Blocked, Evicted, Exempt, Outcome, Victim, evict
-from enbloc.client.items import Added, Modified
+from enbloc.client.items import Seen
 from enbloc.client.lease import Elector
 from enbloc.client.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.client.permissions import ROLES
@@ -369,7 +369,7 @@ async def test_a_crash_of_the_api_server_in_a_burst_loses_and_doubles_nothing(
 ) -> None:
     count = 300
     slots = asyncio.Semaphore(32)
-    added, on_node = Counter[str](), Counter[str]()
+    shown, on_node = Counter[tuple[str, int]](), Counter[str]()
     well = asyncio.Event()
 
     def report(problem: str | None) -> None:
@@ -379,9 +379,9 @@ async def test_a_crash_of_the_api_server_in_a_burst_loses_and_doubles_nothing(
 
     async def follow() -> None:
         async for item in reflector.stream():
-            if isinstance(item, Added):
-                added[item.meta.uid] += 1
-            if isinstance(item, Added | Modified) and item.object.spec.get("nodeName"):
+            if isinstance(item, Seen):
+                shown[item.meta.uid, item.meta.version] += 1
+            if isinstance(item, Seen) and item.object.spec.get("nodeName"):
                 on_node[item.meta.uid] += 1
 
     async def one_by_one(work: Coroutine[Any, Any, Any]) -> Any:
@@ -407,7 +407,8 @@ async def test_a_crash_of_the_api_server_in_a_burst_loses_and_doubles_nothing(
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     assert all(outcome.cause is Cause.SCHEDULER_ERROR for outcome in refused)
     uids = {pod["metadata"]["uid"] for pod in pods}
-    assert added == Counter(uids)
+    assert {uid for uid, _ in shown} == set(uids)
+    assert set(shown.values()) == {1}, "no state of a pod is shown twice"
     assert on_node.keys() <= uids
     assert len(on_node) == count - len(refused)
     await _cancel(task)

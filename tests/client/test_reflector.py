@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 
 from enbloc.client import backoff
 from enbloc.client.clock import boot_clock
-from enbloc.client.items import Added, Deleted, Item, Malformed, Modified, Synced, Timing
+from enbloc.client.items import Deleted, Item, Malformed, Seen, Synced, Timing
 from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.client.reflector import Reflector
 from tests.client.fake import (
@@ -72,16 +72,14 @@ def watches(*lines: bytes, then: str = "end") -> Handler:
 
 
 def told(item: Item[Pod]) -> str:
-    """An item as a word: +added ~modified -deleted ?malformed, with name and version."""
+    """An item as a word: +seen -deleted ?malformed, with name and version."""
     match item:
         case Synced():
             return "synced"
         case Malformed():
             sign = "?"
-        case Added():
+        case Seen():
             sign = "+"
-        case Modified():
-            sign = "~"
         case Deleted():
             sign = "-"
     return f"{sign}{item.meta.name}{item.meta.resource_version}"
@@ -122,7 +120,7 @@ async def test_a_watch_that_ends_goes_on_where_it_was() -> None:
         ],
     )
     async with reflecting(server) as (_, items):
-        assert await take(items, 4) == ["synced", "+a5", "+b21", "~a22"]
+        assert await take(items, 4) == ["synced", "+a5", "+b21", "+a22"]
     versions = [query["resourceVersion"] for query in server.queries if "watch" in query]
     assert versions[:4] == ["4", "5", "20", "21"]
 
@@ -138,7 +136,7 @@ async def test_what_is_sent_twice_is_emitted_once() -> None:
         ],
     )
     async with reflecting(server) as (_, items):
-        assert await take(items, 5) == ["+a3", "synced", "~a7", "-a7", "+a9"]
+        assert await take(items, 5) == ["+a3", "synced", "+a7", "-a7", "+a9"]
 
 
 async def test_after_an_expired_watch_the_difference_to_a_new_list_is_emitted() -> None:
@@ -156,7 +154,7 @@ async def test_after_an_expired_watch_the_difference_to_a_new_list_is_emitted() 
     )  # fmt: skip
     async with reflecting(server) as (_, items):
         await take(items, 5)
-        difference = ["~changed8", "-again4", "+again9", "+new9", "-gone3", "synced", "~new11"]
+        difference = ["+changed8", "-again4", "+again9", "+new9", "-gone3", "synced", "+new11"]
         assert await take(items, 7) == difference
     relist = [query for query in server.queries if "watch" not in query][1]
     assert relist["resourceVersion"] == "5"
@@ -207,7 +205,7 @@ async def test_what_a_new_list_shows_older_than_its_row_is_dropped() -> None:
         ],
     )
     async with reflecting(server) as (_, items):
-        assert await take(items, 6) == ["+a3", "synced", "~a7", "+b8", "synced", "~a10"]
+        assert await take(items, 6) == ["+a3", "synced", "+a7", "+b8", "synced", "+a10"]
 
 
 async def test_a_server_restored_from_a_backup_is_believed() -> None:
@@ -221,7 +219,7 @@ async def test_a_server_restored_from_a_backup_is_believed() -> None:
     )
     async with reflecting(server) as (reflector, items):
         assert await take(items, 3) == ["+a90", "+b91", "synced"]
-        assert await take(items, 4) == ["~a40", "-b0", "synced", "~a51"]
+        assert await take(items, 4) == ["+a40", "-b0", "synced", "+a51"]
         assert reflector.version == 50
     assert server.queries[3] == {"limit": "500"}
 
@@ -260,7 +258,7 @@ async def test_an_object_that_cannot_be_identified_stops_nothing_and_deletes_not
     )
     async with reflecting(server) as (_, items):
         words = [word.rstrip("9") for word in await take(items, 7)]
-    assert [word for word in words if word != "?"] == ["+a1", "synced", "+b5", "synced", "~a7"]
+    assert [word for word in words if word != "?"] == ["+a1", "synced", "+b5", "synced", "+a7"]
 
 
 @pytest.mark.parametrize("version", ["", "x", "9" * 5000])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from enbloc.client.items import Added, Deleted, HasMeta, Item, Malformed, Meta, Modified, Synced
+from enbloc.client.items import Deleted, HasMeta, Item, Malformed, Meta, Seen, Synced
 from enbloc.controller import creator_objects
 from enbloc.controller.creator_objects import JobObject
 from enbloc.controller.informers import follow_creators, follow_namespaces, follow_pods
@@ -52,10 +52,10 @@ async def test_pods_become_members_and_ask_for_their_groups() -> None:
 
     await follow_pods(
         items(
-            Added(META, pod()),
+            Seen(META, pod()),
             Synced(),
-            Modified(META, pod()),
-            Modified(META, pod(ready="True")),
+            Seen(META, pod()),
+            Seen(META, pod(ready="True")),
             Malformed(META, "odd"),
         ),
         members,
@@ -72,7 +72,7 @@ async def test_pods_become_members_and_ask_for_their_groups() -> None:
 async def test_a_deleted_pod_is_no_member() -> None:
     members, asked = Members(), list[GroupKey]()
 
-    stream = items(Added(META, pod()), Deleted(META, pod()))
+    stream = items(Seen(META, pod()), Deleted(META, pod()))
     await follow_pods(stream, members, AutoGroups(unknown=False), asked.append, asyncio.Event())
 
     assert asked == [TRAIN, TRAIN]
@@ -82,17 +82,15 @@ async def test_a_deleted_pod_is_no_member() -> None:
 async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
     members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
     auto = AutoGroups(unknown=False)
-    await follow_pods(items(Added(META, pod())), members, auto, lambda _: None, asyncio.Event())
+    await follow_pods(items(Seen(META, pod())), members, auto, lambda _: None, asyncio.Event())
 
     await follow_creators(
         items(
-            Added(META, job(("Suspended", "True"))),
+            Seen(META, job(("Suspended", "True"))),
             Synced(),
-            Modified(META, job(("Failed", "False"))),
+            Seen(META, job(("Failed", "False"))),
             Malformed(META, "odd"),
-            Modified(
-                Meta("job", "j", "n", "3"), job(("FailureTarget", "True"), ("Failed", "True"))
-            ),
+            Seen(Meta("job", "j", "n", "3"), job(("FailureTarget", "True"), ("Failed", "True"))),
         ),
         creator_objects.job,
         members,
@@ -114,7 +112,7 @@ async def test_what_is_deleted_is_forgotten_and_its_group_asked_for() -> None:
     meta = Meta("set", "s", "n", "3")
 
     await follow_creators(
-        items(Added(meta, found), Deleted(meta, found)),
+        items(Seen(meta, found), Deleted(meta, found)),
         creator_objects.stateful_set,
         members,
         asked.append,
@@ -135,7 +133,7 @@ async def test_a_namespace_makes_members_of_the_pods_of_a_job_and_says_what_it_c
     metadata["ownerReferences"] = [{**reference, "controller": True}]
     conditions = {"conditions": [{"type": "Ready", "status": "True"}]}
     body = {"metadata": metadata, "spec": {"containers": []}, "status": conditions}
-    of_job = items(Added(META, msgspec.convert(body, PodObject)))
+    of_job = items(Seen(META, msgspec.convert(body, PodObject)))
     await follow_pods(of_job, members, auto, asked.append, asyncio.Event())
     assert asked == []
 
@@ -145,7 +143,7 @@ async def test_a_namespace_makes_members_of_the_pods_of_a_job_and_says_what_it_c
         return msgspec.convert(body, NamespaceObject)
 
     shown = items(
-        Added(META, namespace("Job.Deployment")),
+        Seen(META, namespace("Job.Deployment")),
         Synced(),
         Malformed(META, "odd"),
         Deleted(META, namespace("Job")),

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.items import Deleted, Seen
 from enbloc.client.paths import NODES, POD_GROUPS
 from enbloc.client.reflector import Reflector
 from tests.e2e.census import Census
@@ -77,7 +77,7 @@ class Auditor:
     async def _nodes(self) -> None:
         async for item in Reflector(self._world.client, NODES, NodeView).stream():
             match item:
-                case Added(_, node) | Modified(_, node):
+                case Seen(_, node):
                     self._room[node.metadata.name] = node.room.get("cpu", 0)
                 case Deleted(meta, _):
                     self._room.pop(meta.name, None)
@@ -88,7 +88,7 @@ class Auditor:
         groups = Reflector(self._world.client, POD_GROUPS, _Group, namespace=self._world.namespace)
         async for item in groups.stream():
             match item:
-                case Added(_, group) | Modified(_, group):
+                case Seen(_, group):
                     self._minimums.saw(group.metadata.name, group.spec.min_member)
                     for run in [*self._minimums.runs]:
                         if run.partition(".")[0] == group.metadata.name:

@@ -19,7 +19,7 @@ import msgspec
 from enbloc.client.client import Client
 from enbloc.client.cluster_access import load
 from enbloc.client.errors import NotFound
-from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.items import Deleted, Seen, Synced
 from enbloc.client.paths import NODES, PODS, Resource
 from enbloc.client.reflector import Reflector
 from tests.controlplane import API_SERVER, ControlPlane
@@ -122,7 +122,7 @@ class Bare:
         """Learn of all pods, until cancelled."""
         async for item in Reflector(self.client, PODS, PodView).stream():
             match item:
-                case Added(_, pod) | Modified(_, pod):
+                case Seen(_, pod):
                     self.pods[pod.metadata.uid] = pod
                 case Deleted(meta, _):
                     self.pods.pop(meta.uid, None)

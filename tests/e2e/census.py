@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from enbloc.client.client import Client
-from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.items import Deleted, Seen
 from enbloc.client.paths import PODS
 from enbloc.client.reflector import Reflector
 from tests.e2e.observer import PodView
@@ -61,7 +61,7 @@ class Census:
         pods = Reflector(self._client, PODS, PodView, namespace=self._namespace)
         async for item in pods.stream():
             match item:
-                case Added(_, pod) | Modified(_, pod):
+                case Seen(_, pod):
                     self._count(pod.metadata.uid, pod)
                 case Deleted(meta, _):
                     self._count(meta.uid, None)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from enbloc.client.client import PatchType
 from enbloc.client.errors import Conflict, NotFound
-from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.items import Deleted, Seen, Synced
 from enbloc.client.paths import (
     DEVICE_CLASSES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -93,7 +93,7 @@ class Claims:
     async def _watch(self, kind: Resource, kinds: int) -> None:
         known = self._known[kind]
         async for item in Reflector(self._world.client, kind, Object).stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 known[item.object.key] = item.object
                 self._judge(kind)
             elif isinstance(item, Deleted):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from enbloc.client.client import Client
-from enbloc.client.items import Added, Deleted, Malformed, Modified, Synced
+from enbloc.client.items import Deleted, Malformed, Seen, Synced
 from enbloc.client.paths import NODES, PODS
 from enbloc.client.reflector import Reflector
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME, TAINT_NOT_READY
@@ -192,7 +192,7 @@ class Observer:
     async def _watch_pods(self) -> None:
         async for item in Reflector(self._client, PODS, PodView).stream():
             match item:
-                case Added(_, pod) | Modified(_, pod):
+                case Seen(_, pod):
                     self._saw(pod)
                 case Deleted(meta, _):
                     self._gone(meta.uid)
@@ -206,7 +206,7 @@ class Observer:
     async def _watch_nodes(self) -> None:
         async for item in Reflector(self._client, NODES, NodeView).stream():
             match item:
-                case Added(_, node) | Modified(_, node):
+                case Seen(_, node):
                     self.nodes[node.metadata.name] = node
                 case Deleted(meta, _):
                     self.nodes.pop(meta.name, None)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.client.items import Added, Modified
+from enbloc.client.items import Seen
 from enbloc.client.lease import LeaseTiming
 from enbloc.client.paths import LEASES, PODS
 from enbloc.client.reflector import Reflector
@@ -64,7 +64,7 @@ class Witness:
         pods = Reflector(self._world.client, PODS, PodView, namespace=self._world.namespace)
         async for item in pods.stream():
             match item:
-                case Added(meta, pod) | Modified(meta, pod) if pod.spec.node_name:
+                case Seen(meta, pod) if pod.spec.node_name:
                     if meta.uid in self._known:
                         continue
                     self._known.add(meta.uid)

@@ -62,15 +62,8 @@ T = TypeVar("T", bound=HasMeta)
 _Object = TypeVar("_Object")
 
 
-class Added(msgspec.Struct, Generic[T], frozen=True):
-    """An object that was not known."""
-
-    meta: Meta
-    object: T
-
-
-class Modified(msgspec.Struct, Generic[T], frozen=True):
-    """A newer state of a known object."""
+class Seen(msgspec.Struct, Generic[T], frozen=True):
+    """An object that was not known, or a newer state of one that was."""
 
     meta: Meta
     object: T
@@ -104,7 +97,7 @@ class Synced(msgspec.Struct, frozen=True):
     """A list is complete: all that it differed by was emitted."""
 
 
-Item = Added[T] | Modified[T] | Deleted[T] | Malformed | Synced
+Item = Seen[T] | Deleted[T] | Malformed | Synced
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,13 @@ from enbloc.client.errors import (
     readable,
 )
 from enbloc.client.items import (
-    Added,
     Deleted,
     Item,
     Malformed,
     Meta,
-    Modified,
     Page,
     Row,
+    Seen,
     Synced,
     T,
     Timing,
@@ -423,15 +422,14 @@ class Reflector(Generic[T]):
                 self._probe.saw(key, meta.version)
                 yield Deleted(row.meta(*key), found)
             return
-        known = row is not None and row.uid == meta.uid
-        if row is not None and not known:  # deleted and created again, unseen
+        if row is not None and row.uid != meta.uid:  # deleted and created again, unseen
             yield Deleted(row.meta(*key), None)
         self._rows[key] = Row(meta.uid, meta.version)
         self._probe.saw(key, meta.version)
         if found is None:
             yield Malformed(meta, problem)
         else:
-            yield Modified(meta, found) if known else Added(meta, found)
+            yield Seen(meta, found)
 
     def _went_back(self) -> None:
         """The server is older than what was seen (restored from a backup): believe it."""

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final
 
-from enbloc.client.items import Added, Deleted, Item, Malformed, Meta, Modified, Synced, T
+from enbloc.client.items import Deleted, Item, Malformed, Meta, Seen, Synced, T
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
 from enbloc.model.groups import GroupKey
@@ -106,7 +106,7 @@ async def _follow(
     """Take what changes, and ask for the groups that it touches; a malformed state is ignored."""
     async for item in items:
         match item:
-            case Added(object=found) | Modified(object=found):
+            case Seen(object=found):
                 touched = put(found)
             case Deleted(meta=meta):
                 touched = remove(meta)

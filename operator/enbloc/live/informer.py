@@ -143,7 +143,7 @@ class Informer(Generic[T]):
     def _take(self, item: items.Item[T]) -> None:
         resource = self.reflector.resource
         match item:
-            case items.Added() | items.Modified():
+            case items.Seen():
                 event = self._seen(item.object)
                 if event is not None:
                     self._malformed.seen(resource, item.meta, self._problem(event))

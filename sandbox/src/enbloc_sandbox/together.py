@@ -13,7 +13,7 @@ import yaml
 
 from enbloc.client.client import Client
 from enbloc.client.config import Cluster
-from enbloc.client.items import Added, Modified
+from enbloc.client.items import Seen
 from enbloc.client.paths import NODES
 from enbloc.client.reflector import Reflector
 from enbloc.errors import EnblocError, UsageError
@@ -143,7 +143,7 @@ async def _nodes_ready(client: Client, names: set[str]) -> None:
         async with asyncio.timeout(READY_SECONDS), aclosing(nodes.stream()) as stream:
             while missing:
                 item = await anext(stream)
-                if isinstance(item, Added | Modified) and not item.object.spec.get("taints"):
+                if isinstance(item, Seen) and not item.object.spec.get("taints"):
                     missing.discard(item.meta.name)
     except TimeoutError:
         raise EnblocError(

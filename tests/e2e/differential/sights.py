@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from enbloc.client import items
 from enbloc.client.client import Client
-from enbloc.client.items import Added, Deleted, Meta, Modified, Synced
+from enbloc.client.items import Deleted, Meta, Synced
 from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
 from tests.e2e.differential.vocabulary import Json
@@ -79,7 +80,7 @@ class Sights:
         seen = self._seen[kind]
         async for item in Reflector(client, kind, Seen).stream():
             match item:
-                case Added(meta, it) | Modified(meta, it):
+                case items.Seen(meta, it):
                     seen[meta.name] = it
                 case Deleted(meta, _):
                     seen.pop(meta.name, None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.client.events import ObjectReference
-from enbloc.client.items import Added, Deleted, Item, Malformed, Modified
+from enbloc.client.items import Deleted, Item, Malformed, Seen
 from enbloc.client.paths import PODS
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.derived_groups import FROM_PODS, WantedGroup, reference
@@ -97,7 +97,7 @@ class DeclaringPods:
         """The same items, each read on its way; a malformed state of a pod is ignored."""
         async for item in items:
             match item:
-                case Added(object=found) | Modified(object=found):
+                case Seen(object=found):
                     self.put(found)
                 case Deleted(meta=meta):
                     self.remove(meta.uid)

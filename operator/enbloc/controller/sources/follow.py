@@ -25,7 +25,7 @@ from enbloc.client.client import Client, PatchType
 from enbloc.client.coalescing_writer import CoalescingWriter
 from enbloc.client.errors import AlreadyExists, APIError, NotFound
 from enbloc.client.events import Notice, ObjectReference, Recorder
-from enbloc.client.items import Added, Deleted, Malformed, Meta, Modified, Synced
+from enbloc.client.items import Deleted, Malformed, Meta, Seen, Synced
 from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
 from enbloc.controller.members import Members
@@ -224,7 +224,7 @@ class Sources:
         reflector = Reflector(self._client, resource, source.shape, report=self._says(resource))
         async for item in reflector.stream():
             match item:
-                case Added(object=found) | Modified(object=found):
+                case Seen(object=found):
                     self._take(source, resource, found)
                 case Deleted(meta=meta):
                     self._forget(ObjectKey(source.name, meta.namespace, meta.name))

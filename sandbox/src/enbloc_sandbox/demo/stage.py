@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
+from enbloc.client import items
 from enbloc.client.client import Client
 from enbloc.client.errors import NotFound
-from enbloc.client.items import Added, Deleted, Modified
 from enbloc.client.paths import NODES, POD_GROUPS, PODS, Resource
 from enbloc.client.reflector import Reflector
 from enbloc_sandbox.demo.observed import GroupSeen, PodSeen, Seen, held, read_group, read_pod
@@ -52,9 +52,9 @@ class Stage:
         """Follow the demo's pods, until cancelled."""
         pods = Reflector(self._client, PODS, Object, namespace=NAMESPACE, query=_OURS)
         async for item in pods.stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, items.Seen):
                 await self._saw(read_pod(self._screen.clock(), item.object))
-            elif isinstance(item, Deleted) and item.meta.name in self.pods:
+            elif isinstance(item, items.Deleted) and item.meta.name in self.pods:
                 last = self.pods[item.meta.name]
                 await self._saw(PodSeen(self._screen.clock(), last.name, last.gang, phase=""))
 
@@ -62,7 +62,7 @@ class Stage:
         """Follow the demo's PodGroups, until cancelled."""
         groups = Reflector(self._client, POD_GROUPS, Object, namespace=NAMESPACE)
         async for item in groups.stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, items.Seen):
                 seen = read_group(self._screen.clock(), item.object)
                 before = self.groups.get(seen.name)
                 self.groups[seen.name] = seen
@@ -153,7 +153,7 @@ class Stage:
 
         async def look() -> None:
             async for item in Reflector(self._client, NODES, Object).stream():
-                if isinstance(item, Added | Modified):
+                if isinstance(item, items.Seen):
                     node = item.object
                     (ready.discard if node.spec.get("taints") else ready.add)(item.meta.name)
                     await self._notify()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from enbloc.client.client import Client, PatchType
-from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.items import Deleted, Seen, Synced
 from enbloc.client.paths import PODS, Resource
 from enbloc.client.reflector import Reflector
 from enbloc_sandbox.nodes.objects import Object, seconds_since, settled, timestamp
@@ -112,7 +112,7 @@ class Budgets:
 
     async def _watch(self, resource: Resource, known: dict[str, Object]) -> None:
         async for item in Reflector(self._client, resource, Object).stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 known[item.meta.uid] = item.object
             elif isinstance(item, Deleted):
                 known.pop(item.meta.uid, None)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from enbloc.client.client import Client, PatchType
-from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.items import Deleted, Seen, Synced
 from enbloc.client.paths import JOBS, PODS
 from enbloc.client.reflector import Reflector
 from enbloc_sandbox.nodes import jobs
@@ -64,7 +64,7 @@ class JobController:
 
     async def _watch_jobs(self, found: Reflector[Object]) -> None:
         async for item in found.stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 work = self._of(item.meta.uid)
                 if work.job is None and jobs.unsupported(item.object):
                     fields = ", ".join(jobs.unsupported(item.object))
@@ -78,7 +78,7 @@ class JobController:
 
     async def _watch_pods(self, found: Reflector[Object]) -> None:
         async for item in found.stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 owner = item.object.controller_uid
                 self._of(owner).pods[item.meta.uid] = item.object
                 self._of(owner).tally.count(item.object, self._now())

@@ -28,7 +28,7 @@ import msgspec
 
 from enbloc.client.client import Client, PatchType
 from enbloc.client.errors import AlreadyExists, APIError, NotFound
-from enbloc.client.items import Added, Deleted, Item, Malformed, Modified, Synced
+from enbloc.client.items import Deleted, Item, Malformed, Seen, Synced
 from enbloc.client.paths import LEASES, NAMESPACES, NODES, PODS
 from enbloc.client.reflector import Reflector
 from enbloc.model import names
@@ -228,7 +228,7 @@ class Kubelet:
     async def _watch_nodes(self) -> None:
         """Labels and taints count when a pod is admitted; a deleted Node is a machine gone."""
         async for item in Reflector(self._client, NODES, Object).stream():
-            if isinstance(item, Added | Modified) and item.meta.name in self._machines:
+            if isinstance(item, Seen) and item.meta.name in self._machines:
                 machine = self._machines[item.meta.name]
                 machine.node = item.object
                 if item.object.annotations.get(names.SILENT_KEY) == "true":
@@ -268,7 +268,7 @@ class Kubelet:
                 self._ending.discard(item.meta.uid)
             case Malformed():
                 log.warning("pod %s/%s: %s", item.meta.namespace, item.meta.name, item.problem)
-            case Added() | Modified():
+            case Seen():
                 if self._backlog is not None:
                     self._backlog.append(item.object)
                 else:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from enbloc.client.client import Client, PatchType
-from enbloc.client.items import Added, Deleted, Item, Modified, Synced
+from enbloc.client.items import Deleted, Item, Seen, Synced
 from enbloc.client.paths import NODES, PODS
 from enbloc.client.reflector import Reflector
 from enbloc.model.names import DISRUPTION_TARGET
@@ -91,7 +91,7 @@ class LostPods:
             case Synced():
                 self._lists += 1
                 self._check_all("")
-            case Added() | Modified():
+            case Seen():
                 known[item.meta.name if nodes else item.meta.uid] = item.object
             case Deleted():
                 known.pop(item.meta.name if nodes else item.meta.uid, None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from enbloc.client.client import Client, PatchType
-from enbloc.client.items import Added, Deleted, Modified
+from enbloc.client.items import Deleted, Seen
 from enbloc.client.paths import LEASES, NODES
 from enbloc.client.reflector import Reflector
 from enbloc.model import names
@@ -125,7 +125,7 @@ class NodeLifecycle:
 
     async def _watch_nodes(self) -> None:
         async for item in Reflector(self._client, NODES, Object).stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 self._nodes[item.meta.name] = item.object
                 self._check(item.meta.name)
             elif isinstance(item, Deleted):
@@ -135,7 +135,7 @@ class NodeLifecycle:
     async def _watch_leases(self) -> None:
         leases = Reflector(self._client, LEASES, Object, namespace=LEASE_NAMESPACE)
         async for item in leases.stream():
-            if isinstance(item, Added | Modified):
+            if isinstance(item, Seen):
                 self._beat(item.meta.name, item.object.spec.get("renewTime"))
                 self._check(item.meta.name)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from enbloc.client.client import Client, PatchType
 from enbloc.client.errors import APIError, NotFound
-from enbloc.client.items import Added, Deleted, Modified, Synced
+from enbloc.client.items import Deleted, Seen, Synced
 from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
 from enbloc_sandbox.nodes.objects import Object, settled
@@ -103,7 +103,7 @@ class Following:
         shape = self._shapes.get(resource, Object)
         listed = False
         async for item in Reflector(self._client, resource, shape).stream():
-            if isinstance(item, Added | Modified | Deleted):
+            if isinstance(item, Seen | Deleted):
                 meta = item.meta
                 key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
                 if isinstance(item, Deleted):
