@@ -14,6 +14,7 @@ from enbloc.controller import creator_objects
 from enbloc.controller.creator_objects import JobObject
 from enbloc.controller.informers import follow_creators, follow_namespaces, follow_pods
 from enbloc.controller.members import Members
+from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.model.groups import GroupKey
 from enbloc.wire.auto_groups import AutoGroups, group_name
 from enbloc.wire.objects import NamespaceObject, PodObject
@@ -41,6 +42,11 @@ def pod(*, ready: str = "False", job: str = "job") -> PodObject:
     return msgspec.convert({"metadata": metadata, "status": status}, PodObject)
 
 
+def declaring() -> DeclaringPods:
+    """What pods declare; none of these does."""
+    return DeclaringPods((), lambda _: None)
+
+
 def job(*conditions: tuple[str, str], uid: str = "job") -> JobObject:
     given: list[Any] = [{"type": type_, "status": status} for type_, status in conditions]
     body = {"metadata": {"uid": uid}, "status": {"conditions": given}}
@@ -60,6 +66,7 @@ async def test_pods_become_members_and_ask_for_their_groups() -> None:
         ),
         members,
         AutoGroups(unknown=False),
+        declaring(),
         asked.append,
         synced,
     )
@@ -73,7 +80,9 @@ async def test_a_deleted_pod_is_no_member() -> None:
     members, asked = Members(), list[GroupKey]()
 
     stream = items(Seen(META, pod()), Deleted(META, pod()))
-    await follow_pods(stream, members, AutoGroups(unknown=False), asked.append, asyncio.Event())
+    await follow_pods(
+        stream, members, AutoGroups(unknown=False), declaring(), asked.append, asyncio.Event()
+    )
 
     assert asked == [TRAIN, TRAIN]
     assert list(members.of(TRAIN)) == []
@@ -82,7 +91,9 @@ async def test_a_deleted_pod_is_no_member() -> None:
 async def test_the_end_of_a_job_asks_for_the_groups_of_its_pods() -> None:
     members, asked, synced = Members(), list[GroupKey](), asyncio.Event()
     auto = AutoGroups(unknown=False)
-    await follow_pods(items(Seen(META, pod())), members, auto, lambda _: None, asyncio.Event())
+    await follow_pods(
+        items(Seen(META, pod())), members, auto, declaring(), lambda _: None, asyncio.Event()
+    )
 
     await follow_creators(
         items(
@@ -134,7 +145,7 @@ async def test_a_namespace_makes_members_of_the_pods_of_a_job_and_says_what_it_c
     conditions = {"conditions": [{"type": "Ready", "status": "True"}]}
     body = {"metadata": metadata, "spec": {"containers": []}, "status": conditions}
     of_job = items(Seen(META, msgspec.convert(body, PodObject)))
-    await follow_pods(of_job, members, auto, asked.append, asyncio.Event())
+    await follow_pods(of_job, members, auto, declaring(), asked.append, asyncio.Event())
     assert asked == []
 
     def namespace(switch: str) -> NamespaceObject:

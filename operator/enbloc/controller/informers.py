@@ -10,6 +10,7 @@ from typing import Final
 from enbloc.client.items import Deleted, Item, Malformed, Meta, Seen, Synced, T
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
+from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import AUTO_GROUP_KEY
 from enbloc.model.pods import Pod, PodUID
@@ -27,17 +28,20 @@ async def follow_pods(
     items: AsyncIterator[Item[PodObject]],
     members: Members,
     auto: AutoGroups,
+    declaring: DeclaringPods,
     ask: Ask,
     synced: asyncio.Event,
 ) -> None:
-    """Keep the members in step with the pods."""
+    """Keep the members, and the groups that pods declare, in step with the pods."""
 
     def put(found: PodObject) -> Iterable[GroupKey]:
+        declaring.put(found)
         conditions = (found.status.conditions if found.status else None) or ()
         ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
         return members.put(auto.pod(found, codec.pod(found), ready=ready), ready=ready)
 
     def remove(meta: Meta) -> Iterable[GroupKey]:
+        declaring.remove(meta.uid)
         auto.gone(PodUID(meta.uid))
         return members.remove(PodUID(meta.uid))
 

@@ -157,11 +157,7 @@ class Controller:
         works = (
             lead,
             follow_pods(
-                self._sources.declaring.reading(self._pods),
-                members,
-                self._auto,
-                ask,
-                synced[PODS],
+                self._pods, members, self._auto, self._sources.declaring, ask, synced[PODS]
             ),
             follow_namespaces(
                 self._namespaces.stream(), members, self._auto, ask, synced[NAMESPACES]

@@ -6,12 +6,11 @@ Live members count, and while none is live the others. Of different minimums the
 no member then starts with fewer beside it than it asks for.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from enbloc.client.events import ObjectReference
-from enbloc.client.items import Deleted, Item, Malformed, Seen
 from enbloc.client.paths import PODS
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.derived_groups import FROM_PODS, WantedGroup, reference
@@ -90,20 +89,6 @@ class DeclaringPods:
     def pod_of(self, key: GroupKey) -> ObjectReference | None:
         """The first pod that declares a group, for events; None = none does."""
         return next((each.pod for each in self._pods.get(key, {}).values()), None)
-
-    async def reading(
-        self, items: AsyncIterator[Item[PodObject]]
-    ) -> AsyncIterator[Item[PodObject]]:
-        """The same items, each read on its way; a malformed state of a pod is ignored."""
-        async for item in items:
-            match item:
-                case Seen(object=found):
-                    self.put(found)
-                case Deleted(meta=meta):
-                    self.remove(meta.uid)
-                case Malformed() | _:
-                    pass
-            yield item
 
     def put(self, found: PodObject) -> None:
         """A pod was added or changed."""
