@@ -35,6 +35,8 @@ def written(tree: ast.AST, names: Collection[str]) -> Iterator[tuple[str, int]]:
                 match each:
                     case ast.Attribute(ast.Name(name), attribute, ast.Store()) if name in names:
                         yield attribute, each.lineno
+                    case _:
+                        pass
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import ast
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -55,7 +55,7 @@ def stack(frame: FrameType | None) -> list[str]:
 
 
 @contextmanager
-def stacks_of(wanted: Callable[[str, list[str]], bool]) -> Iterator[dict[str, list[str]]]:
+def stacks_of(wanted: Callable[[str, list[str]], bool]) -> Generator[dict[str, list[str]]]:
     """By function, the stack of its first call that is wanted."""
     found: dict[str, list[str]] = {}
 

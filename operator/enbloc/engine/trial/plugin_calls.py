@@ -89,8 +89,10 @@ def _is_number(value: object) -> bool:
 
 def asked_mask(plugin: str, evaluator: decide.Filter, pod: Pod, nodes: Nodes) -> Mask:
     """A Filter's answer about some nodes, where it must be one bool for each of them."""
-    mask: object = asked(plugin, "Filter", evaluator.filter, pod, nodes)
-    count = len(nodes)
+    return _checked_mask(plugin, asked(plugin, "Filter", evaluator.filter, pod, nodes), len(nodes))
+
+
+def _checked_mask(plugin: str, mask: object, count: int) -> Mask:
     if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
         raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
     return mask
