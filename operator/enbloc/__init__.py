@@ -17,11 +17,10 @@ if TYPE_CHECKING:
         NodeSet,
         Proposal,
         Scores,
-        default_normalize,
-        default_normalize_reversed,
     )
     from enbloc.framework.facts import Floor, GroupFacts
     from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+    from enbloc.framework.normalizing import default_normalize, default_normalize_reversed
     from enbloc.framework.observations import (
         Expired,
         GroupGone,
@@ -70,9 +69,8 @@ _HOMES: Final = {
         "NodeSet",
         "Proposal",
         "Scores",
-        "default_normalize",
-        "default_normalize_reversed",
     ),
+    "framework.normalizing": ("default_normalize", "default_normalize_reversed"),
     "framework.facts": ("Floor", "GroupFacts"),
     "framework.hints": ("Action", "ClusterEvent", "Happening", "Hint", "Resource"),
     "framework.observations": (

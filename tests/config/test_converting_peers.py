@@ -169,7 +169,7 @@ def test_a_configuration_of_volcano_is_told_setting_by_setting() -> None:
     assert outcomes(text) == {
         "actions[0]": NOT_NEEDED,
         "actions[1]": BUILT_IN,
-        "actions[2]": LOST,
+        "actions[2]": BUILT_IN,
         "actions[3]": BUILT_IN,
         f"{one_}[0]": BUILT_IN,
         f"{one_}[1]": BUILT_IN,

@@ -274,8 +274,6 @@ def test_what_is_accepted_and_not_honoured_is_named() -> None:
         "extenders[0].enableHTTPS",
         "profiles[0].plugins.filter.enabled[0].weight",
         "profiles[0].plugins.filter.disabled[0].name",
-        "profiles[0].pluginConfig[0].args",
-        "profiles[0].plugins.postFilter.enabled[0].name",
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from enbloc.engine import Settings
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Evict
-from enbloc.engine.eviction import Unit, Victims
+from enbloc.engine.eviction import Eviction, Victims
 from enbloc.engine.policies import Policy
 from enbloc.engine.state.claims import Against, Claim, stand_in
 from enbloc.engine.turn import Turn
@@ -61,7 +61,7 @@ class Evictor(Policy):
     def choose(self, turn: Turn) -> None:
         members = self.core.groups.get(GroupKey("ns", self.wanted))
         if members is not None and not self.core.victims.of(members.key):
-            unit = Unit(
+            unit = Eviction(
                 members.key, members.bound, Reason.BELOW_MINIMUM, "toy", None, turn.now + 60
             )
             self.core.victims.choose(unit)
@@ -167,12 +167,12 @@ def test_a_unit_that_was_chosen_may_stay_until_its_evictions_are_sent() -> None:
     world.gang("a", 1)
     world.settle()
     key, victims, turn = GroupKey("ns", "a"), Victims(), Turn()
-    unit = Unit(key, [world.pods["a-0"]], Reason.BELOW_MINIMUM, "toy", None, math.inf)
+    unit = Eviction(key, [world.pods["a-0"]], Reason.BELOW_MINIMUM, "toy", None, math.inf)
     victims.choose(unit)
     assert victims.cancel(key)
     assert victims.evict(turn) is None
     assert not victims
-    unit = Unit(key, [world.pods["a-0"]], Reason.BELOW_MINIMUM, "toy", None, math.inf)
+    unit = Eviction(key, [world.pods["a-0"]], Reason.BELOW_MINIMUM, "toy", None, math.inf)
     victims.choose(unit)
     victims.evict(turn)
     assert not victims.cancel(key)
@@ -198,7 +198,7 @@ def test_a_chosen_member_that_terminates_by_itself_is_not_evicted() -> None:
     world.gang("a", 2)
     world.settle()
     pods, victims, turn = [world.pods["a-0"], world.pods["a-1"]], Victims(), Turn()
-    victims.choose(Unit(GroupKey("ns", "a"), pods, Reason.BELOW_MINIMUM, "toy", None, math.inf))
+    victims.choose(Eviction(GroupKey("ns", "a"), pods, Reason.BELOW_MINIMUM, "toy", None, math.inf))
     victims.terminating(pods[0].uid)
     victims.evict(turn)
     assert [e.uid for e in turn.effects if isinstance(e, Evict)] == [pods[1].uid]

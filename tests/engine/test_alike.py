@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from enbloc.config import default_profiles
 from enbloc.engine.trial import Trial
 from enbloc.engine.trial.ranking import Ranking
-from enbloc.framework.decide import Scores, default_normalize
+from enbloc.framework.decide import Scores
+from enbloc.framework.normalizing import default_normalize
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
 from enbloc.model.node import Node

@@ -17,9 +17,8 @@ from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.status import SUCCESS, Status, refuse, wait
 from enbloc.model.credentials import URL
 from enbloc.model.groups import Group
-from enbloc.plugins import IN_TREE
 from tests.world.builders import spec
-from tests.world.cluster import Cluster
+from tests.world.cluster import Cluster, plugins_but
 
 FILTERS = Extender(URL("http://filters"), filter_verb="filter")
 SCORES = Extender(URL("http://scores"), prioritize_verb="prioritize", weight=3)
@@ -28,7 +27,7 @@ BOTH = Extender(URL("http://both"), filter_verb="filter", prioritize_verb="prior
 
 def consulting(*extenders: Extender, plugins: tuple[Any, ...] = ()) -> Cluster:
     """A cluster of two nodes whose profile has these extenders."""
-    in_tree = [factory() for factory in IN_TREE.values()]
+    in_tree = plugins_but("DefaultPreemption")
     profile = Profile("enbloc", (*in_tree, *plugins), extenders=extenders)
     cluster = Cluster(profiles={"enbloc": profile})
     cluster.nodes("n1 n2", cpu=8)

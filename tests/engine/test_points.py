@@ -23,9 +23,8 @@ from enbloc.framework.status import (
 )
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.plugins import IN_TREE
 from tests.world.builders import spec
-from tests.world.cluster import Cluster, cluster_with
+from tests.world.cluster import Cluster, cluster_with, plugins_but
 
 Log = list[str]
 FOR_GOOD = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -91,7 +90,7 @@ class AlsoEverywhere(Everywhere):
 
 
 def _cluster(plugins: tuple[Any, ...], points: dict[Point, list[str]] | None = None) -> Cluster:
-    in_tree = [factory() for factory in IN_TREE.values()]
+    in_tree = plugins_but("DefaultPreemption")
     cluster = Cluster(
         profiles={"enbloc": Profile("enbloc", (*in_tree, *plugins), {}, points or {})}
     )

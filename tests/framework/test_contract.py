@@ -13,8 +13,9 @@ import pytest
 from enbloc.config import default_profiles
 from enbloc.errors import ConfigError
 from enbloc.framework import Diagnosis, PerNode, Profile, Reads, Registry, Status, refuse
-from enbloc.framework.decide import Scores, default_normalize, default_normalize_reversed
+from enbloc.framework.decide import Scores
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.normalizing import default_normalize, default_normalize_reversed
 from enbloc.framework.observations import Expired, NodeChanged, NodeNote, Observation
 from enbloc.framework.points import Point, points_of
 from enbloc.framework.status import Code, refuse_for_good, wait

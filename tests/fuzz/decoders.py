@@ -272,7 +272,8 @@ def _answers() -> list[Decoder]:
     return [
         Decoder("answer binding", _answer(binding._Success), [sample("success.json"), *status]),
         Decoder("answer pod, binding", _answer(binding._Pod), pods),
-        Decoder("answer pod, eviction", _answer(eviction._Pod, eviction._settled), pods),
+        Decoder("answer pod, eviction",
+            _answer(eviction._Pod, partial(eviction._settled, bare=False)), pods),
         Decoder("answer identity", _answer(Identified), [*pods, *groups]),
         Decoder("answer podgroup", _answer(GroupObject,
             lambda found: found.status and found.status.own()), groups),

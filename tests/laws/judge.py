@@ -56,6 +56,7 @@ from tests.laws.naive import (
     usable,
 )
 from tests.laws.objects import Objects
+from tests.laws.preempting import judge_preemption, preempts
 from tests.laws.reached import notice
 
 
@@ -189,7 +190,7 @@ class Judge:
                     self.tried.add(effect.group)
                 case Bind():
                     self._bind(effect)
-                case Evict():
+                case Evict() if not preempts(effect):
                     self._evict(effect)
                 case SetGroupStatus():
                     self._status(effect)
@@ -197,6 +198,7 @@ class Judge:
                     self._pod_condition(effect)
                 case _:
                     pass
+        judge_preemption(self, [each for each in evicts if preempts(each)])
         assert len({each.group for each in evicts}) <= 1, "two deadlines at once (semantics §4.4)"
         self._rooms_add_up()
 

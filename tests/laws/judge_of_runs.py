@@ -17,6 +17,7 @@ from enbloc.model.pods import Pod, PodUID
 from tests.laws.judge import Judge, assignments
 from tests.laws.naive import pending
 from tests.laws.objects import Objects
+from tests.laws.preempting import preempts
 from tests.laws.runs import Ledger, Run
 
 
@@ -82,7 +83,7 @@ class JudgeOfRuns(Judge):
                     assert pod is not None, f"{target.pod} is bound although it is gone"
                     assert pending(pod), f"{target.pod} is bound although it cannot be"
                     self.sent[target.uid] = effect
-                case Evict():
+                case Evict() if not preempts(effect):
                     self._evicted(effect)
                 case SetGroupStatus():
                     self._counted(effect)

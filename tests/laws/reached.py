@@ -11,6 +11,7 @@ from enbloc.engine.state.claims import HELD
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import EventReason
 from tests.laws.naive import floors, missing
+from tests.laws.preempting import preempts
 
 if TYPE_CHECKING:
     from tests.laws.judge import Judge
@@ -40,6 +41,7 @@ STATES = (
     "refused: SchedulerError",
     "restart while requests are under way",
     "room is held for a lost member",
+    "somebody is preempted",
     "surplus is sent",
     "takeover while requests are under way",
 )
@@ -61,7 +63,7 @@ def notice(judge: "Judge", effects: Sequence[Effect], reached: Counter[str]) -> 
                 reached["a reservation expires"] += 1
             case Emit(reason=EventReason.GANG_REPAIRED):
                 reached["a gang in part is whole again"] += 1
-            case Evict():
+            case Evict() if not preempts(effect):
                 _evicted(judge, effect, reached)
             case _:
                 pass

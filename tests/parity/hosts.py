@@ -48,8 +48,9 @@ class Hosts:
     def snapshot(self) -> Snapshot:
         """The same as our tables, one row per host in their order."""
         nodes, placed, workloads = Nodes(ResourceSpace(), Ledgers()), Placed(), Workloads()
-        for row, host in enumerate(self.hosts):
+        for host in self.hosts:  # all that is offered is known before anybody is counted
             nodes.put(host.node)
+        for row, host in enumerate(self.hosts):
             for pod in host.pods:
                 nodes.place(row, pod.spec)
                 placed.put(pod, row)

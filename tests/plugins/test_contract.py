@@ -120,5 +120,5 @@ def test_a_plugin_with_arguments_keeps_it_too(plugin: Plugin) -> None:
     check_plugin(plugin, examples=60)
 
 
-def test_a_name_that_has_no_say_yet_is_asked_nowhere() -> None:
-    assert points_of(IN_TREE["DefaultPreemption"]()) == frozenset()
+def test_preemption_has_its_place_among_the_postfilter_plugins() -> None:
+    assert points_of(IN_TREE["DefaultPreemption"]()) == {Point.POST_FILTER}

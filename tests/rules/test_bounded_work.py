@@ -34,7 +34,7 @@ def crowd(waiting: int) -> Cluster:
     cluster = Cluster(log=1, validate=False)
     cluster.nodes("n1", cpu=100)
     for number in range(100):
-        cluster.pod(f"load-{number}", scheduler="other", node="n1", spec=spec(cpu=1))
+        cluster.pod(f"load-{number}", scheduler="other", node="n1", spec=spec(cpu=1), priority=9)
     for number in range(waiting):
         cluster.pod(f"p{number}", spec=spec(cpu=101, memory=number + 1))
     while cluster.engine.wakeup() == 0.0:

@@ -175,7 +175,10 @@ def test_a_pod_without_a_group_has_the_words_of_kube_scheduler_and_the_claim_in_
     wanted = replace(spec(cpu=1), volumes=(PodVolume("data", "claim"),))
     world.pod("alone", None, spec=wanted, claims=("v",))
     world.settle()
-    text = "0/4 nodes are available: 4 node(s) did not have enough free storage."
+    text = (
+        "0/4 nodes are available: 4 node(s) did not have enough free storage. "
+        "preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+    )
     assert world.pod_conditions("alone")[-1][1] == text
     [(_, note)] = notes(world, "alone")
     assert note.startswith(f"{text} PersistentVolumeClaim v needs 5000Gi of StorageClass fast; ")

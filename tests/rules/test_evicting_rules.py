@@ -58,7 +58,7 @@ def test_only_one_that_may_be_evicted_yields_even_if_it_is_the_earlier() -> None
     world.nodes("n3", cpu=4)
     world.job_in_part("early", "n3", of=2)
     for index in range(2):
-        world.change(f"early-{index}", priority=5)
+        world.change(f"early-{index}", priority=5, preempts=False)
     world.member("late-9", "late")
     world.settle(seconds=1)
     assert world.evictions == ["early-0"]

@@ -117,13 +117,15 @@ def test_volcano_5022_nobody_is_evicted_for_a_gang_that_cannot_be_placed_anyway(
     assert world.evictions == [], "with the other's room it would still lack a node"
 
 
-def test_volcano_5022_higher_priority_alone_evicts_nobody() -> None:
+def test_volcano_5022_higher_priority_evicts_a_gang_whole_or_not_at_all() -> None:
     world = World()
-    world.nodes("n1 n2", cpu=4)
+    world.nodes("n1 n2 n3", cpu=4)
     world.running_job("low", 2)
-    world.job("urgent", 2, priority=1000)
-    world.settle(seconds=86400)
-    assert world.evictions == []
+    world.running_job("other", 1)
+    world.job("urgent", 1, priority=1000)
+    world.settle(seconds=60)
+    assert world.evictions == ["other-0"]
+    assert len(world.where("low")) == 2
 
 
 def test_volcano_5131_a_gang_stuck_at_all_but_one_gives_up_or_is_completed() -> None:

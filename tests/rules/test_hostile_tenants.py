@@ -354,7 +354,7 @@ def test_a_member_created_with_a_node_gets_no_capacity_that_a_lost_member_left(
     world.delete("rich-1")
     world.theirs("evil-0", "evil", node=node, owner=owner)
     world.theirs("evil-1", "evil", owner=owner)
-    world.member("rich-2", "rich", priority=10**6)
+    world.member("rich-2", "rich", priority=10**6, preempts=False)
     world.settle(seconds=60)
     assert world.evictions == ([] if owner is None else ["evil-0"])
     assert set(world.where("rich")) == ({"rich-0"} if owner is None else {"rich-0", "rich-2"})

@@ -353,7 +353,7 @@ def test_a_pause_lets_nobody_take_capacity_who_is_ordered_later(alike: int) -> N
     cluster = Cluster()
     cluster.nodes("n1", cpu=4)
     for number in range(4):
-        cluster.pod(f"load-{number}", scheduler="other", node="n1", spec=spec(cpu=1))
+        cluster.pod(f"load-{number}", scheduler="other", node="n1", spec=spec(cpu=1), priority=5000)
     for number in range(alike):  # none of them ever fits, and they are refused as one
         cluster.pod(f"large-{number}", spec=spec(cpu=5), priority=2000)
     cluster.pod("urgent", spec=spec(cpu=4), priority=1000)

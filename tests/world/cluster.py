@@ -233,9 +233,14 @@ class Cluster(Server):
         ]
 
 
+def plugins_but(*names: str) -> list[Any]:
+    """The plugins in the tree without some, with their defaults."""
+    return [factory() for name, factory in IN_TREE.items() if name not in names]
+
+
 def cluster_with(*plugins: Any, weights: dict[str, int] | None = None, **settings: Any) -> Cluster:
     """A cluster whose profile runs the in-tree plugins, then these."""
-    in_tree = [factory() for factory in IN_TREE.values()]
+    in_tree = plugins_but("DefaultPreemption")
     profile = Profile("enbloc", (*in_tree, *plugins), weights or {})
     cluster = Cluster(profiles={"enbloc": profile}, **settings)
     cluster.nodes("n1 n2", cpu=8)

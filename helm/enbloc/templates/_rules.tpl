@@ -12,7 +12,7 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# deleting members that have not started, to release capacity
+# deleting pods that have not started, or that give way to others
 - apiGroups: [""]
   resources: [pods]
   verbs: [delete]
@@ -20,7 +20,7 @@
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
-# PodScheduled, DisruptionTarget, GangRunning; the claim of extended resources
+# PodScheduled, DisruptionTarget, GangRunning; nominated nodes; extended resources
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]
@@ -87,6 +87,10 @@
 # resolving spec.priorityClassName of PodGroups
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
+  verbs: [list, watch]
+# which pods may give way to others
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
   verbs: [list, watch]
 # reading PodGroups
 - apiGroups: [enbloc.dev]

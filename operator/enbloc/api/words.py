@@ -98,9 +98,10 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
         f"with the readiness gate {GANG_RUNNING} has it as its pod condition of that name.",
     ),
     Condition.DISRUPTION_TARGET: ConditionMeaning(
-        (Reason.BELOW_MINIMUM,),
+        (Reason.PREEMPTION_BY_SCHEDULER, Reason.BELOW_MINIMUM),
         (),
-        "On pods: enbloc is about to evict this member, and why. The group says the same in "
+        "Members were preempted since the minimum was placed last. On pods: this member is about "
+        f"to be evicted, and why; for {Reason.BELOW_MINIMUM} the group says so in "
         f"{Condition.SCHEDULED}, reason {Reason.TIMED_OUT}.",
     ),
     Condition.FINISHED: ConditionMeaning(
@@ -169,6 +170,9 @@ REASONS: Final[Mapping[Reason, str]] = {
         "scheduleTimeoutSeconds, or was not used up within the configuration's "
         "reservationSeconds, and is released; later pods use what is free."
     ),
+    Reason.PREEMPTION_BY_SCHEDULER: (
+        "Members give way to a pod or a gang of higher priority, which the message names."
+    ),
     Reason.SATISFIED: "The minimum is Running, or has succeeded, right now.",
     Reason.SUCCEEDED: "The owner completed, or as many members as the minimum succeeded.",
     Reason.FAILED: "The owner failed, or fewer members succeeded than the minimum.",
@@ -218,6 +222,14 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         _GROUP,
         True,
         "The rest did not fit in time, or another gang needs the capacity; members are evicted.",
+    ),
+    EventReason.PREEMPTED: EventMeaning(
+        "pod, PodGroup",
+        False,
+        "It gives way to a pod or a gang of higher priority, which the note names.",
+    ),
+    EventReason.PREEMPTING: EventMeaning(
+        "PodGroup", False, "Pods of lower priority are evicted for it; the note names some."
     ),
     EventReason.RESERVATION_EXPIRED: EventMeaning(
         "PodGroup",

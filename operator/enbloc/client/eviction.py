@@ -8,7 +8,7 @@
       │   └────terminating─────────────────────► Evicted
       ▼
     mark: PATCH DisruptionTarget=True, if the pod is still as seen
-      ├─ Pending ──► DELETE, with UID and resourceVersion ──201──► Evicted
+      ├─ Pending, or regardless of budgets ──► DELETE, with UID ──► Evicted
       └─ else ─────► Eviction API, with UID ──┬─201──────────────► Evicted
                                               └─429 of a budget──► Blocked
     409, 404, 401, 429, timeout, reset, 5xx: look again; another refusal: Blocked
@@ -79,6 +79,8 @@ class Victim:
         uid: of the pod; another pod of that name is left alone.
         reason: of its condition DisruptionTarget.
         message: of it, for people.
+        bare: it goes even if it has no controller.
+        regardless: it goes even if a budget forbids it: it is deleted.
     """
 
     namespace: str
@@ -86,6 +88,8 @@ class Victim:
     uid: str
     reason: str
     message: str
+    bare: bool = False
+    regardless: bool = False
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -167,13 +171,15 @@ class _Attempt:
             return self._gone(str(missing))
         if pod.metadata.uid != victim.uid:
             return self._gone(f"another pod has the name {victim.name}")
-        settled = _settled(pod)
+        settled = _settled(pod, bare=victim.bare)
         if settled is not None:
             return settled
         marked = await self._mark(pod)
         self._sent = True
-        if _phase(marked) == "Pending":
-            version = marked.metadata.resource_version
+        if _phase(marked) == "Pending" or victim.regardless:
+            # What is Pending must not start meanwhile; of a running pod any state will do.
+            pending = _phase(marked) == "Pending"
+            version = marked.metadata.resource_version if pending else ""
             await self._client.delete(
                 PODS, victim.name, victim.namespace, uid=victim.uid, resource_version=version
             )
@@ -223,14 +229,14 @@ class _Attempt:
         )
 
 
-def _settled(pod: _Pod) -> Outcome | None:
+def _settled(pod: _Pod, *, bare: bool) -> Outcome | None:
     """What is certain before anything is written; None if the pod has yet to be evicted."""
     metadata = pod.metadata
     if metadata.deletion_timestamp:
         return Evicted()
     if _phase(pod) in {"Succeeded", "Failed"}:
         return Exempt("the pod has finished and holds no capacity")
-    if not any(owner.controller for owner in metadata.owner_references or ()):
+    if not bare and not any(owner.controller for owner in metadata.owner_references or ()):
         return Exempt("the pod has no controller that would replace it")
     return None
 

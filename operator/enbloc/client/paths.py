@@ -77,6 +77,9 @@ NATIVE_POD_GROUPS: Final = tuple(
     Resource(_SCHEDULING, version, "podgroups", "PodGroup")
     for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 )
+POD_DISRUPTION_BUDGETS: Final = Resource(
+    "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
+)
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 CLUSTER_ROLE_BINDINGS: Final = Resource(
     "rbac.authorization.k8s.io",

@@ -167,7 +167,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "",
             ["pods"],
             ["delete"],
-            why="deleting members that have not started, to release capacity",
+            why="deleting pods that have not started, or that give way to others",
         ),
         Rule(
             "", ["pods/eviction"], ["create"], why="evicting running members, to release capacity"
@@ -176,7 +176,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "",
             ["pods/status"],
             ["patch"],
-            why="PodScheduled, DisruptionTarget, GangRunning; the claim of extended resources",
+            why="PodScheduled, DisruptionTarget, GangRunning; nominated nodes; extended resources",
         ),
         Rule(
             "", ["nodes"], ["list", "watch"], why="capacity, labels, taints and readiness of nodes"
@@ -201,6 +201,12 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             ["priorityclasses"],
             ["list", "watch"],
             why="resolving spec.priorityClassName of PodGroups",
+        ),
+        Rule(
+            "policy",
+            ["poddisruptionbudgets"],
+            ["list", "watch"],
+            why="which pods may give way to others",
         ),
         Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="reading PodGroups"),
         Rule(

@@ -17,8 +17,6 @@ from enbloc.config.strict import decode
 from enbloc.config.wanted import Arguments
 from enbloc.framework.registry import Factory
 
-#: Those whose arguments are checked and do nothing yet.
-UNHONOURED: Final = frozenset({"DefaultPreemption"})
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
 _VERSIONS: Final = ("v1", "v1beta3", "v1beta2", "v1beta1")
 
@@ -32,9 +30,6 @@ def decoded(
     before = len(findings.problems)
     model = read(name, arguments, findings)
     model.check(findings)
-    if name in UNHONOURED and model.fields() != MODELS[name]().fields():
-        text = f'"{name}" does not use its arguments yet; they are validated and have no effect'
-        findings.warning(arguments.where, text)
     return model.fields() if len(findings.problems) == before else None
 
 

@@ -58,7 +58,7 @@ def _check(extender: ExtenderConfiguration, findings: Findings) -> None:
     if extender.http_timeout < 0:
         findings.problem(extender.at("httpTimeout"), "must not be negative")
     if extender.preempt_verb:
-        text = "accepted and not called yet: enbloc does not preempt"
+        text = "accepted and not called yet"
         findings.warning(extender.at("preemptVerb"), text)
 
 

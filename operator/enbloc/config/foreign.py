@@ -54,7 +54,7 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
         ),
         TopologicalSort="no AppGroup here: order by priority and time",
         NetworkOverhead="no NetworkTopology here: pod affinity keeps pods near each other",
-        PreemptionToleration="no preemption by this scheduler, so no pod has to tolerate it",
+        PreemptionToleration="preemption knows no toleration; use a high PriorityClass",
         TargetLoadPacking=_LOAD,
         LoadVariationRiskBalancing=_LOAD,
         LowRiskOverCommitment=_LOAD,

@@ -120,12 +120,18 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetPodCondition(msgspec.Struct, frozen=True):
-    """Write PodScheduled=False on a member."""
+    """Write PodScheduled=False on a member.
+
+    Attributes:
+        nominated: the node that it is to go to once others have left it; "" = none any more, None
+            = what its status says of that stays.
+    """
 
     pod: PodKey
     uid: PodUID
     reason: Reason
     message: str
+    nominated: str | None = None
 
 
 class SetGangRunning(msgspec.Struct, frozen=True):
@@ -146,6 +152,8 @@ class Evict(msgspec.Struct, frozen=True):
         group: whose capacity it is.
         reason: of the pod condition DisruptionTarget.
         message: of it, for people.
+        bare: even if it has no controller that would replace it.
+        regardless: even if a PodDisruptionBudget would keep it.
     """
 
     pod: PodKey
@@ -153,6 +161,8 @@ class Evict(msgspec.Struct, frozen=True):
     group: GroupKey
     reason: Reason
     message: str
+    bare: bool = False
+    regardless: bool = False
 
 
 class EventType(enum.StrEnum):

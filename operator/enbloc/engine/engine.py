@@ -31,12 +31,13 @@ from enbloc.engine.policies import (
     MinResources,
     NodeHistory,
     Policy,
+    Preemptions,
     Repair,
     Returning,
 )
 from enbloc.engine.queue import CapacityPrecheck
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
-from enbloc.engine.report import Explanation, advise, preparing
+from enbloc.engine.report import Explanation, Progress, advise, preparing
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import MIN_RESOURCES, Members
 from enbloc.engine.tally import Census, Tally
@@ -88,11 +89,13 @@ class Engine:
         self._min_resources = MinResources(
             core.state, core.groups, core.plans, core.order, core.reporter, self.settings
         )
+        self._preemptions = Preemptions(core)
         self._policies: tuple[Policy, ...] = (
             NodeHistory(core.observations),
             self._repair,
             HeldCapacity(core.state, core.groups, core.plans, self._repair),
             self._min_resources,
+            self._preemptions,
             Returning(),
             *further(core),
         )
@@ -100,7 +103,13 @@ class Engine:
         self._admission = Admission(core, self._policies, precheck)
         self._left_overs = LeftOvers(core.state)
         self._attempts = Attempts(
-            core, self._policies, self._min_resources, self._admission, precheck, self._left_overs
+            core,
+            self._policies,
+            self._min_resources,
+            self._preemptions,
+            self._admission,
+            precheck,
+            self._left_overs,
         )
         self._handlers = EventHandlers(core)
         #: What the next step will work on.
@@ -416,8 +425,11 @@ class Engine:
             facts,
             self._admission.item(members),
             why,
-            binding=binding,
-            expired=self._min_resources.expired(members.key),
+            Progress(
+                binding,
+                self._min_resources.expired(members.key),
+                self._preemptions.preempted(members.key),
+            ),
             notes=advise(facts, self._groups.classes),
         )
 

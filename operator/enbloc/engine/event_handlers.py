@@ -86,6 +86,10 @@ class EventHandlers:
                 | happened.FactGone()
             ):
                 self._cluster_changed(event, turn)
+            case happened.BudgetSeen(budget):
+                self._state.budgets[budget.key] = budget
+            case happened.BudgetGone(key):
+                self._state.budgets.pop(key, None)
             case happened.Synced(stream):
                 self._synced(stream, turn)
             case happened.SlotsFree(count):
@@ -118,15 +122,17 @@ class EventHandlers:
         turn.happened += self._state.pod_seen(pod)
         if self._observed and pod.node and (old is None or old.phase != pod.phase or not old.node):
             turn.observed.append(PodChanged(old, pod, pod.uid in self._placed))
+        if pod.deleting:
+            self._victims.terminating(pod.uid)
         changed = self._groups.enter(pod)
         if not changed:
+            if pod.finished:
+                self._left(pod.uid, turn)
             return
         key = changed[0]
         confirmed = self._plans.seen(pod, key, turn)
         if confirmed is not None:  # the watch was quicker than the answer
             self._reporter.bound(turn, pod, confirmed.node, pod.scheduler)
-        if pod.deleting:
-            self._victims.terminating(pod.uid)
         if pod.finished:
             self._freed(key, pod.uid, seat, turn, lost=pod.phase is not Phase.SUCCEEDED)
         for each in changed:
@@ -163,16 +169,22 @@ class EventHandlers:
         self._leave(uid, turn)
         if key is not None:
             self._freed(key, uid, seat, turn, lost=not planned)
+        else:
+            self._left(uid, turn)
 
     def _freed(
         self, key: GroupKey, uid: PodUID, seat: Seat | None, turn: Turn, *, lost: bool
     ) -> None:
         """A member holds its capacity no more."""
-        unit = self._victims.gone(uid)
-        if unit is not None:
-            turn.released.append(unit.group)
-        elif lost and seat is not None and seat.pod.group is not None:
+        if not self._left(uid, turn) and lost and seat is not None and seat.pod.group is not None:
             turn.losses.setdefault(key, []).append(Loss(key, seat.pod, seat.node))
+
+    def _left(self, uid: PodUID, turn: Turn) -> bool:
+        """A pod holds its capacity no more; whether it was one that was evicted for it."""
+        eviction = self._victims.gone(uid)
+        if eviction is not None:
+            turn.released.append(eviction.group)
+        return eviction is not None
 
     def _leave(self, uid: PodUID, turn: Turn) -> None:
         key = self._groups.leave(uid)

@@ -7,6 +7,7 @@ import enum
 import msgspec
 
 from enbloc.model.binding import Cause
+from enbloc.model.budgets import Budget
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
@@ -27,6 +28,7 @@ class Stream(enum.StrEnum):
     REPLICATION_CONTROLLERS = "replicationcontrollers"
     REPLICA_SETS = "replicasets"
     STATEFUL_SETS = "statefulsets"
+    POD_DISRUPTION_BUDGETS = "poddisruptionbudgets"
 
 
 class PodSeen(msgspec.Struct, frozen=True):
@@ -136,6 +138,22 @@ ClusterFact = (
     | FactSeen
     | FactGone
 )
+
+
+class BudgetSeen(msgspec.Struct, frozen=True):
+    """A PodDisruptionBudget was added or changed."""
+
+    budget: Budget
+
+
+class BudgetGone(msgspec.Struct, frozen=True):
+    """A PodDisruptionBudget was deleted.
+
+    Attributes:
+        key: "namespace/name".
+    """
+
+    key: str
 
 
 class Synced(msgspec.Struct, frozen=True):
@@ -250,6 +268,8 @@ Event = (
     | GroupGone
     | PriorityClassSeen
     | PriorityClassGone
+    | BudgetSeen
+    | BudgetGone
     | Synced
     | SlotsFree
     | PreBound

@@ -96,6 +96,7 @@ class Plan:
         unfinished: it ended because it had cost enough; the next one goes on from there.
         refuting: what it may have cost to find out that no change of load could help, in steps.
         put_off: nobody has found that out, since it would have cost a search.
+        settled: a PostFilter plugin had the last word, and nobody is to give way.
     """
 
     id: str
@@ -112,6 +113,7 @@ class Plan:
     unfinished: bool = field(default=False, compare=False)
     refuting: int = field(default=0, compare=False)
     put_off: bool = field(default=False, compare=False)
+    settled: bool = field(default=False, compare=False)
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

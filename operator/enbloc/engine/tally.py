@@ -44,11 +44,17 @@ class Tally:
     Attributes:
         incoming: pods that came to a queue, by queue and event.
         group_waits: seconds from a PodGroup's minimum being present to its being held.
+        preemption_attempts: how often victims were looked for.
+        preemption_victims: how many pods each preemption chose.
+        preempted_gangs: gangs of which a preemption chose the minimum.
         permit_waits: seconds that groups waited at Permit, by the status in which that ended.
     """
 
     incoming: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     group_waits: deque[float] = field(default_factory=_kept)
+    preemption_attempts: int = 0
+    preemption_victims: deque[float] = field(default_factory=_kept)
+    preempted_gangs: int = 0
     permit_waits: dict[str, deque[float]] = field(default_factory=dict[str, deque[float]])
 
     def waited_at_permit(self, status: str, seconds: float) -> None:

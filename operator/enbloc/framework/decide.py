@@ -55,24 +55,6 @@ Normalize = Callable[[Scores], Scores]
 MAX_NODE_SCORE: Final = 100
 
 
-def default_normalize(scores: Scores) -> Scores:
-    """Scale so that the highest raw score becomes 100, in integers rounded down.
-
-    All zero stays zero. Source: kube-scheduler v1.36
-    pkg/scheduler/framework/plugins/helper/normalize_score.go DefaultNormalizeScore.
-    """
-    top = scores.max(initial=0)
-    return scores if top == 0 else scores * MAX_NODE_SCORE // top
-
-
-def default_normalize_reversed(scores: Scores) -> Scores:
-    """As `default_normalize`, then 100 minus that: the lowest raw score is best."""
-    top = scores.max(initial=0)
-    if top == 0:
-        return np.full_like(scores, MAX_NODE_SCORE)
-    return MAX_NODE_SCORE - scores * MAX_NODE_SCORE // top
-
-
 @runtime_checkable
 class Plugin(Protocol):
     """What every plugin has: the name by which configuration and messages call it."""
@@ -209,6 +191,18 @@ class Explain(Protocol):
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """How many of the refused rows gave each reason; a row may count under several."""
+        ...
+
+
+@runtime_checkable
+class Unresolvable(Protocol):
+    """A filter that tells which of its refusals last whichever pods leave.
+
+    Of one that does not, those that read SPEC last; where others refuse, preemption is tried.
+    """
+
+    def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
+        """A new bool array: of the refused rows, those that stay refused if every pod leaves."""
         ...
 
 
@@ -374,6 +368,15 @@ class PostFilter(Plugin, Protocol):
 
     def post_filter(self, facts: GroupFacts, snapshot: Snapshot, diagnosis: Diagnosis) -> Status:
         """SUCCESS if room is being made; a refusal's message is appended to the diagnosis."""
+        ...
+
+
+@runtime_checkable
+class Preempts(Plugin, Protocol):
+    """Lets the engine look for pods that give way, in its place among PostFilter plugins."""
+
+    def candidate_nodes(self, nodes: int) -> int:
+        """On how many of so many nodes victims are looked for, for a pod without a gang."""
         ...
 
 

@@ -35,7 +35,7 @@ _PROTOCOLS: Final[Mapping[Point, tuple[type, ...]]] = {
     Point.QUEUE_SORT: (decide.QueueSort,),
     Point.PRE_FILTER: (decide.PreFilter,),
     Point.FILTER: (decide.Filter, decide.PreFilter),
-    Point.POST_FILTER: (decide.PostFilter,),
+    Point.POST_FILTER: (decide.PostFilter, decide.Preempts),
     Point.PRE_SCORE: (decide.PreScore,),
     Point.SCORE: (decide.Score, decide.ScoreAmong, decide.PreScore),
     Point.RESERVE: (decide.Reserve,),

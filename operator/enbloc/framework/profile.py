@@ -37,7 +37,7 @@ class Profile:
     queue_sort: decide.QueueSort = field(init=False)
     pre_filter: tuple[decide.PreFilter, ...] = field(init=False)
     filter: tuple[decide.Plugin, ...] = field(init=False)
-    post_filter: tuple[decide.PostFilter, ...] = field(init=False)
+    post_filter: tuple[decide.PostFilter | decide.Preempts, ...] = field(init=False)
     pre_score: tuple[decide.PreScore, ...] = field(init=False)
     score: tuple[decide.Plugin, ...] = field(init=False)
     reserve: tuple[decide.Reserve, ...] = field(init=False)

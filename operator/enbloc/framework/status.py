@@ -92,6 +92,7 @@ class Diagnosis:
         message: said instead of the reasons when the pod was refused as a whole.
         detail: which of the pod's claims it is about, and what that lacks: whole sentences; "" =
             nothing more is known. Two that differ in this alone are equal.
+        resolvable: how many nodes might be feasible if pods left them.
     """
 
     nodes: int = 0
@@ -100,6 +101,7 @@ class Diagnosis:
     pending: frozenset[str] = field(default_factory=frozenset)
     message: str = ""
     detail: str = field(default="", compare=False)
+    resolvable: int = field(default=0, compare=False)
 
     def text(self) -> str:
         """The sentence that kube-scheduler writes; reasons sort as text.

@@ -62,7 +62,13 @@ class Evictions:
     async def _run(self, effect: Evict) -> None:
         pod = effect.pod
         victim = kube.Victim(
-            pod.namespace, pod.name, effect.uid, str(effect.reason), effect.message
+            pod.namespace,
+            pod.name,
+            effect.uid,
+            str(effect.reason),
+            effect.message,
+            effect.bare,
+            effect.regardless,
         )
         try:
             async with self._slots:

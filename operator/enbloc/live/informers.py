@@ -17,6 +17,7 @@ from enbloc.client.items import HasMeta, Meta, MetaLike, Timing
 from enbloc.client.paths import (
     NAMESPACES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
@@ -28,6 +29,8 @@ from enbloc.client.paths import (
 )
 from enbloc.client.reflector import Reflector
 from enbloc.engine.events import (
+    BudgetGone,
+    BudgetSeen,
     Event,
     FactSeen,
     GroupGone,
@@ -61,6 +64,7 @@ from enbloc.model.workloads import WorkloadKey
 from enbloc.telemetry import Problems
 from enbloc.wire import codec
 from enbloc.wire.auto_groups import AutoGroups
+from enbloc.wire.budgets import BudgetObject, budget
 from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject
 from enbloc.wire.objects import (
     Identity,
@@ -77,6 +81,7 @@ T = TypeVar("T", bound=HasMeta)
 OPTIONAL: Final = {
     POD_GROUPS: "pods without a group are scheduled, and groups are not",
     PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
+    POD_DISRUPTION_BUDGETS: "victims of a preemption are chosen without regard to them",
 }
 #: All that is read of a pod but its resourceVersion.
 _BUT_VERSION: Final = attrgetter(*(f.name for f in fields(Pod) if f.name != "resource_version"))
@@ -125,6 +130,7 @@ class Informers:
             self.nodes(raw),
             self.groups(statuses),
             self.priority_classes(),
+            self.budgets(),
             self.namespaces(),
             *self.workloads(),
             *self.facts(watches),
@@ -221,6 +227,16 @@ class Informers:
             PriorityClassObject,
             lambda shown: PriorityClassSeen(shown.metadata.name, shown.value),
             lambda meta: PriorityClassGone(meta.name),
+        )
+
+    def budgets(self) -> Informer[BudgetObject]:
+        """All PodDisruptionBudgets."""
+        return self._informer(
+            Stream.POD_DISRUPTION_BUDGETS,
+            POD_DISRUPTION_BUDGETS,
+            BudgetObject,
+            lambda shown: BudgetSeen(budget(shown)),
+            lambda meta: BudgetGone(f"{meta.namespace}/{meta.name}"),
         )
 
     def namespaces(self) -> Informer[NamespaceObject]:
@@ -332,6 +348,8 @@ class Informers:
                 return node.problem
             case PodSeen(pod) if pod.group is not None and pod.scheduler in self.profiles:
                 return pod.problem  # the engine says it on its group
+            case BudgetSeen(found):
+                return found.problem
             case FactSeen(fact):
                 return str(getattr(fact, "problem", ""))
             case _:

@@ -85,6 +85,8 @@ class GroupCounts:
         self._clock = clock
         self._counted: float | None = None
         self._incoming: Counter[tuple[str, str]] = Counter()
+        #: How often victims were looked for, and how many gangs were preempted, as counted.
+        self._preemptions = (0, 0)
 
     async def run(self) -> None:
         """Count once a second, until cancelled."""
@@ -127,6 +129,11 @@ class GroupCounts:
         for (queue, event), pods in (tally.incoming - self._incoming).items():
             metrics.QUEUE_INCOMING_PODS.labels(queue, event).inc(pods)
         self._incoming = tally.incoming.copy()
+        metrics.PREEMPTION_ATTEMPTS.inc(tally.preemption_attempts - self._preemptions[0])
+        metrics.PREEMPTED_GANGS.inc(tally.preempted_gangs - self._preemptions[1])
+        self._preemptions = (tally.preemption_attempts, tally.preempted_gangs)
+        for victims in taken(tally.preemption_victims):
+            metrics.PREEMPTION_VICTIMS.observe(victims)
         for seconds in taken(tally.group_waits):
             metrics.GROUP_WAIT.observe(seconds)
         for status, waits in tally.permit_waits.items():

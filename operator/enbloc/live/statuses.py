@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from enbloc.client.client import Client, PatchType
 from enbloc.client.coalescing_writer import (
@@ -249,7 +249,10 @@ class PodConditions:
         condition = pod_condition(
             "PodScheduled", "False", effect.reason, effect.message, now, same=pod.false
         )
-        reply = await self._patch(effect, condition, {"resourceVersion": str(pod.version)})
+        status: dict[str, Any] = {"conditions": [condition]}
+        if effect.nominated is not None:
+            status["nominatedNodeName"] = effect.nominated or None
+        reply = await self._patch(effect, status, {"resourceVersion": str(pod.version)})
         known = self._unbound.get(effect.uid)
         version = reply.metadata.version
         if known is not None and known.version <= version:
@@ -268,19 +271,20 @@ class PodConditions:
             max(self._now(), pod.created),
             same=pod.running is effect.running,
         )
-        await self._patch(effect, condition, {})  # nobody else writes it: any state of the pod
+        # Nobody else writes it: any state of the pod will do.
+        await self._patch(effect, {"conditions": [condition]}, {})
         if effect.uid in self._running:
             self._running[effect.uid] = replace(pod, running=effect.running)
 
     async def _patch(
-        self, effect: PodCondition, condition: Mapping[str, str], preconditions: Mapping[str, str]
+        self, effect: PodCondition, status: Mapping[str, Any], preconditions: Mapping[str, str]
     ) -> Identified:
         reply: Identified = await self._client.patch(
             PODS,
             effect.pod.name,
             {
                 "metadata": {"uid": effect.uid, **preconditions},
-                "status": {"conditions": [condition]},
+                "status": status,
             },
             effect.pod.namespace,
             kind=PatchType.STRATEGIC,

@@ -34,7 +34,7 @@ PEERS: Final[Mapping[str, Peer]] = {
         "Volcano",
         (
             "queues and fair share (Queue, proportion, capacity, drf)",
-            "preempt and reclaim",
+            "reclaim",
             "HyperNode and networkTopology",
             "GPU sharing (deviceshare) and NUMA (numaaware)",
             "Jobs of batch.volcano.sh, which keep Volcano's own controller and admission",
@@ -53,7 +53,7 @@ PEERS: Final[Mapping[str, Peer]] = {
         "KAI",
         (
             "queues with quota, fair share and reclaim",
-            "preemption and consolidation",
+            "consolidation",
             "parts of a GPU (gpu-fraction, gpu-memory)",
             "Topology and topologyConstraint",
         ),

@@ -267,6 +267,10 @@ class Pod:
         extended_claim: the ResourceClaim made for extended resources that devices serve; "" = none.
         unready: it was never Ready, as far as its conditions tell.
         ready_at: transition time of condition Ready=True, as `scheduled_at`; None = no such.
+        started: `status.startTime`, same unit; None = the kubelet has not seen it yet.
+        preempts: pods of lower priority may give way to it; not with `preemptionPolicy: Never`.
+        grace: seconds that it has to end when it is deleted.
+        preempted: condition DisruptionTarget says that a scheduler has chosen it to give way.
     """
 
     key: PodKey
@@ -305,6 +309,10 @@ class Pod:
     extended_claim: str = ""
     unready: bool = False
     ready_at: float | None = None
+    started: float | None = None
+    preempts: bool = True
+    grace: float = 30.0
+    preempted: bool = False
 
     @property
     def size(self) -> int:

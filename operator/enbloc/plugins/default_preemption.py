@@ -5,10 +5,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from enbloc.framework.hints import ClusterEvent
+
 
 @dataclass(frozen=True)
 class DefaultPreemption:
-    """A name that configurations may enable, with its arguments; it has no say yet.
+    """Lets pods of lower priority give way.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
+    default_preemption.go.
 
     Attributes:
         min_candidate_nodes_percentage: of the nodes, at least so many are tried, in percent.
@@ -19,3 +24,9 @@ class DefaultPreemption:
     min_candidate_nodes_absolute: int = 100
 
     name: ClassVar[str] = "DefaultPreemption"
+    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+
+    def candidate_nodes(self, nodes: int) -> int:
+        """So many as both arguments say, and no more than there are."""
+        share = nodes * self.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self.min_candidate_nodes_absolute))

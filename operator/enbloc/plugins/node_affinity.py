@@ -8,10 +8,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from enbloc.framework.decide import NodeSet, Scores, default_normalize
+from enbloc.framework.decide import NodeSet, Scores
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import newly_passes
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.normalizing import default_normalize
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Status, refuse_for_good
 from enbloc.model.node_selection import names_of, selected, term_matches, terms_match

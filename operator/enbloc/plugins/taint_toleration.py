@@ -5,10 +5,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from enbloc.framework.decide import Scores, default_normalize_reversed
+from enbloc.framework.decide import Scores
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own, newly_passes
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.normalizing import default_normalize_reversed
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod

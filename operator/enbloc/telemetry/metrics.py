@@ -178,13 +178,16 @@ QUEUE_INCOMING_PODS: Final = _counter(
 )
 PREEMPTION_ATTEMPTS: Final = _counter(
     "scheduler_preemption_attempts_total",
-    "Attempts to make room for a pod by preemption. Always 0: enbloc evicts members of gangs that "
-    "do not run whole (enbloc_evictions_total), and preempts nobody else.",
+    "Attempts to make room for a pod or a group by preemption.",
 )
 PREEMPTION_VICTIMS: Final = _histogram(
     "scheduler_preemption_victims",
-    "Victims of one preemption. Always empty, as scheduler_preemption_attempts_total is 0.",
+    "Pods chosen as victims of one preemption.",
     _powers(1, 2, 7),
+)
+PREEMPTED_GANGS: Final = _counter(
+    "enbloc_preempted_gangs_total",
+    "Gangs of which a preemption chose members that they cannot run without.",
 )
 PERMIT_WAIT: Final = _histogram(
     "scheduler_permit_wait_duration_seconds",

@@ -31,6 +31,7 @@ from enbloc.model.incarnation import short
 from enbloc.model.limits import offered
 from enbloc.model.names import (
     DERIVED_KEY,
+    DISRUPTION_TARGET,
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
     JOBSET_UID_KEY,
@@ -38,6 +39,7 @@ from enbloc.model.names import (
     PLAN_KEY,
     RANK_KEY,
     Condition,
+    Reason,
 )
 from enbloc.model.node import Node
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
@@ -123,6 +125,8 @@ _MOST_NAMED: Final = 1024
 #: Of what is quoted of an object in a problem.
 _QUOTED: Final = 64
 _LONGEST_TIME: Final = 64
+#: Nobody who preempts waits longer for a pod to end (seconds).
+_LONGEST_GRACE: Final = 3600
 #: A kubelet writes the first status of a pod within this after it was bound (seconds).
 _FIRST_STATUS_SECONDS: Final = 30.0
 _kept_seconds = lru_cache(maxsize=16384)(seconds_of)
@@ -203,6 +207,10 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         extended_claim=extended.resource_claim_name or "" if extended else "",
         unready=_never_ready(ready, scheduled),
         ready_at=_since(ready, "True"),
+        started=_seconds(status.start_time) if status.start_time else None,
+        preempts=spec.preemption_policy != "Never",
+        grace=_grace(spec),
+        preempted=_preempted(status),
     )
 
 
@@ -461,6 +469,19 @@ def _since(condition: ConditionObject | None, status: str) -> float | None:
     if condition is None or condition.status != status or not condition.last_transition_time:
         return None
     return _seconds(condition.last_transition_time)
+
+
+def _grace(spec: PodSpecObject) -> float:
+    seconds = spec.termination_grace_period_seconds
+    return 30.0 if seconds is None else float(min(max(seconds, 0), _LONGEST_GRACE))
+
+
+def _preempted(status: PodStatusObject) -> bool:
+    told = _condition(status.conditions, DISRUPTION_TARGET)
+    return told is not None and (told.status, told.reason) == (
+        "True",
+        Reason.PREEMPTION_BY_SCHEDULER,
+    )
 
 
 def _never_ready(ready: ConditionObject | None, scheduled: ConditionObject | None) -> bool:

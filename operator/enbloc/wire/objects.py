@@ -282,6 +282,8 @@ class PodSpecObject(_Struct):
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None
+    preemption_policy: str | None = None
+    termination_grace_period_seconds: Int64 | None = None
     scheduling_group: SchedulingGroupObject | None = None
 
 
@@ -306,6 +308,7 @@ class PodStatusObject(_Struct):
     phase: str | None = None
     reason: str | None = None
     nominated_node_name: str | None = None
+    start_time: str | None = None
     conditions: tuple[ConditionObject, ...] | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
     init_container_statuses: tuple[ContainerStatus, ...] | None = None

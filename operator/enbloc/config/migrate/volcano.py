@@ -147,7 +147,7 @@ class _Conversion:
         elif outcome in (Outcome.LOST, Outcome.NOT_NEEDED):
             note(path, Outcome.NOT_NEEDED, f"goes with {name}")
         elif key in tables.OF_PREEMPTION:
-            note(path, Outcome.NOT_NEEDED, "nothing is preempted")
+            note(path, Outcome.NOT_NEEDED, "preemption goes by priority alone")
         elif off and (name, key) in tables.ALWAYS:
             note(path, Outcome.LOST, f"not switched off: {tables.ALWAYS[name, key]}")
         elif off and key == "enableNodeOrder":

@@ -12,7 +12,7 @@ from typing import Final
 from enbloc.config.findings import Outcome
 
 _KUEUE: Final = "no queues here: let Kueue admit Jobs, and enbloc place what is admitted"
-_NO_PREEMPTION: Final = "no preemption by this scheduler: a gang waits until capacity is free"
+_BY_PRIORITY: Final = "DefaultPreemption evicts whole gangs of lower priority"
 _DEVICES: Final = "devices are whole ones, as node resources count them"
 
 Row = tuple[Outcome, str]
@@ -24,9 +24,9 @@ ACTIONS: Final[Mapping[str, Row]] = {
     ),
     "allocate": (Outcome.BUILT_IN, "a gang is placed whole, on one snapshot, or not at all"),
     "backfill": (Outcome.BUILT_IN, "pods without requests are placed like all others"),
-    "preempt": (Outcome.LOST, _NO_PREEMPTION),
+    "preempt": (Outcome.BUILT_IN, _BY_PRIORITY),
     "reclaim": (Outcome.LOST, _KUEUE),
-    "gangpreempt": (Outcome.LOST, _NO_PREEMPTION),
+    "gangpreempt": (Outcome.BUILT_IN, _BY_PRIORITY),
     "gangreclaim": (Outcome.LOST, _KUEUE),
     "shuffle": (Outcome.LOST, "running pods are never moved: the descheduler does that"),
     "elect": (Outcome.LOST, "minResources keep capacity for a gang that is let in"),
@@ -94,7 +94,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
         Outcome.NOT_NEEDED,
         "the API server holds pods to their ResourceQuota when they are created",
     ),
-    "cdp": (Outcome.NOT_NEEDED, "it protects pods from preemption, and there is none"),
+    "cdp": (Outcome.NOT_NEEDED, "preemption knows no cooldown"),
     "extender": (
         Outcome.LOST,
         "Volcano's extenders speak a protocol of their own: kube-scheduler's can go to `extenders`",

@@ -156,7 +156,7 @@ def _ignored(spec: _Spec, inner: Collection[str]) -> Iterator[str]:
     if spec.queue:
         yield "spec.queue is ignored: quota and fair share need Kueue or KAI"
     if spec.preemptibility:
-        yield "spec.preemptibility is ignored: nothing is preempted"
+        yield "spec.preemptibility is ignored: who gives way is decided by priority alone"
     if spec.mark_unschedulable is False:
         yield "spec.markUnschedulable: false is ignored: pods that lack room say so"
     if spec.topology_constraint:

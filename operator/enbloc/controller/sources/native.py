@@ -99,7 +99,7 @@ class CompositePodGroup(SourceObject):
 def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
     """Our PodGroup, or a role of one: a basic one has a minimum of 1, so its pods start one by one.
 
-    Both values of disruptionMode hold without a word of ours: nobody is preempted, and what is
+    Both values of disruptionMode hold without a word of ours: a gang gives way whole, and what is
     repaired is evicted whole.
     """
     spec, policy = found.spec, found.spec.scheduling_policy

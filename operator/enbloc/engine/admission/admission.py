@@ -13,7 +13,7 @@ from enbloc.engine.packing import PLACING_STEPS, takers
 from enbloc.engine.plan import GANG_PLUGIN, Plan
 from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
-from enbloc.engine.report import PENDING, Explanation, Overdue
+from enbloc.engine.report import NOWHERE, PENDING, Explanation, Overdue
 from enbloc.engine.state import Members
 from enbloc.engine.tally import (
     ACTIVE,
@@ -279,7 +279,7 @@ class Admission:
             if not staying:  # it lacks members, or makes no sense, and still holds capacity
                 self._failed(members.key, why)
             if facts.solo and facts.problem:
-                self._reporter.unplaced(turn, facts, profile.name, why)
+                self._unplaced(turn, facts, profile.name, why)
             else:
                 self._wait(turn, facts, why)
         return True
@@ -372,7 +372,12 @@ class Admission:
             self._overdue.look(facts, turn.now, gated=True)
             self._wait(turn, facts, why)
         else:
-            self._reporter.unplaced(turn, facts, profile.name, why)
+            self._unplaced(turn, facts, profile.name, why)
+
+    def _unplaced(self, turn: Turn, facts: GroupFacts, reporter: str, why: Explanation) -> None:
+        nominated = (policy.nominated(facts.key) for policy in self._policies)
+        found = next(filter(None, nominated), NOWHERE)
+        self._reporter.unplaced(turn, facts, reporter, why, found)
 
     def _failed(self, key: GroupKey, why: Explanation) -> None:
         for policy in self._policies:

@@ -4,8 +4,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
+
+import numpy as np
 
 from enbloc.devices.effort import MOST_EFFORT
 from enbloc.engine.admission import Admission
@@ -17,13 +20,15 @@ from enbloc.engine.decide.decision import Decision, question
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.plan import Plan, PlanResult
-from enbloc.engine.policies import MinResources, Policy
+from enbloc.engine.policies import MinResources, Policy, Preemptions
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members, Reservation
-from enbloc.engine.trial import Search
+from enbloc.engine.trial import Outcome, Search, Trial, preferring
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
+from enbloc.framework import decide
+from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import ledgers_of, release_devices
@@ -86,6 +91,7 @@ class Attempts:
         core: what is known.
         policies: learn which plans are open.
         min_resources: says what groups want reserved.
+        preemptions: lets others give way to a group that fits nowhere.
         admission: where a group goes that was not placed.
         precheck: learns what was lacking.
         left_overs: takes back what is left of members that were not placed.
@@ -96,6 +102,7 @@ class Attempts:
         core: Core,
         policies: Sequence[Policy],
         min_resources: MinResources,
+        preemptions: Preemptions,
         admission: Admission,
         precheck: CapacityPrecheck,
         left_overs: LeftOvers,
@@ -103,6 +110,7 @@ class Attempts:
         self._core, self._groups = core, core.groups
         self._policies = policies
         self._min_resources = min_resources
+        self._preemptions = preemptions
         self._admission = admission
         self._precheck = precheck
         self._left_overs = left_overs
@@ -131,12 +139,14 @@ class Attempts:
         plan_id = f"{core.settings.identity}-{self._count}"
         try:
             trial = core.trials.trial(profile, facts, turn.now, core.plans.ledgers(profile))
+            trial = self._to_nominated(facts, trial)
             asks = core.extender_queries.ask(facts.key, trial, facts.pending)
             if asks is not None:
                 turn.effects += asks
                 return False
             wanted = self._min_resources.wanted(members, facts)
         except PluginError as error:
+            room = None
             plan = Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
         else:
             room = Room(self._min_resources.capacity(), wanted) if wanted else None
@@ -157,6 +167,7 @@ class Attempts:
                 return True
             if core.queue.call_up(item, self._admission.lacked_capacity, self._alike):
                 return False
+        plan = self._preempting(turn, facts, profile, plan, room)
         core.extender_queries.drop(item.key)
         item.attempted(turn.now, core.plans.opened)
         turn.effects.append(_decided(item, profile, facts, plan))
@@ -170,11 +181,40 @@ class Attempts:
         self._commit(turn, members, facts, plan)
         return True
 
+    def _to_nominated(self, facts: GroupFacts, trial: Trial) -> Trial:
+        """Prefer the nodes that were left for the group, or that somebody nominated it for.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/schedule_one.go evaluateNominatedNode.
+        """
+        names = {*self._preemptions.nominated(facts.key).values()}
+        names = names or {pod.nominated for pod in facts.pending if pod.nominated}
+        rows = [row for name in names if (row := trial.snapshot.nodes.row(name)) is not None]
+        if not rows:
+            return trial
+        scores = np.zeros(len(trial.snapshot.nodes), np.int64)
+        scores[rows] = MAX_NODE_SCORE
+        return trial.advised(preferring("nominated nodes", scores))
+
+    def _preempting(
+        self, turn: Turn, facts: GroupFacts, profile: Profile, plan: Plan, room: Room | None
+    ) -> Plan:
+        """A group that fits nowhere, with what came of letting others give way."""
+        if plan.verdict is not PlanResult.UNSCHEDULABLE or plan.settled:
+            return plan
+        steps = self._core.settings.search_steps
+        try:
+            place = partial(_placed, room, steps)
+            said = self._preemptions.tried(turn, facts, profile, plan.diagnosis, place)
+        except PluginError as error:
+            return replace(plan, verdict=PlanResult.ERROR, message=str(error))
+        return replace(plan, message=" ".join(filter(None, (plan.message, said))))
+
     def _note_lack(
         self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: Reservation | None
     ) -> None:
         """Have the precheck know what a group lacked that it wants reserved."""
-        if profile.post_filter:  # it may make room, and so must be asked again
+        if any(decide.implements(each, decide.PostFilter) for each in profile.post_filter):
+            # It may make room, and so must be asked again
             self._precheck.forget(facts.key)
         elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
@@ -221,6 +261,18 @@ class Attempts:
         state = self._core.state
         holds = ledgers_of(state.nodes).alike(pod)
         return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
+
+
+def _placed(
+    room: Room | None, steps: int, facts: GroupFacts, trial: Trial
+) -> tuple[Outcome, Trial]:
+    """Try to place a group's deficit, if what it wants reserved is there; never exactly."""
+    wants = room is not None and to_be_admitted(facts)
+    if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
+        outcome = Outcome()
+        outcome.failed = True
+        return outcome, trial
+    return place_group(facts, trial, steps, exactly=False)
 
 
 def _to_be_searched(plan: Plan) -> bool:

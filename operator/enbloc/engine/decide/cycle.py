@@ -12,6 +12,7 @@ from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refuta
 from enbloc.engine.state import Capacity, Reservation, beyond
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
+from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Diagnosis
@@ -182,17 +183,22 @@ def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
 
 
 def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: Profile) -> Plan:
-    """Ask the PostFilter plugins in order; the first that can help ends it."""
+    """Ask the PostFilter plugins in order; the first that can help ends it.
+
+    Preemption is the engine's own, and comes after them.
+    """
     said: list[str] = []
+    settled = False
     for plugin in profile.post_filter:
+        if settled or not decide.implements(plugin, decide.PostFilter):
+            continue
         status = asked_status(
             plugin.name, "PostFilter", plugin.post_filter, facts, snapshot, plan.diagnosis
         )
         if status.message:
             said.append(status.message)
-        if status.code is not Code.UNSCHEDULABLE:
-            break
-    return replace(plan, message=" ".join((plan.message, *said))) if said else plan
+        settled = status.code is not Code.UNSCHEDULABLE
+    return replace(plan, message=" ".join(filter(None, (plan.message, *said))), settled=settled)
 
 
 def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried: Trial) -> Plan:

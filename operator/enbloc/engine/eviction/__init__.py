@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eviction: members that are made to leave, from the choice until they are gone."""
 
-from enbloc.engine.eviction.victims import Unit, Victims
+from enbloc.engine.eviction.victims import Eviction, Victims
 
-__all__ = ["Unit", "Victims"]
+__all__ = ["Eviction", "Victims"]

@@ -33,7 +33,7 @@ class VictimStage(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Unit:
+class Eviction:
     """Members of one group that are evicted together.
 
     Attributes:
@@ -43,6 +43,8 @@ class Unit:
         message: of it, for people.
         beneficiary: the group that waits for their capacity; None = the queue.
         until: when it is waited for no more, engine clock: a node may be gone.
+        preempts: the beneficiary is preferred by its priority: pods without a controller go too,
+        regardless: and those that a PodDisruptionBudget would keep.
         stages: of the members that are not gone yet.
     """
 
@@ -52,6 +54,8 @@ class Unit:
     message: str
     beneficiary: GroupKey | None
     until: float
+    preempts: bool = False
+    regardless: bool = False
     stages: dict[PodUID, VictimStage] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,15 +72,15 @@ class Victims:
 
     def __init__(self) -> None:
         #: By group, those of its members that are being evicted; one unit a group at most.
-        self._units: dict[GroupKey, Unit] = {}
+        self._units: dict[GroupKey, Eviction] = {}
         #: The same by member, until it is gone.
-        self._unit_of: dict[PodUID, Unit] = {}
+        self._unit_of: dict[PodUID, Eviction] = {}
 
     def __bool__(self) -> bool:
         """Some member was chosen and holds its capacity yet."""
         return bool(self._units)
 
-    def choose(self, unit: Unit) -> None:
+    def choose(self, unit: Eviction) -> None:
         """Let a unit be evicted as soon as its turn comes; one of a group at a time."""
         assert unit.group not in self._units, f"{unit.group} has a unit under way"
         self._units[unit.group] = unit
@@ -91,7 +95,7 @@ class Victims:
             self._remove(uid, unit)
         return True
 
-    def evict(self, turn: Turn) -> Unit | None:
+    def evict(self, turn: Turn) -> Eviction | None:
         """Hand out the evictions of the oldest unit that was chosen."""
         unit = next((unit for unit in self._units.values() if not unit.sent), None)
         if unit is None:
@@ -99,7 +103,15 @@ class Victims:
         for pod in unit.pods:
             if unit.stages.get(pod.uid) is VictimStage.CHOSEN:
                 unit.stages[pod.uid] = VictimStage.SENT
-                evict = Evict(pod.key, pod.uid, unit.group, unit.reason, unit.message)
+                evict = Evict(
+                    pod.key,
+                    pod.uid,
+                    unit.group,
+                    unit.reason,
+                    unit.message,
+                    bare=unit.preempts,
+                    regardless=unit.regardless,
+                )
                 turn.effects.append(evict)
         return unit
 
@@ -111,7 +123,7 @@ class Victims:
         if unit is not None:
             unit.stages[uid] = VictimStage.TERMINATING
 
-    def gone(self, uid: PodUID) -> Unit | None:
+    def gone(self, uid: PodUID) -> Eviction | None:
         """A pod holds its capacity no more; the unit that it was of."""
         unit = self._unit_of.get(uid)
         if unit is not None:
@@ -138,14 +150,14 @@ class Victims:
                 turn.refused.append((refused.group, answer.retry_at))
                 turn.change(refused.group)
 
-    def _remove(self, uid: PodUID, unit: Unit) -> None:
+    def _remove(self, uid: PodUID, unit: Eviction) -> None:
         del self._unit_of[uid], unit.stages[uid]
         if not unit.stages:
             del self._units[unit.group]
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
 
-    def of(self, group: GroupKey) -> Unit | None:
+    def of(self, group: GroupKey) -> Eviction | None:
         """The unit of a group that is under way."""
         return self._units.get(group)
 

@@ -12,7 +12,17 @@ from enbloc.engine.policies.min_resources import MinResources
 from enbloc.engine.policies.node_history import NodeHistory
 from enbloc.engine.policies.pauses import Pause
 from enbloc.engine.policies.policy import Policy
+from enbloc.engine.policies.preemptions import Preemptions
 from enbloc.engine.policies.repair import Repair
 from enbloc.engine.policies.returning import Returning
 
-__all__ = ["HeldCapacity", "MinResources", "NodeHistory", "Pause", "Policy", "Repair", "Returning"]
+__all__ = [
+    "HeldCapacity",
+    "MinResources",
+    "NodeHistory",
+    "Pause",
+    "Policy",
+    "Preemptions",
+    "Repair",
+    "Returning",
+]

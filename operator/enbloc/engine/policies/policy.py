@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policy: what the stages of a turn ask of everyone who reserves capacity or evicts."""
 
+from collections.abc import Mapping
+
 from enbloc.engine.policies.pauses import Pause
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
+from enbloc.model.pods import PodUID
 
 
 class Policy:
@@ -44,6 +47,11 @@ class Policy:
         """What people should know of a group beyond why it waits; "" = nothing."""
         del members, facts
         return ""
+
+    def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
+        """On which nodes pending pods of a group have capacity claimed that others are leaving."""
+        del group
+        return {}
 
     def deadline(self) -> float | None:
         """When a turn should be taken for this policy, engine clock; None = never by time."""

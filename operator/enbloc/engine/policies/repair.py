@@ -24,7 +24,7 @@ from itertools import islice, permutations
 from typing import Final, NamedTuple, Protocol
 
 from enbloc.engine.effects import EventType
-from enbloc.engine.eviction import Unit, Victims
+from enbloc.engine.eviction import Eviction, Victims
 from enbloc.engine.policies.pauses import Pause, Pauses
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.queue import Place, SchedulingQueue
@@ -312,7 +312,7 @@ class Repair(Policy):
             else "the others could not be placed in time"
         )
         self._victims.choose(
-            Unit(
+            Eviction(
                 group=gang.key,
                 pods=sorted(gang.ours, key=lambda pod: pod.seniority),
                 reason=Reason.BELOW_MINIMUM,

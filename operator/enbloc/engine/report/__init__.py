@@ -8,9 +8,18 @@
 """
 
 from enbloc.engine.report.advice import advise
-from enbloc.engine.report.conditions import PENDING, Explanation
+from enbloc.engine.report.conditions import PENDING, Explanation, Progress
 from enbloc.engine.report.overdue import Overdue
 from enbloc.engine.report.preparations import preparing
-from enbloc.engine.report.reporter import Reporter
+from enbloc.engine.report.reporter import NOWHERE, Reporter
 
-__all__ = ["PENDING", "Explanation", "Overdue", "Reporter", "advise", "preparing"]
+__all__ = [
+    "NOWHERE",
+    "PENDING",
+    "Explanation",
+    "Overdue",
+    "Progress",
+    "Reporter",
+    "advise",
+    "preparing",
+]

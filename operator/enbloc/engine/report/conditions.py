@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,20 @@ class Explanation:
         return self.misfits.get(pod.key, "")
 
 
+class Progress(NamedTuple):
+    """What the engine is at with a group, each in half a sentence; "" = nothing.
+
+    Attributes:
+        binding: what a plan of it is at.
+        expired: that its reservation was given up.
+        preempted: by whom members were preempted since it was placed last.
+    """
+
+    binding: str = ""
+    expired: str = ""
+    preempted: str = ""
+
+
 _LEAVING: Final = Reason.TIMED_OUT
 
 #: Nothing was decided yet.
@@ -42,11 +56,10 @@ PENDING = Explanation(Reason.PENDING, "waiting for its turn")
 def conditions(
     facts: GroupFacts,
     why: Explanation,
+    progress: Progress,
     *,
-    binding: str,
     ever: bool,
     satisfied: bool | None = None,
-    expired: str = "",
     notes: Sequence[str] = (),
 ) -> tuple[ConditionValue, ...]:
     """The scheduler's conditions of a group.
@@ -54,16 +67,18 @@ def conditions(
     Args:
         facts: the group as it is.
         why: why its deficit is not placed, where it has one.
-        binding: what a plan of ours is at, in half a sentence; "" = there is none.
+        progress: what the engine is at.
         ever: it was scheduled before in this incarnation.
         satisfied: whether the floor runs together now; None = it never did.
-        expired: that its reservation was given up; "" = it was not.
         notes: what else its user should know.
     """
-    scheduled, *others = _scheduled(facts, why, binding=binding, ever=ever, expired=expired)
+    scheduled, *others = _scheduled(facts, why, progress, ever=ever)
     said = [_noted(scheduled, notes), *others]
     if satisfied is not None:
         said.append(_noted(_satisfied(facts, satisfied=satisfied), notes))
+    if progress.preempted:
+        kind, reason = Condition.DISRUPTION_TARGET, Reason.PREEMPTION_BY_SCHEDULER
+        said.append(ConditionValue(kind, True, reason, progress.preempted))
     return tuple(said)
 
 
@@ -85,19 +100,19 @@ def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:
 
 
 def _scheduled(
-    facts: GroupFacts, why: Explanation, *, binding: str, ever: bool, expired: str
+    facts: GroupFacts, why: Explanation, progress: Progress, *, ever: bool
 ) -> tuple[ConditionValue, ...]:
     floor = facts.total
     if not facts.deficit and facts.group is not None and not facts.problem:
         placed = _placed(floor.held, floor.minimum, floor.succeeded)
         reason, text = Reason.SCHEDULED, placed
-        if expired:
-            reason, text = Reason.RESERVATION_EXPIRED, f"{placed}; {expired}"
+        if progress.expired:
+            reason, text = Reason.RESERVATION_EXPIRED, f"{placed}; {progress.expired}"
         scheduled = ConditionValue(Condition.SCHEDULED, True, reason, text)
         return (scheduled, _initially(placed))
     status: bool | None = False
-    if binding:
-        why = Explanation(Reason.BINDING, binding)
+    if progress.binding:
+        why = Explanation(Reason.BINDING, progress.binding)
     elif why.reason is Reason.PENDING:
         status = None
     elif facts.started and floor.held and not facts.problem and why.reason is not _LEAVING:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reporter: what users are told, each thing once, when it changes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from enbloc.engine.effects import (
@@ -15,7 +15,7 @@ from enbloc.engine.effects import (
 )
 from enbloc.engine.queue import Item, Place
 from enbloc.engine.report.authorship import Authorship
-from enbloc.engine.report.conditions import Explanation, conditions
+from enbloc.engine.report.conditions import Explanation, Progress, conditions
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -32,6 +32,9 @@ from enbloc.model.names import (
 from enbloc.model.pods import Pod, PodUID
 
 _NOTE_LIMIT: Final = 1024
+
+#: Nobody is nominated.
+NOWHERE: Final[Mapping[PodUID, str]] = {}
 
 #: So many members of a group are told by an event what it waits for; all have the condition.
 MOST_TOLD: Final = 64
@@ -94,7 +97,7 @@ class Reporter:
         self._others: set[GroupKey] = set()
         #: What was written last, by PodGroup and by pod.
         self._statuses: dict[GroupKey, SetGroupStatus] = {}
-        self._pods: dict[PodUID, tuple[Reason, str]] = {}
+        self._pods: dict[PodUID, tuple[Reason, str, str]] = {}
         #: The reason of the latest event about a group, and a pod; and of which a pod was warned.
         self._said: dict[GroupKey, Reason] = {}
         self._told: dict[PodUID, EventReason] = {}
@@ -144,9 +147,8 @@ class Reporter:
         facts: GroupFacts,
         item: Item,
         why: Explanation,
+        progress: Progress,
         *,
-        binding: str,
-        expired: str = "",
         notes: Sequence[str] = (),
     ) -> None:
         """Write the scheduler's part of a PodGroup's status, if it changed.
@@ -157,8 +159,7 @@ class Reporter:
             facts: what is true of the newest.
             item: its place in the queue.
             why: why its deficit is not placed, where it has one.
-            binding: what a plan of ours is at, in half a sentence; "" = there is none.
-            expired: that its reservation was given up; "" = it was not.
+            progress: what the engine is at.
             notes: what else its user should know.
         """
         members = lives[-1]
@@ -194,10 +195,9 @@ class Reporter:
             conditions=conditions(
                 facts,
                 why,
-                binding=binding,
+                progress,
                 ever=ever,
                 satisfied=satisfied,
-                expired=expired,
                 notes=notes,
             ),
             priority=facts.priority if facts.members or facts.total.succeeded else None,
@@ -236,11 +236,25 @@ class Reporter:
         note = f"{facts.running + facts.total.succeeded} of {facts.total.minimum} members run"
         turn.effects.append(SetGangRunning(pod.key, pod.uid, running, note))
 
-    def unplaced(self, turn: Turn, facts: GroupFacts, reporter: str, why: Explanation) -> None:
+    def unplaced(
+        self,
+        turn: Turn,
+        facts: GroupFacts,
+        reporter: str,
+        why: Explanation,
+        nominated: Mapping[PodUID, str] = NOWHERE,
+    ) -> None:
         """A decision failed: say so on every pending member, and once on the group.
 
         A pod without a group gets an event whenever there is something new to say, a member when
         the reason is another.
+
+        Args:
+            turn: what is to be done goes there.
+            facts: the group.
+            reporter: who says so.
+            why: why.
+            nominated: where its pending pods go once others have left.
         """
         # On today's nodes it is infeasible; an autoscaler can bring others (semantics §6.2).
         infeasible = why.reason is Reason.INFEASIBLE
@@ -250,7 +264,8 @@ class Reporter:
             text = _of_member(own, facts, why) if own else why.message
             if facts.solo:
                 text = text.removeprefix(f"pod {pod.key}: ")  # that is where it is said
-            if self._pod_condition(turn, pod, reason, text) and facts.solo:
+            node = nominated.get(pod.uid, "")
+            if self._pod_condition(turn, pod, reason, text, node) and facts.solo:
                 self._emit_pod(
                     turn,
                     pod,
@@ -368,14 +383,27 @@ class Reporter:
             )
         )
 
-    def _pod_condition(self, turn: Turn, pod: Pod, reason: Reason, message: str) -> bool:
-        """Write a pod's condition, in full; False where it stands already."""
-        wanted = (reason, message)
-        if self._pods.get(pod.uid) == wanted:
+    def _pod_condition(
+        self, turn: Turn, pod: Pod, reason: Reason, message: str, nominated: str = ""
+    ) -> bool:
+        """Write a pod's condition, in full; False where it stands already.
+
+        What somebody else has nominated a pod for stays.
+        """
+        wanted = (reason, message, nominated)
+        before = self._pods.get(pod.uid)
+        if before == wanted:
             return False
         self._pods[pod.uid] = wanted
-        turn.effects.append(SetPodCondition(pod.key, pod.uid, *wanted))
-        return True
+        ours = nominated or (before is not None and before[2])
+        node = nominated if ours else None
+        turn.effects.append(SetPodCondition(pod.key, pod.uid, reason, message, node))
+        return before is None or before[:2] != wanted[:2]
+
+    def preempted(self, turn: Turn, pod: Pod, note: str) -> None:
+        """A pod gives way to one of higher priority."""
+        kind, reason = EventType.NORMAL, EventReason.PREEMPTED
+        self._emit_pod(turn, pod, kind, reason, "Preempting", note, SCHEDULER_REPORTER)
 
     def _warn_pod(
         self, turn: Turn, pod: Pod, reason: EventReason, note: str, reporter: str

@@ -19,7 +19,15 @@ from enbloc.engine.state.checkpoint import (
     SeatLeft,
     TableChange,
 )
-from enbloc.engine.state.claims import HELD, MIN_RESOURCES, Against, Claim, Claims, stand_in
+from enbloc.engine.state.claims import (
+    HELD,
+    MIN_RESOURCES,
+    PREEMPTION,
+    Against,
+    Claim,
+    Claims,
+    stand_in,
+)
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.groups import Groups
 from enbloc.engine.state.lives import MOST_LIVES
@@ -33,6 +41,7 @@ __all__ = [
     "HELD",
     "MIN_RESOURCES",
     "MOST_LIVES",
+    "PREEMPTION",
     "Against",
     "Arrays",
     "Capacity",

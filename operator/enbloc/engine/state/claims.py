@@ -9,6 +9,7 @@ who claims             what                against                              
 =====================  ==================  ========================================  ==============
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
+a preemptor            a pod's node        groups ordered later                      it is placed
 minResources           an amount           groups of other owners, ordered later     no progress
 another scheduler      a pod's node        groups of no higher priority, or all      five minutes
 =====================  ==================  ========================================  ==============
@@ -37,6 +38,7 @@ PLAN: Final = "plan"
 HELD: Final = "held"
 NOMINATION: Final = "nomination"
 MIN_RESOURCES: Final = "minResources"
+PREEMPTION: Final = "preemption"
 
 
 class Against(enum.Enum):

@@ -39,6 +39,7 @@ from enbloc.engine.trial import Named, PlacedChange, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
+from enbloc.model.budgets import Budget
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
@@ -93,6 +94,7 @@ class ClusterState:
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
         self.namespaces: dict[str, Labels] = {}
+        self.budgets: dict[str, Budget] = {}
         self.workloads = Workloads()
         self.facts_version = self.foreign_version = 0
         self.rankings = Rankings()
@@ -387,8 +389,13 @@ class ClusterState:
 
     # ── claims ───────────────────────────────────────────────────────────────────────────────
 
-    def claim(self, claim: Claim, now: float) -> bool:
+    def claim(self, claim: Claim, now: float, *, crowded: bool = False) -> bool:
         """Enter a claim; one on a node is counted there as soon as it begins.
+
+        Args:
+            claim: what is claimed.
+            now: the engine's clock.
+            crowded: what is there yet will leave: the node may have less than is claimed.
 
         Returns:
             False where its node is gone, or has not what it asks for; then there is no claim.
@@ -397,7 +404,7 @@ class ClusterState:
             claim = claim._replace(start=-math.inf)
         if claim.counted and claim.pod is not None and claim.id not in self._seats:
             row = self.nodes.row(claim.node)
-            if row is None or self._lacks(row, claim.pod):
+            if row is None or (not crowded and self._lacks(row, claim.pod)):
                 return False
             self._sit(Seat(claim.node, claim.pod))
         self.claims.put(claim)

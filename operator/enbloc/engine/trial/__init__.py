@@ -12,7 +12,7 @@ one error.
 """
 
 from enbloc.engine.trial.in_order import meet, place_deficit
-from enbloc.engine.trial.opinions import NodeView, Opinion
+from enbloc.engine.trial.opinions import NodeView, Opinion, preferring
 from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import (
@@ -44,6 +44,7 @@ __all__ = [
     "asked_unchecked",
     "meet",
     "place_deficit",
+    "preferring",
     "required",
     "shape_of",
     "telling",

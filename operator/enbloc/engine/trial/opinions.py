@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,9 +48,23 @@ class NodeView:
         return self.scores
 
 
+#: Counts more than all that plugins score.
+_BEFORE_ALL: Final = 1_000_000
+
+
 class Opinion(NamedTuple):
     """A view from beyond the profile's own filters and scores, for one decision."""
 
     name: str
     view: NodeView
     weight: int
+
+
+def preferring(name: str, scores: npt.NDArray[np.int64]) -> Opinion:
+    """Of feasible nodes the one with the highest score, whatever plugins say of them.
+
+    Args:
+        name: who says so.
+        scores: int64[N], 0 to 100.
+    """
+    return Opinion(name, NodeView(np.ones(len(scores), np.bool_), scores, {}), _BEFORE_ALL)

@@ -89,10 +89,11 @@ def _is_number(value: object) -> bool:
 
 def asked_mask(plugin: str, evaluator: decide.Filter, pod: Pod, nodes: Nodes) -> Mask:
     """A Filter's answer about some nodes, where it must be one bool for each of them."""
-    return _checked_mask(plugin, asked(plugin, "Filter", evaluator.filter, pod, nodes), len(nodes))
+    return checked_mask(plugin, asked(plugin, "Filter", evaluator.filter, pod, nodes), len(nodes))
 
 
-def _checked_mask(plugin: str, mask: object, count: int) -> Mask:
+def checked_mask(plugin: str, mask: object, count: int) -> Mask:
+    """What a plugin gave where it must give one bool for each node."""
     if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
         raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
     return mask

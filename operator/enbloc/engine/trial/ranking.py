@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranking: mask and score of every node for one class of alike pods."""
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from copy import copy
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.engine.trial import refusals
 from enbloc.engine.trial.evaluators import evaluators_of, of_claims, same, scorers_of
 from enbloc.engine.trial.extremes import Extremes, Turned, turned_between
 from enbloc.engine.trial.opinions import Opinion
@@ -24,6 +24,7 @@ from enbloc.engine.trial.parts import (
     rows_of,
 )
 from enbloc.engine.trial.plugin_calls import asked, asked_mask, checked_scores
+from enbloc.engine.trial.refusals import Outside
 from enbloc.engine.trial.totals import Totals
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -94,7 +95,7 @@ class Ranking:
         self._filters: list[FilterPart] = []
         self._consulted = 0
         self._scores: list[ScorePart] = []
-        self._outside: tuple[Mask, tuple[str, ...]] | None = None
+        self._outside: Outside | None = None
         self._scored, self._to_score = False, scored
         self._moving: list[FilterPart] = []
         self._listeners: dict[int, tuple[str, object]] = {}
@@ -142,7 +143,7 @@ class Ranking:
             return None
         if sets:
             names = frozenset.intersection(*sets.values())
-            self._outside = (~snapshot.nodes.named(tuple(names)), tuple(sorted(sets)))
+            self._outside = Outside(~snapshot.nodes.named(tuple(names)), tuple(sorted(sets)))
         return evaluators_of(profile.filter, found)
 
     def _refuse(self, plugin: str, status: Status, count: int) -> None:
@@ -405,7 +406,7 @@ class Ranking:
         """Join all masks, those apart that stay as they are for as long as the nodes do."""
         fixed = np.ones(len(self._mask), np.bool_)
         if self._outside is not None:
-            fixed &= ~self._outside[0]
+            fixed &= ~self._outside.mask
         for entry in self._filters:
             if entry.evaluator.reads is Reads.SPEC:
                 fixed &= entry.mask
@@ -526,7 +527,7 @@ class Ranking:
             return np.ones_like(self._mask)
         mask = np.ones_like(self._mask)
         if self._outside is not None:
-            mask &= ~self._outside[0]
+            mask &= ~self._outside.mask
         for entry in self._filters[: len(self._filters) - self._consulted]:
             if entry.evaluator.reads is Reads.SPEC:
                 mask &= entry.mask
@@ -561,35 +562,35 @@ class Ranking:
 
     # ── why not ──────────────────────────────────────────────────────────────────────────────
 
-    def diagnosis(self, nodes: Nodes) -> Diagnosis:
-        """Why no row is feasible: each node counts under the first plugin that refused it."""
+    def independent(self, pods: Sequence[Pod]) -> bool:
+        """Whether each of these pods, as it comes or leaves, matters on its own row alone."""
+        for name, evaluator in self._listeners.values():
+            if not decide.implements(evaluator, decide.Ignores):
+                return False
+            if not all(asked(name, "Filter", evaluator.ignores, pod) for pod in pods):
+                return False
+        return True
+
+    def resolvable(self, nodes: Nodes) -> Mask:
+        """bool[N]: refused rows of which the first refusal could end if pods left.
+
+        None where PreFilter refuses the class as a whole.
+        """
+        if self.refused is not None:
+            return np.zeros(len(nodes), np.bool_)
+        return refusals.resolvable(self.pod, self._filters, self._outside, nodes)
+
+    def diagnosis(self, nodes: Nodes, among: Mask | None = None) -> Diagnosis:
+        """Why no row is feasible: each node counts under the first plugin that refused it.
+
+        Args:
+            nodes: the table that this is up to date with.
+            among: bool[N], count these only; None = all.
+        """
         if self.refused is not None:
             return self.refused
-        left = np.ones(len(nodes), dtype=bool)
-        reasons: Counter[str] = Counter()
-        plugins: set[str] = set()
-        if self._outside is not None and self._outside[0].any():
-            outside, names = self._outside
-            left &= ~outside
-            plugins.update(names)
-            reasons[f"node(s) didn't satisfy plugin(s) [{' '.join(names)}]"] += int(outside.sum())
-        for entry in self._filters:
-            refused = left & ~entry.mask
-            if not refused.any():
-                continue
-            plugins.add(entry.name)
-            left &= ~refused
-            evaluator = entry.evaluator
-            if decide.implements(evaluator, decide.Explain):
-                why = asked(entry.name, "Filter", evaluator.explain, self.pod, nodes, refused)
-                reasons += asked(entry.name, "Filter", Counter[str], why)
-            else:
-                reasons[evaluator.reason] += int(refused.sum())
-        return Diagnosis(
-            nodes=len(nodes),
-            reasons=tuple(sorted(reasons.items())),
-            plugins=frozenset(plugins),
-        )
+        among = np.ones(len(nodes), np.bool_) if among is None else among
+        return refusals.diagnosis(self.pod, self._filters, self._outside, nodes, among)
 
 
 A = TypeVar("A", npt.NDArray[np.int64], decide.Scores, Mask)

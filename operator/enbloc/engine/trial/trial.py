@@ -109,6 +109,22 @@ class Trial:
         made._inherited = made._counted = len(self._log)
         return made
 
+    def advised(self, *opinions: Opinion) -> "Trial":
+        """A trial that begins as this one is, for which more counts of every class.
+
+        It shares no ranking: what it finds is for this decision alone.
+        """
+        made = Trial(
+            self.profile,
+            self.snapshot,
+            self._rankings,
+            opinions=(*self._everywhere, *opinions),
+            names=self._names,
+        )
+        made._opinions = self._opinions
+        made._log = self._log.copy()
+        return made
+
     @property
     def _unchanged(self) -> bool:
         """It holds nothing that its origin, or the snapshot, does not hold."""
@@ -274,6 +290,18 @@ class Trial:
         if shared is None:
             return self._unscored(pod, key).feasible(row)
         return shared.feasible(row) and row in self._rows_of(key.host)
+
+    def filter_of(self, pod: Pod) -> Ranking:
+        """As `filtered`, for one who asks again and again as pods come and go: never scored.
+
+        A fork goes on from what its origin knows.
+        """
+        key = self.key(pod)
+        if self._origin is not None and key not in self._filtered:
+            fork = self._origin.filter_of(pod).fork()
+            if fork is not None:
+                self._filtered[key] = _Entry(fork, self._inherited)
+        return self._unscored(pod, key)
 
     def _rows_of(self, host: str) -> npt.NDArray[np.intp]:
         """intp[R]: the rows of the nodes that carry the name of a host."""

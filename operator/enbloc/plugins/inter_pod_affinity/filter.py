@@ -95,6 +95,11 @@ class AffinityFilter:
                 left &= allowed
         return reasons
 
+    def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
+        """Where no pod is to be near to; who keeps the pod away may leave."""
+        del pod
+        return refused & ~self._is_near(nodes) if self._near else np.zeros_like(refused)
+
     def _verdicts(self, nodes: Nodes) -> Iterator[tuple[str, Mask]]:
         """bool[N] for each of the three rules that has anything to say."""
         if self._near:

@@ -94,6 +94,16 @@ class NodeResourcesFit:
                 counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] += short
         return counts
 
+    def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
+        """Where the pod requests more of a resource than the node has when it is empty."""
+        beyond = np.zeros(len(nodes), np.bool_)
+        served = _served(pod.spec, nodes)
+        for resource, amount in self._requests(pod.spec):
+            offered = nodes.allocatable(resource)
+            if resource != PODS:  # kube-scheduler lets a node without room for any pod be tried
+                beyond |= (offered < amount) & ((offered > 0) | (resource not in served))
+        return refused & beyond
+
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> FullnessScore | RatioScore:
         """Never skips: a pod that requests nothing counts by its defaults."""
         del snapshot

@@ -65,6 +65,16 @@ class SpreadFilter(Counting["_Table"]):
                     left &= ~rows
         return reasons
 
+    def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
+        """Where the first constraint that is broken is broken for lack of its key."""
+        del pod, nodes
+        found, left = np.zeros_like(refused), refused.copy()
+        for table in self._tables:
+            keyless = left & (table.codes == 0)
+            found |= keyless
+            left &= ~keyless & table.allowed()
+        return found
+
 
 class _Table:
     """One constraint's pods, by domain.

@@ -140,6 +140,11 @@ class BindingFilter:
         counts[ELSEWHERE] = int((refused & found.elsewhere).sum())
         return +counts
 
+    def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
+        """All: volumes and storage stay taken when a pod is gone."""
+        del pod, nodes
+        return refused.copy()
+
     def placed(self, pod: Pod, row: int) -> bool:
         """A pod with volumes may take some; what it took, the table says."""
         del row

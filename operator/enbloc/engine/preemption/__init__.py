@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Preemption: which pods of lower priority give way to a group that fits nowhere."""
+
+from enbloc.engine.preemption.candidates import Candidates
+from enbloc.engine.preemption.effort import Effort
+from enbloc.engine.preemption.gang import Placing, preempt_for_gang
+from enbloc.engine.preemption.lone import no_victims, preempt_for_pod
+from enbloc.engine.preemption.units import Preemption, Unit, cost
+
+__all__ = [
+    "Candidates",
+    "Effort",
+    "Placing",
+    "Preemption",
+    "Unit",
+    "cost",
+    "no_victims",
+    "preempt_for_gang",
+    "preempt_for_pod",
+]

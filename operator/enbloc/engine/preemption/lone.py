@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Preemption for a pod without a gang, as kube-scheduler's DefaultPreemption chooses.
+
+::
+
+    refused rows that pods who leave could open ──► each without its pods of lower priority:
+    feasible? ──► bring them back, the most important first, while the pod still fits ──► the row
+    whose victims matter least
+
+Where a pod who leaves matters on its own row alone, all rows are tried at once, on one fork.
+
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
+default_preemption.go, pkg/scheduler/framework/preemption/preemption.go.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from enbloc.engine.preemption.units import Preemption, Unit, importance
+from enbloc.engine.trial import Trial
+from enbloc.framework.status import Diagnosis
+from enbloc.model.budgets import Allowance, Budget
+from enbloc.model.nodes import Mask
+from enbloc.model.pods import Pod
+
+_NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
+_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+
+#: So that a victim of negative priority counts more than none.
+_OFFSET: Final = 2**31
+
+#: What it takes to ask the filters about all nodes, in the time of moving a pod.
+_STEPS_A_QUESTION: Final = 20
+#: Rows with pods that matter elsewhere too are tried one by one; after so many steps no further
+#: one is begun.
+_MOST_STEPS: Final = 20_000
+
+#: The units of lower priority that have pods on a row of the node table.
+UnitsOn = Callable[[int], Sequence[Unit]]
+
+
+@dataclass(slots=True)
+class _Row:
+    """One row without its pods of lower priority.
+
+    Attributes:
+        local: by unit, those of its pods that sit here.
+        kept: what may be brought back, in the order in which that is tried.
+        beyond: those of them that go beyond a budget.
+        victims: what does not fit beside the pod.
+    """
+
+    row: int
+    local: dict[Unit, Sequence[Pod]]
+    kept: list[Unit] = field(default_factory=list[Unit])
+    beyond: set[Unit] = field(default_factory=set[Unit])
+    victims: list[Unit] = field(default_factory=list[Unit])
+
+    @property
+    def violations(self) -> int:
+        return sum(len(unit.pods) for unit in self.victims if unit in self.beyond)
+
+    def cost(self) -> tuple[int, int, int, int, float]:
+        """The least is chosen: the criteria of pickOneNodeForPreemption, in its order."""
+        top = max(unit.priority for unit in self.victims)
+        pods = [(unit.priority, unit) for unit in self.victims for _ in unit.pods]
+        return (
+            self.violations,
+            top,
+            sum(priority + _OFFSET for priority, _ in pods),
+            len(pods),
+            -min(unit.started for unit in self.victims if unit.priority == top),
+        )
+
+
+def preempt_for_pod(
+    pod: Pod, trial: Trial, units_on: UnitsOn, budgets: Sequence[Budget], enough: int
+) -> Preemption:
+    """Find the node where the pods of lower priority matter least that a pod needs gone.
+
+    Args:
+        pod: it fits nowhere.
+        trial: the cluster as the pod may see it.
+        units_on: who has a lower priority than the pod, by row.
+        budgets: every PodDisruptionBudget.
+        enough: on so many nodes it is tried, if one of them needs no budget to be broken.
+
+    Raises:
+        PluginError: a plugin failed.
+    """
+    search = _Search(pod, trial, units_on, budgets, enough)
+    chosen = min(search.candidates(), key=_Row.cost, default=None)
+    if chosen is None:
+        return Preemption(message=search.message(), steps=search.steps)
+    return Preemption(
+        nodes=((pod, trial.nodes.names[chosen.row]),),
+        victims=tuple(sorted(chosen.victims, key=importance)),
+        beyond=frozenset(chosen.beyond.intersection(chosen.victims)),
+        steps=search.steps,
+    )
+
+
+def no_victims(diagnosis: Diagnosis) -> str:
+    """What is said of a pod that finds no node where nobody has a lower priority."""
+    nodes, helped = diagnosis.nodes, diagnosis.resolvable
+    return _refusal(nodes, Counter({_NOT_HELPFUL: nodes - helped, _NO_VICTIMS: helped}))
+
+
+def _refusal(nodes: int, reasons: Counter[str]) -> str:
+    return f"preemption: {Diagnosis(nodes=nodes, reasons=tuple((+reasons).items())).text()}"
+
+
+class _Search:
+    """The rows that could do, tried one after the other or all at once."""
+
+    def __init__(
+        self,
+        pod: Pod,
+        trial: Trial,
+        units_on: UnitsOn,
+        budgets: Sequence[Budget],
+        enough: int,
+    ) -> None:
+        self._pod, self._trial = pod, trial
+        self._units_on, self._budgets = units_on, budgets
+        self._enough = enough
+        self._reasons: Counter[str] = Counter()
+        self.steps = 0
+
+    def candidates(self) -> list[_Row]:
+        """Rows on which the pod fits without some units, those that were tried."""
+        trial = self._trial
+        may = trial.filter_of(self._pod).resolvable(trial.nodes)
+        rows = np.flatnonzero(may).tolist()
+        self._reasons[_NOT_HELPFUL] = len(may) - len(rows)
+        size = max(1, self._enough)
+        found: list[_Row] = []
+        for start in range(0, len(rows), size):
+            for some in self._together(rows[start : start + size]):
+                found += self._tried(some)
+                if self.steps >= _MOST_STEPS:
+                    return found
+            if len(found) >= self._enough and any(not row.violations for row in found):
+                break
+        return found
+
+    def message(self) -> str:
+        """Why there is none, as kube-scheduler's PostFilter says it."""
+        return _refusal(len(self._trial.nodes), self._reasons)
+
+    def _together(self, rows: Sequence[int]) -> Iterator[Sequence[_Row]]:
+        """Those of some rows that have anybody of lower priority, as they are tried together."""
+        names = self._trial.nodes.names
+        able = [
+            _Row(row, {unit: unit.on(names[row]) for unit in units})
+            for row in rows
+            if (units := self._units_on(row))
+        ]
+        self._reasons[_NO_VICTIMS] += len(rows) - len(able)
+        pods = [pod for row in able for local in row.local.values() for pod in local]
+        if self._trial.filter_of(self._pod).independent(pods):
+            yield able
+        else:
+            yield from ([row] for row in able)
+
+    def _tried(self, rows: Sequence[_Row]) -> list[_Row]:
+        """Those of some rows on which the pod fits, with their victims."""
+        tried = self._trial.fork()
+        for row in rows:
+            for local in row.local.values():
+                for pod in local:
+                    tried.take_off(pod, row.row)
+        mask = self._feasible(tried)
+        found = [row for row in rows if mask[row.row]]
+        if len(found) < len(rows):
+            among = np.zeros(len(mask), np.bool_)
+            among[[row.row for row in rows if not mask[row.row]]] = True
+            diagnosis = tried.filter_of(self._pod).diagnosis(tried.nodes, among)
+            self._reasons.update(dict(diagnosis.reasons))
+        for row in found:
+            self._arrange(row)
+        for place in range(max((len(row.kept) for row in found), default=0)):
+            self._reprieve(
+                [(row, row.kept[place]) for row in found if place < len(row.kept)], tried
+            )
+        return [row for row in found if row.victims]
+
+    def _arrange(self, row: _Row) -> None:
+        """Who is brought back first: those beyond a budget, then the most important."""
+        units = sorted(row.local, key=importance)
+        allowance = Allowance(self._budgets)
+        row.beyond = {unit for unit in units if allowance.violates(unit.pods)}
+        row.kept = sorted(units, key=lambda unit: unit not in row.beyond)
+
+    def _reprieve(self, some: Sequence[tuple[_Row, Unit]], tried: Trial) -> None:
+        """Bring back one unit on each of these rows; it stays if the pod still fits."""
+        for row, unit in some:
+            for pod in row.local[unit]:
+                tried.put(pod, row.row)
+        mask = self._feasible(tried)
+        for row, unit in some:
+            if not mask[row.row]:
+                row.victims.append(unit)
+                for pod in row.local[unit]:
+                    tried.take_off(pod, row.row)
+
+    def _feasible(self, tried: Trial) -> Mask:
+        self.steps += _STEPS_A_QUESTION
+        return tried.filter_of(self._pod).mask

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Units: pods that are evicted together or not at all, and what a preemption comes to."""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from enbloc.model.budgets import Allowance, Budget
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod, PodKey
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Pods that are evicted together or not at all: one pod, or what a gang cannot run without.
+
+    Attributes:
+        group: whose pods they are; of a pod without a group the one that it is alone.
+        pods: where they are counted (`Pod.node`), in the order in which they are evicted.
+        priority: of the group, for each of them.
+        work: what is lost with it, in seconds of the whole cluster.
+        gang: it is a gang's minimum.
+        of: it is a pod beyond this minimum, and goes where that goes.
+    """
+
+    group: GroupKey
+    pods: tuple[Pod, ...]
+    priority: int
+    work: float = 0.0
+    gang: bool = False
+    of: "Unit | None" = None
+
+    @cached_property
+    def started(self) -> float:
+        """When the first of them started, server seconds; infinity = none has, as far as is known.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/util/utils.go GetPodStartTime.
+        """
+        times = [pod.started for pod in self.pods if pod.started is not None]
+        return min(times, default=math.inf)
+
+    @cached_property
+    def importance(self) -> tuple[int, float, PodKey]:
+        """Sorts the most important first: a higher priority, then an earlier start.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/util/utils.go MoreImportantPod; names decide
+        between equals, so that the same cluster gives the same victims.
+        """
+        return (-self.priority, self.started, min(pod.key for pod in self.pods))
+
+    def on(self, node: str) -> Sequence[Pod]:
+        """Those of its pods that are counted on a node."""
+        return [pod for pod in self.pods if pod.node == node]
+
+
+def importance(unit: Unit) -> tuple[int, float, PodKey]:
+    """`Unit.importance`, to sort by."""
+    return unit.importance
+
+
+def beyond(units: Iterable[Unit], budgets: Sequence[Budget]) -> list[Unit]:
+    """Those of some units that go beyond a budget if all go, the most important first."""
+    if not budgets:
+        return []
+    allowance = Allowance(budgets)
+    return [unit for unit in sorted(units, key=importance) if allowance.violates(unit.pods)]
+
+
+#: What victims cost; the least is chosen.
+Cost = tuple[int, int, float, int, int, float]
+
+
+def cost(units: Collection[Unit], budgets: Sequence[Budget]) -> Cost:
+    """What it costs to evict some units, for a gang: the first difference decides.
+
+    Units beyond a budget; the highest priority; lost work; how many units; how many of these are
+    gangs; and the older the dearer.
+    """
+    return (
+        len(beyond(units, budgets)),
+        max((unit.priority for unit in units), default=-(2**31)),
+        sum(unit.work for unit in units),
+        len(units),
+        sum(unit.gang for unit in units),
+        -min((unit.started for unit in units), default=math.inf),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What came of looking for victims.
+
+    Attributes:
+        nodes: where each pending pod could go, once the victims are gone; empty = nowhere.
+        victims: the units that give way, the most important first.
+        beyond: those of them that go beyond a PodDisruptionBudget.
+        message: why there are none, as kube-scheduler says it; "" = there are.
+        steps: how often filters were asked, or members placed.
+    """
+
+    nodes: tuple[tuple[Pod, str], ...] = ()
+    victims: tuple[Unit, ...] = ()
+    beyond: frozenset[Unit] = frozenset()
+    message: str = ""
+    steps: int = 0

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Refusals: which filter was the first to refuse each node, and what follows from that."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from enbloc.engine.trial.parts import FilterPart
+from enbloc.engine.trial.plugin_calls import asked, checked_mask
+from enbloc.framework import decide
+from enbloc.framework.reads import Reads
+from enbloc.framework.status import Diagnosis
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.pods import Pod
+
+
+class Outside(NamedTuple):
+    """Nodes that PreFilter leaves out.
+
+    Attributes:
+        mask: bool[N]: these.
+        plugins: whose sets of names they are in none, or not in all, of.
+    """
+
+    mask: Mask
+    plugins: tuple[str, ...]
+
+
+def diagnosis(
+    pod: Pod, filters: Sequence[FilterPart], outside: Outside | None, nodes: Nodes, among: Mask
+) -> Diagnosis:
+    """Why no row is feasible: each counts under the first plugin that refused it.
+
+    Args:
+        pod: that was refused.
+        filters: in their order.
+        outside: nodes left out before any of them was asked.
+        nodes: the table that their masks are up to date with.
+        among: bool[N], count these only.
+    """
+    reasons: Counter[str] = Counter()
+    plugins: set[str] = set()
+    if outside is not None and (out := among & outside.mask).any():
+        plugins.update(outside.plugins)
+        reasons[f"node(s) didn't satisfy plugin(s) [{' '.join(outside.plugins)}]"] += int(out.sum())
+    helped = 0
+    for part, refused in _firsts(filters, _inside(among, outside)):
+        plugins.add(part.name)
+        evaluator = part.evaluator
+        helped += int((refused & ~_lasting(part, pod, nodes, refused)).sum())
+        if decide.implements(evaluator, decide.Explain):
+            why = asked(part.name, "Filter", evaluator.explain, pod, nodes, refused)
+            reasons += asked(part.name, "Filter", Counter[str], why)
+        else:
+            reasons[evaluator.reason] += int(refused.sum())
+    return Diagnosis(
+        nodes=len(nodes),
+        reasons=tuple(sorted(reasons.items())),
+        plugins=frozenset(plugins),
+        resolvable=helped,
+    )
+
+
+def resolvable(
+    pod: Pod, filters: Sequence[FilterPart], outside: Outside | None, nodes: Nodes
+) -> Mask:
+    """bool[N]: refused rows of which the first refusal could end if pods left."""
+    found = np.zeros(len(nodes), np.bool_)
+    for part, refused in _firsts(filters, _inside(~found, outside)):
+        found |= refused & ~_lasting(part, pod, nodes, refused)
+    return found
+
+
+def _lasting(part: FilterPart, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
+    """bool[N]: of the refused rows, those that stay refused whichever pods leave."""
+    evaluator = part.evaluator
+    if not decide.implements(evaluator, decide.Unresolvable):
+        return refused if evaluator.reads is Reads.SPEC else np.zeros_like(refused)
+    mask = asked(part.name, "Filter", evaluator.unresolvable, pod, nodes, refused)
+    return checked_mask(part.name, mask, len(nodes))
+
+
+def _inside(among: Mask, outside: Outside | None) -> Mask:
+    return among.copy() if outside is None else among & ~outside.mask
+
+
+def _firsts(filters: Sequence[FilterPart], left: Mask) -> Iterator[tuple[FilterPart, Mask]]:
+    """Each filter with the rows that it is the first to refuse, if there are any."""
+    for part in filters:
+        refused = left & ~part.mask
+        if refused.any():
+            left &= ~refused
+            yield part, refused

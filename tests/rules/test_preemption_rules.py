@@ -1,0 +1,356 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Preemption: who gives way, what is told, and what becomes of it when things go otherwise."""
+
+from typing import Any
+
+import pytest
+
+from enbloc.engine.effects import SetPodCondition
+from enbloc.engine.events import BudgetSeen, PriorityClassSeen
+from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND, Effort
+from enbloc.model.budgets import Budget
+from enbloc.model.names import EventReason, Reason
+from enbloc.model.pods import Owner
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from tests.world.builders import amounts, spec
+from tests.world.cluster import Cluster
+
+
+def full(nodes: str = "n1 n2", **of: int) -> Cluster:
+    """Nodes of one CPU each, full of one bound pod of priority 0."""
+    cluster = Cluster()
+    cluster.nodes(nodes, cpu=1)
+    for name in nodes.split():
+        cluster.pod(f"low-{name}", node=name, priority=of.get(name, 0), started=10.0)
+    return cluster
+
+
+def budget(app: str, allowed: int) -> Budget:
+    selector = Selector((Requirement("app", Operator.IN, (app,)),))
+    return Budget(f"ns/{app}", "ns", selector, allowed)
+
+
+def evicted(cluster: Cluster) -> set[str]:
+    return {effect.pod.name for effect in cluster.evicted}
+
+
+def test_a_pod_of_lower_priority_gives_way_to_one_that_fits_nowhere() -> None:
+    """Semantics §10.1."""
+    cluster = full(n1=5)
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-n2"}
+    assert cluster.where("high") == {"high": "n2"}
+    (eviction,) = cluster.evicted
+    assert (eviction.reason, eviction.bare) == (Reason.PREEMPTION_BY_SCHEDULER, True)
+    assert eviction.message == "enbloc: preempting to accommodate a higher priority pod"
+    (event,) = cluster.events(EventReason.PREEMPTED)
+    assert event.note == "Preempted by pod ns/high on node n2"
+
+
+def test_the_preemptor_is_nominated_and_says_for_whom_it_waits() -> None:
+    """Semantics §10.3."""
+    cluster = full(n1=20)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    (told,) = (each for each in cluster.effects if isinstance(each, SetPodCondition))
+    assert told.nominated == "n2"
+    assert told.message == (
+        "0/2 nodes are available: 2 Insufficient cpu. "
+        "preemption: waiting for pod ns/low-n2 to leave"
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        pytest.param(
+            {"priority": 10, "preempts": False},
+            "preemption: not eligible due to preemptionPolicy=Never.",
+            id="that may not preempt",
+        ),
+        pytest.param(
+            {"priority": 0},
+            "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.",
+            id="of equal priority",
+        ),
+        pytest.param(
+            {"priority": 10, "spec": spec(cpu=2)},
+            "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
+            id="that is larger than any node",
+        ),
+    ],
+)
+def test_nobody_gives_way_to_a_pod(of: dict[str, Any], text: str) -> None:
+    """Semantics §10.1."""
+    cluster = full()
+    cluster.pod("high", **of)
+    cluster.settle()
+
+    assert not cluster.evicted
+    assert cluster.pod_conditions("high")[-1][1].endswith(text)
+
+
+def test_a_whole_gang_gives_way_where_its_minimum_would_be_broken() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-0", "low-1"}
+    assert len(cluster.where("high")) == 1
+    (event,) = [e for e in cluster.events(EventReason.PREEMPTED) if e.group is not None]
+    assert event.note == "preempted by pod ns/high: 2 of its members are evicted"
+
+
+def test_of_an_elastic_gang_only_the_surplus_gives_way() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert len(evicted(cluster)) == 1
+    assert len(cluster.where("low")) == 2
+    assert len(cluster.where("high")) == 1
+
+
+def test_a_gang_gets_room_for_its_whole_minimum_or_nobody_is_touched() -> None:
+    """Semantics §10.2."""
+    cluster = full("n1 n2 n3", n3=50)
+    cluster.gang("three", 3, priority=10)
+    cluster.settle()
+
+    assert not cluster.evicted
+
+    cluster.gang("two", 2, priority=20)
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-n1", "low-n2"}
+    assert len(cluster.where("two")) == 2
+
+
+def test_what_becomes_free_is_nobody_elses() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.gang("high", 2, priority=10)
+    cluster.settle()
+    cluster.delete("low-n1")
+    cluster.pod("again", priority=0)  # the first victim's controller is quick
+    cluster.settle(seconds=5)
+
+    assert not cluster.where("again")
+
+    cluster.delete("low-n2")
+    cluster.settle(seconds=20)
+
+    assert len(cluster.where("high")) == 2
+
+
+def test_nobody_is_told_twice() -> None:
+    """Semantics §10.3."""
+    cluster = full()
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=25)
+
+    assert len(cluster.evicted) == 1
+
+
+def test_who_was_not_told_stays_when_capacity_appears_elsewhere() -> None:
+    """Semantics §10.3."""
+    cluster = full()
+    cluster.evict_answer = lambda _: "hold"
+    cluster.gang("other", 1, priority=5)
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    told = len(cluster.evicted)
+    cluster.node("n3", cpu=1)
+    cluster.settle(seconds=20)
+
+    assert len(cluster.where("high")) == 1
+    assert len(cluster.evicted) == told
+
+
+def test_a_budget_is_kept_where_another_victim_does() -> None:
+    """Semantics §10.2."""
+    cluster = full()
+    cluster.change("low-n1", labels=(("app", "kept"),))
+    cluster.tell(BudgetSeen(budget("kept", 0)))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-n2"}
+
+
+def test_a_budget_is_broken_where_nothing_else_does() -> None:
+    """Semantics §10.2."""
+    cluster = full()
+    for name in ("low-n1", "low-n2"):
+        cluster.change(name, labels=(("app", "kept"),))
+    cluster.tell(BudgetSeen(budget("kept", 0)))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    (eviction,) = cluster.evicted
+    assert eviction.regardless
+
+
+def test_another_set_is_chosen_when_a_victim_hangs() -> None:
+    """Semantics §10.4."""
+    cluster = full()
+    cluster.evict_answer = lambda _: "slow" if len(cluster.evicted) == 1 else "ok"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=120)
+
+    assert evicted(cluster) == {"low-n1", "low-n2"}
+    assert len(cluster.where("high")) == 1
+
+
+def test_a_pod_that_belongs_to_its_node_never_gives_way() -> None:
+    """Semantics §10.1."""
+    cluster = full()
+    for name in ("low-n1", "low-n2"):
+        cluster.change(name, owner=Owner("Node", name[4:], name[4:], "v1"))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert not cluster.evicted
+
+
+def test_a_new_leader_waits_for_those_who_were_told() -> None:
+    """Semantics §10.3."""
+    cluster = full()
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    (eviction,) = cluster.evicted
+    cluster.change("high", nominated=cluster.pods[eviction.pod.name].node)
+    cluster.change(eviction.pod.name, preempted=True)
+    other = cluster.restarted()
+    other.settle()
+
+    assert not other.evicted
+
+    other.delete(eviction.pod.name)
+    other.settle(seconds=20)
+
+    assert len(other.where("high")) == 1
+
+
+def test_a_group_raises_nobody_elses_priority() -> None:
+    """Semantics §10.1: a PodGroup's class counts for nobody by default, but may lower it."""
+    cluster = full()
+    cluster.tell(PriorityClassSeen("top", 1000))
+    cluster.group("g", 1, priority_class="top")
+    cluster.pod("g-0", "g")
+    cluster.settle()
+
+    assert not cluster.evicted
+
+
+def test_the_rest_of_a_gang_is_deleted_when_a_budget_refuses_in_mid_way() -> None:
+    """Semantics §10.3."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    answers = iter(("ok", "a budget", "ok"))
+    cluster.evict_answer = lambda _: next(answers)
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=30)
+
+    assert [each.regardless for each in cluster.evicted] == [False, False, True]
+    assert not cluster.where("low")
+    assert len(cluster.where("high")) == 1
+
+
+def test_nobody_of_a_gang_goes_when_the_first_eviction_is_refused() -> None:
+    """Semantics §10.4."""
+    cluster = full("n1 n2", n2=5)
+    cluster.evict_answer = lambda each: "refused" if each.pod.name == "low-n1" else "ok"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=30)
+
+    assert set(cluster.where("low")) == {"low-n1"}
+    assert cluster.where("high") == {"high": "n2"}
+
+
+def test_a_gang_that_reserves_gets_room_for_all_that_it_reserves() -> None:
+    """Semantics §10.2."""
+    cluster = full("n1 n2 n3")
+    cluster.group("g", 1, min_resources=amounts(cpu=3))
+    cluster.pod("g-0", "g", priority=10)
+    cluster.settle(seconds=30)
+
+    assert evicted(cluster) == {"low-n1", "low-n2", "low-n3"}
+    assert len(cluster.where("g")) == 1
+
+
+def test_a_preemption_ends_with_its_preemptor() -> None:
+    """Semantics §10.3: what was claimed is anybody's again."""
+    cluster = full("n1")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    cluster.delete("high")
+    cluster.delete("low-n1")
+    cluster.pod("next")
+    cluster.settle(seconds=20)
+
+    assert cluster.where("next") == {"next": "n1"}
+
+
+def test_searches_take_no_more_steps_than_a_second_has_for_them() -> None:
+    """Semantics §10.5: a thousand groups that preemption cannot help cost no more than one."""
+    effort, now, taken = Effort(), 1000.0, 0
+    for _ in range(10_000):
+        if effort.left(now):
+            effort.take(500)
+            taken += 500
+        else:
+            assert effort.ready() > now
+            now = effort.ready()
+
+    assert taken <= MOST_STEPS + (now - 1000.0) * STEPS_PER_SECOND + 500
+
+
+def test_a_search_that_was_put_off_comes_later() -> None:
+    """Semantics §10.5."""
+    cluster = full()
+    effort = cluster.engine._preemptions._effort
+    assert effort.left(cluster.now)
+    effort.take(2 * MOST_STEPS)  # for others
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    assert not cluster.evicted
+
+    cluster.settle(seconds=5)
+    assert len(cluster.where("high")) == 1
+
+
+def test_what_was_claimed_is_free_again_when_it_was_not_enough() -> None:
+    """Semantics §10.3: somebody whom nothing keeps out took the rest of the node."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=2)
+    cluster.pod("low", node="n1", spec=spec(cpu=2))
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", spec=spec(cpu=2), priority=10)
+    cluster.settle()
+    cluster.pod("theirs", scheduler="other", node="n1", priority=20)
+    cluster.delete("low")
+    cluster.pod("small")
+    cluster.settle(seconds=120)
+
+    assert set(cluster.where()) == {"theirs", "small"}
