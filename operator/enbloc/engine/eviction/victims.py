@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Victims: members that are evicted together, from the choice until they are gone.
 
-A unit::
+An eviction::
 
     CHOSEN ──Evict──► SENT ──the watch shows it terminating──► TERMINATING ──► gone
       │                 │                                          │
       └─ cancelled      └─ refused (a budget, already gone)        └─ late: not waited for any more
 
-Whoever wants capacity chooses a unit; nobody else evicts. At most one unit is sent in a turn.
+Whoever wants capacity chooses who goes; nobody else evicts. At most one is sent in a turn.
 Several may be under way: each concerns only those who wait for its capacity.
 """
 
@@ -68,67 +68,67 @@ class Eviction:
 
 
 class Victims:
-    """The units that are under way, the oldest first."""
+    """The evictions that are under way, the oldest first."""
 
     def __init__(self) -> None:
-        #: By group, those of its members that are being evicted; one unit a group at most.
-        self._units: dict[GroupKey, Eviction] = {}
+        #: By group, those of its members that are being evicted; one a group at most.
+        self._evictions: dict[GroupKey, Eviction] = {}
         #: The same by member, until it is gone.
-        self._unit_of: dict[PodUID, Eviction] = {}
+        self._eviction_of: dict[PodUID, Eviction] = {}
 
     def __bool__(self) -> bool:
         """Some member was chosen and holds its capacity yet."""
-        return bool(self._units)
+        return bool(self._evictions)
 
-    def choose(self, unit: Eviction) -> None:
-        """Let a unit be evicted as soon as its turn comes; one of a group at a time."""
-        assert unit.group not in self._units, f"{unit.group} has a unit under way"
-        self._units[unit.group] = unit
-        self._unit_of |= dict.fromkeys(unit.stages, unit)
+    def choose(self, eviction: Eviction) -> None:
+        """Let pods be evicted as soon as their turn comes; one eviction of a group at a time."""
+        assert eviction.group not in self._evictions, f"{eviction.group} has an eviction under way"
+        self._evictions[eviction.group] = eviction
+        self._eviction_of |= dict.fromkeys(eviction.stages, eviction)
 
     def cancel(self, group: GroupKey) -> bool:
-        """Let the unit of a group stay where it is, if none of its evictions was handed out yet."""
-        unit = self._units.get(group)
-        if unit is None or unit.sent:
+        """Let the pods of a group stay, if none of their evictions was handed out yet."""
+        eviction = self._evictions.get(group)
+        if eviction is None or eviction.sent:
             return False
-        for uid in list(unit.stages):
-            self._remove(uid, unit)
+        for uid in list(eviction.stages):
+            self._remove(uid, eviction)
         return True
 
     def evict(self, turn: Turn) -> Eviction | None:
-        """Hand out the evictions of the oldest unit that was chosen."""
-        unit = next((unit for unit in self._units.values() if not unit.sent), None)
-        if unit is None:
+        """Hand out the oldest eviction that was chosen, pod by pod."""
+        eviction = next((each for each in self._evictions.values() if not each.sent), None)
+        if eviction is None:
             return None
-        for pod in unit.pods:
-            if unit.stages.get(pod.uid) is VictimStage.CHOSEN:
-                unit.stages[pod.uid] = VictimStage.SENT
+        for pod in eviction.pods:
+            if eviction.stages.get(pod.uid) is VictimStage.CHOSEN:
+                eviction.stages[pod.uid] = VictimStage.SENT
                 evict = Evict(
                     pod.key,
                     pod.uid,
-                    unit.group,
-                    unit.reason,
-                    unit.message,
-                    bare=unit.preempts,
-                    regardless=unit.regardless,
+                    eviction.group,
+                    eviction.reason,
+                    eviction.message,
+                    bare=eviction.preempts,
+                    regardless=eviction.regardless,
                 )
                 turn.effects.append(evict)
-        return unit
+        return eviction
 
     # ── what becomes of them ─────────────────────────────────────────────────────────────────
 
     def terminating(self, uid: PodUID) -> None:
         """The watch shows a pod terminating."""
-        unit = self._unit_of.get(uid)
-        if unit is not None:
-            unit.stages[uid] = VictimStage.TERMINATING
+        eviction = self._eviction_of.get(uid)
+        if eviction is not None:
+            eviction.stages[uid] = VictimStage.TERMINATING
 
     def gone(self, uid: PodUID) -> Eviction | None:
-        """A pod holds its capacity no more; the unit that it was of."""
-        unit = self._unit_of.get(uid)
-        if unit is not None:
-            self._remove(uid, unit)
-        return unit
+        """A pod holds its capacity no more; the eviction that it was of."""
+        eviction = self._eviction_of.get(uid)
+        if eviction is not None:
+            self._remove(uid, eviction)
+        return eviction
 
     def expire(self, turn: Turn) -> None:
         """Stop to wait for members that do not leave, or whose eviction was refused.
@@ -136,13 +136,13 @@ class Victims:
         The turn says whose they were, and to whom an eviction was refused until when. One of which
         nothing was heard is as good as refused, or it would be asked for and waited for for ever.
         """
-        for unit in [unit for unit in self._units.values() if unit.until <= turn.now]:
-            turn.released.append(unit.group)
-            if self.staying(unit.group):
-                turn.refused.append((unit.group, math.inf))
-                turn.change(unit.group)
-            for uid in list(unit.stages):
-                self._remove(uid, unit)
+        for eviction in [e for e in self._evictions.values() if e.until <= turn.now]:
+            turn.released.append(eviction.group)
+            if self.staying(eviction.group):
+                turn.refused.append((eviction.group, math.inf))
+                turn.change(eviction.group)
+            for uid in list(eviction.stages):
+                self._remove(uid, eviction)
         for answer in turn.refused_evictions:
             refused = self.gone(answer.uid)
             if refused is not None:
@@ -150,29 +150,34 @@ class Victims:
                 turn.refused.append((refused.group, answer.retry_at))
                 turn.change(refused.group)
 
-    def _remove(self, uid: PodUID, unit: Eviction) -> None:
-        del self._unit_of[uid], unit.stages[uid]
-        if not unit.stages:
-            del self._units[unit.group]
+    def _remove(self, uid: PodUID, eviction: Eviction) -> None:
+        del self._eviction_of[uid], eviction.stages[uid]
+        if not eviction.stages:
+            del self._evictions[eviction.group]
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
 
     def of(self, group: GroupKey) -> Eviction | None:
-        """The unit of a group that is under way."""
-        return self._units.get(group)
+        """The eviction of a group that is under way."""
+        return self._evictions.get(group)
 
     def staying(self, group: GroupKey) -> int:
         """How many members of a group are to leave, and do not terminate yet."""
-        unit = self._units.get(group)
-        if unit is None:
+        eviction = self._evictions.get(group)
+        if eviction is None:
             return 0
-        return sum(stage is not VictimStage.TERMINATING for stage in unit.stages.values())
+        return sum(stage is not VictimStage.TERMINATING for stage in eviction.stages.values())
 
     def leaving(self) -> Sequence[Pod]:
         """The members that terminate or are to, and are waited for yet."""
-        return [pod for unit in self._units.values() for pod in unit.pods if pod.uid in unit.stages]
+        return [
+            pod
+            for eviction in self._evictions.values()
+            for pod in eviction.pods
+            if pod.uid in eviction.stages
+        ]
 
     def deadline(self) -> float | None:
-        """When a unit is late; 0 while one is chosen and not sent."""
-        times = (unit.until if unit.sent else 0.0 for unit in self._units.values())
+        """When an eviction is late; 0 while one is chosen and not sent."""
+        times = (eviction.until if eviction.sent else 0.0 for eviction in self._evictions.values())
         return min(times, default=None)

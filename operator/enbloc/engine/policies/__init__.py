@@ -3,8 +3,8 @@
 """Policies: who reserves capacity and who evicts; they stand on claims, order and victims alone.
 
 Each module is one policy, a `Policy` that the stages of a turn ask; none knows another but by what
-it is given. A further one (preemption, quota, backfill) is a further module here, or is handed to
-the engine by whoever makes it.
+it is given. A further one (quota, backfill) is a further module here, or is handed to the engine by
+whoever makes it.
 """
 
 from enbloc.engine.policies.held_capacity import HeldCapacity

@@ -10,7 +10,7 @@
                    └ nobody helps: said so
 
 Capacity is claimed against everybody ordered later before the first victim is told, so that
-nobody else takes what becomes free piece by piece (semantics §7).
+nobody else takes what becomes free piece by piece (semantics §10.3).
 """
 
 import math
