@@ -10,10 +10,12 @@ from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen, PriorityClassSeen
 from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND, Effort
 from enbloc.model.budgets import Budget
+from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import Owner
 from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster
 
@@ -354,3 +356,87 @@ def test_what_was_claimed_is_free_again_when_it_was_not_enough() -> None:
     cluster.settle(seconds=120)
 
     assert set(cluster.where()) == {"theirs", "small"}
+
+
+def test_no_search_ends_in_anything_but_an_answer() -> None:
+    """Semantics §10.2: where so many hosts are named that nothing but the order is tried."""
+    cluster = Cluster(validate=False)
+    for name in (*(f"p{number:03}" for number in range(65)), "small"):
+        cluster.node(name, cpu=1, labels=((HOSTNAME, name),))
+    cluster.node("big", cpu=4, labels=((HOSTNAME, "big"),))
+    cluster.pod("low", node="big", spec=spec(cpu=4))
+    cluster.group("high", 67)
+    for number in range(65):
+        pinned = spec(cpu=1, node_selector=((HOSTNAME, f"p{number:03}"),))
+        cluster.pod(f"high-{number:03}", "high", priority=10, spec=pinned)
+    cluster.pod("high-small", "high", priority=10)
+    cluster.now += 1
+    cluster.pod("high-xlarge", "high", priority=10, spec=spec(cpu=4))
+    cluster.settle()
+
+    assert not cluster.evicted
+
+
+def test_nothing_stays_claimed_for_a_gang_that_can_be_tried_no_more() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.gang("high", 2, priority=10)
+    cluster.settle()
+    cluster.delete("high-1")
+    cluster.delete("low-n1")
+    cluster.delete("low-n2")
+    cluster.pod("later")
+    cluster.settle(seconds=120)
+
+    assert len(cluster.where("later")) == 1
+
+
+def test_a_victim_that_walks_back_in_is_evicted_less_and_less() -> None:
+    """Semantics §10.4: the preemptor keeps its like away, and the victim is made again at once."""
+    cluster = Cluster()
+    cluster.node("n1", cpu=8, labels=((HOSTNAME, "n1"),))
+    low = (("app", "low"),)
+    cluster.pod("low-0", node="n1", labels=low)
+    cluster.settle()
+    cluster.evict_answer = lambda _: "slow"
+    selector = Selector((Requirement("app", Operator.IN, ("low",)),))
+    apart = PodAffinity(required=(PodAffinityTerm(HOSTNAME, selector),))
+    cluster.pod("high", priority=10, spec=spec(cpu=1, pod_anti_affinity=apart))
+    for number in range(100):
+        told = len(cluster.evicted)
+        cluster.settle(seconds=1)
+        for effect in cluster.evicted[told:]:
+            cluster.pod(f"low-{number + 1}", labels=low)
+            cluster.settle(seconds=29)
+            cluster.delete(effect.pod.name)
+
+    assert len(cluster.evicted) <= 10
+
+
+def test_two_budgets_on_one_pod_make_it_immune_to_nothing() -> None:
+    """Semantics §10.3: the Eviction API refuses such a pod whatever they allow."""
+    cluster = full("n1")
+    cluster.change("low-n1", labels=(("app", "kept"),))
+    for name in ("a", "b"):
+        cluster.tell(BudgetSeen(budget("kept", 100)._replace(key=f"ns/{name}")))
+    cluster.evict_answer = lambda each: "ok" if each.regardless else "more than one budget"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+
+    assert cluster.where("high") == {"high": "n1"}
+
+
+def test_a_victim_that_names_another_group_meanwhile_is_told_once() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    (eviction,) = cluster.evicted
+    cluster.change(eviction.pod.name, group=GroupKey("ns", "other"))
+    cluster.pod("higher", priority=20)
+    cluster.settle(seconds=200)
+
+    uids = [each.uid for each in cluster.evicted]
+    assert len(uids) == len(set(uids))

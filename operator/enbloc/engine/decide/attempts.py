@@ -213,11 +213,16 @@ class Attempts:
         self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: Reservation | None
     ) -> None:
         """Have the precheck know what a group lacked that it wants reserved."""
-        if any(decide.implements(each, decide.PostFilter) for each in profile.post_filter):
-            # It may make room, and so must be asked again
+        if self._may_make_room(facts, profile):  # and so must be tried again
             self._precheck.forget(facts.key)
         elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
+
+    def _may_make_room(self, facts: GroupFacts, profile: Profile) -> bool:
+        return any(
+            decide.implements(each, decide.PostFilter) or self._preemptions.outranks(facts)
+            for each in profile.post_filter
+        )
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
         """The plan of a group is open: its members are of this life from here on."""

@@ -83,6 +83,10 @@ class Victims:
     def choose(self, eviction: Eviction) -> None:
         """Let pods be evicted as soon as their turn comes; one eviction of a group at a time."""
         assert eviction.group not in self._evictions, f"{eviction.group} has an eviction under way"
+        for uid in eviction.stages.keys() & self._eviction_of.keys():
+            del eviction.stages[uid]  # it leaves already, as a member of another group
+        if not eviction.stages:
+            return
         self._evictions[eviction.group] = eviction
         self._eviction_of |= dict.fromkeys(eviction.stages, eviction)
 

@@ -58,7 +58,7 @@ NOMINATED_SECONDS: Final = 300.0
 #: So many victims are named in a message.
 _MOST_NAMED: Final = 3
 
-_PAUSED: Final = "preemption: paused, because pods that were to leave did not."
+_PAUSED: Final = "preemption: paused, because earlier ones did not let it be placed."
 _NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
 
@@ -75,6 +75,8 @@ class _Open:
         refused: groups of which an eviction was refused, and is not settled yet.
         kept: those that cannot be evicted.
         forced: those of which the rest is deleted, as some were gone before that was refused.
+        whole: those of which a gang's minimum goes.
+        later: those that others have evicted in part; what is left goes when that is over.
     """
 
     nodes: Mapping[PodUID, str]
@@ -84,6 +86,8 @@ class _Open:
     refused: set[GroupKey] = field(default_factory=set[GroupKey])
     kept: set[GroupKey] = field(default_factory=set[GroupKey])
     forced: set[GroupKey] = field(default_factory=set[GroupKey])
+    whole: frozenset[GroupKey] = frozenset()
+    later: set[GroupKey] = field(default_factory=set[GroupKey])
 
 
 @dataclass(slots=True)
@@ -92,13 +96,15 @@ class _Hangs:
 
     Attributes:
         pods: these; none of them is chosen for it again.
-        count: how many preemptions ended so.
+        count: how many preemptions ended so, or were followed by another.
         until: when it may preempt again, engine clock.
+        again: when those of them that do not terminate may be chosen again, engine clock.
     """
 
     pods: set[PodUID] = field(default_factory=set[PodUID])
     count: int = 0
     until: float = -math.inf
+    again: float = math.inf
 
 
 class Preemptions(Policy):
@@ -133,6 +139,10 @@ class Preemptions(Policy):
         """Where the pending pods of a group are to go once its victims are gone."""
         found = self._open.get(group)
         return found.nodes if found is not None else {}
+
+    def outranks(self, facts: GroupFacts) -> bool:
+        """Whether anybody who is placed has a lower priority."""
+        return bool((self._state.placed.priority < facts.priority).any())
 
     def preempted(self, group: GroupKey) -> str:
         """By whom members of a group were preempted; "" = none were since it was placed last."""
@@ -169,24 +179,23 @@ class Preemptions(Policy):
         if plugin is None or not facts.deficit:
             return ""
         self._tally.preemption_attempts += 1
-        under_way = self._open.get(facts.key)
-        if under_way is not None and self._leaving(under_way):
-            return self._waiting(under_way)
-        if not all(pod.preempts for pod in facts.pending):
-            return _NEVER
-        if self._awaited(facts):
-            return _TERMINATING
+        waits = self._waits(turn, facts)
+        if waits:
+            return waits
         hangs = self._hangs.get(facts.key)
-        if hangs is not None and turn.now < hangs.until:
-            return _PAUSED
         spared = hangs.pods if hangs is not None else frozenset[PodUID]()
         candidates = self._candidates(turn, facts, spared)
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
         if helps and not self._effort.left(turn.now):
             self._put_off[facts.key] = None
             return self._said.get(facts.key, "")
+        under_way = self._open.get(facts.key)
         if under_way is not None:  # they are gone, and it is not enough
             self._end(turn, facts.key, under_way)
+            if under_way.pods:
+                self._pause(turn, facts.key)
+                self._put_off[facts.key] = None
+                return _PAUSED
         if not helps:
             return no_victims(diagnosis) if facts.solo else ""
         found = self._search(turn, facts, profile, plugin, candidates, place)
@@ -196,6 +205,18 @@ class Preemptions(Policy):
             return found.message
         self._begin(turn, facts, profile, found)
         return self._waiting(self._open[facts.key])
+
+    def _waits(self, turn: Turn, facts: GroupFacts) -> str:
+        """Why nobody is looked for now; "" = nothing keeps it from that."""
+        under_way = self._open.get(facts.key)
+        if under_way is not None and self._leaving(under_way):
+            return self._waiting(under_way)
+        if not all(pod.preempts for pod in facts.pending):
+            return _NEVER
+        if self._awaited(facts):
+            return _TERMINATING
+        hangs = self._hangs.get(facts.key)
+        return _PAUSED if hangs is not None and turn.now < hangs.until else ""
 
     def _leaving(self, under_way: _Open) -> bool:
         return any(self._stays(pod) for pod in under_way.pods)
@@ -256,19 +277,29 @@ class Preemptions(Policy):
         told = _by_group(found.victims)
         until = turn.now + HANG_SECONDS + max((pod.grace for pod in pods), default=0.0)
         nodes = {pod.uid: node for pod, node in found.nodes}
-        self._open[facts.key] = _Open(nodes, pods, told, until)
+        whole = frozenset(unit.group for unit in found.victims if unit.gang)
+        each = self._open[facts.key] = _Open(nodes, pods, told, until, whole=whole)
         self._claim(turn, facts, found.nodes)
         whom = f"pod {facts.pending[0].key}" if facts.solo else f"PodGroup {facts.key}"
         why = f"{profile.name}: preempting to accommodate a higher priority pod"
         for group, some in told.items():
-            if self._victims.of(group) is None:
+            other = self._victims.of(group)
+            if other is None:
                 regardless = any(unit.group == group for unit in found.beyond)
+                regardless |= any(self._of_several_budgets(pod) for pod in some)
                 self._evict(group, some, why, until, facts.key, regardless=regardless)
+            else:
+                each.until = max(each.until, other.until + until - turn.now)
+                each.later.add(group)
             self._tell(turn, group, some, whom)
         self._tally.preemption_victims.append(float(len(pods)))
         if not facts.solo:
             note = f"preempting {_named(pods)} of lower priority"
             self._reporter.group_event(turn, facts, EventType.NORMAL, EventReason.PREEMPTING, note)
+
+    def _of_several_budgets(self, pod: Pod) -> bool:
+        """The Eviction API refuses such a pod, whatever its budgets allow."""
+        return sum(budget.covers(pod) for budget in self._state.budgets.values()) > 1
 
     def _claim(
         self,
@@ -347,6 +378,10 @@ class Preemptions(Policy):
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again of which a search was put off, or that has paused."""
         for key, hangs in self._hangs.items():
+            if hangs.again <= turn.now:
+                hangs.again = math.inf
+                hangs.pods = {uid for uid in hangs.pods if self._terminates(uid)}
+                self._put_off[key] = None
             if -math.inf < hangs.until <= turn.now:
                 hangs.until = -math.inf
                 self._put_off[key] = None
@@ -359,6 +394,13 @@ class Preemptions(Policy):
 
     def _look(self, turn: Turn, key: GroupKey, each: _Open) -> None:
         """See who is gone, and who will not go."""
+        for group in sorted(each.later):
+            if self._victims.of(group) is None:
+                each.later.discard(group)
+                left = self._left(each, group)
+                why = "preempting to accommodate a higher priority pod"
+                if left:
+                    self._evict(group, left, why, each.until, key, regardless=False)
         for group in sorted(each.refused):
             self._settle_refusal(turn, key, each, group)
         late = each.until <= turn.now
@@ -367,13 +409,19 @@ class Preemptions(Policy):
             stuck = [pod for pod in each.pods if self._stays(pod)]
         if stuck:
             self._hang(turn, key, each, stuck)
-        elif late and not each.pods:  # somebody else's nomination
+        elif late:  # they are gone, or somebody else nominated it, and it is not placed
             self._end(turn, key, each)
+            self._put_off[key] = None
         elif not each.told.keys().isdisjoint(turn.released):
             turn.change(key)
 
     def _refused(self, answer: EvictRefused) -> None:
-        """An eviction was refused; what follows is decided once those of its group are settled."""
+        """An eviction was refused; what follows is decided once those of its group are settled.
+
+        Who is gone or has finished is refused for ever: the watch will show it.
+        """
+        if math.isinf(answer.retry_at):
+            return
         for each in self._open.values():
             for group, pods in each.told.items():
                 if any(pod.uid == answer.uid for pod in pods):
@@ -387,11 +435,11 @@ class Preemptions(Policy):
         if self._victims.of(group) is not None:
             return
         each.refused.discard(group)
-        pods = each.told[group]
-        left = [pod for pod in pods if self._stays(pod) and not self._ends(pod)]
+        left = self._left(each, group)
         if not left:
             return
-        if len(left) == len(pods) or group in each.forced:
+        broken = group in each.whole and len(left) < len(each.told[group])
+        if not broken or group in each.forced:
             each.kept.add(group)
             return
         each.forced.add(group)
@@ -399,8 +447,15 @@ class Preemptions(Policy):
         until = max(each.until, turn.now + HANG_SECONDS)
         self._evict(group, left, why, until, key, regardless=True)
 
+    def _left(self, each: _Open, group: GroupKey) -> Sequence[Pod]:
+        """Those of a group that were to leave, and do not yet."""
+        return [pod for pod in each.told[group] if self._stays(pod) and not self._ends(pod)]
+
     def _ends(self, pod: Pod) -> bool:
-        now = self._state.pods.get(pod.uid)
+        return self._terminates(pod.uid)
+
+    def _terminates(self, uid: PodUID) -> bool:
+        now = self._state.pods.get(uid)
         return now is not None and now.deleting
 
     def _stays(self, pod: Pod) -> bool:
@@ -409,17 +464,28 @@ class Preemptions(Policy):
 
     def _hang(self, turn: Turn, key: GroupKey, each: _Open, stuck: Sequence[Pod]) -> None:
         """Somebody cannot be evicted, or does not leave: others are looked for, a pause later."""
+        hangs = self._pause(turn, key)
+        hangs.pods.update(pod.uid for pod in stuck)
+        hangs.again = turn.now + FIRST_PAUSE * hangs.count
+        self._end(turn, key, each)
+        self._put_off[key] = None
+
+    def _pause(self, turn: Turn, key: GroupKey) -> _Hangs:
+        """A preemption was in vain: after the second one the next has to wait, longer each time."""
         hangs = self._hangs.setdefault(key, _Hangs())
         hangs.count += 1
-        hangs.pods.update(pod.uid for pod in stuck)
         if hangs.count > 1:
-            pause = min(FIRST_PAUSE * 2 ** (hangs.count - 2), LONGEST_PAUSE)
+            pause = min(FIRST_PAUSE * 2 ** min(hangs.count - 2, 16), LONGEST_PAUSE)
             hangs.until = turn.now + pause
-        self._end(turn, key, each)
+        return hangs
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Who needs nothing any more claims nothing; who was nominated before we came does."""
         del members
+        if not facts.deficit:
+            self._hangs.pop(facts.key, None)
+            if not self._victims.of(facts.key):
+                self._preempted.pop(facts.key, None)
         each = self._open.get(facts.key)
         if each is not None:
             if not (facts.deficit and facts.pending):
@@ -439,7 +505,8 @@ class Preemptions(Policy):
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """It is placed, where it was to go or elsewhere: who was not told stays."""
         del members
-        self._forget(facts.key)
+        self._said.pop(facts.key, None)
+        self._put_off.pop(facts.key, None)
         each = self._open.get(facts.key)
         if each is not None:
             self._end(turn, facts.key, each)
@@ -447,14 +514,17 @@ class Preemptions(Policy):
     def _end(self, turn: Turn, key: GroupKey, each: _Open) -> None:
         del self._open[key]
         for group in each.told.keys() - each.forced:
-            self._victims.cancel(group)
+            eviction = self._victims.of(group)
+            counted_on = any(group in other.told for other in self._open.values())
+            if eviction is not None and eviction.beneficiary == key and not counted_on:
+                self._victims.cancel(group)
         turn.happened += self._state.release(self._state.claims.of(PREEMPTION, key))
         turn.change(key)
 
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
         self._forget(members.key)
-        self._known.difference_update(members.pods)
+        self._known.intersection_update(self._state.pods)
         each = self._open.get(members.key)
         if each is not None:
             self._end(turn, members.key, each)
@@ -469,7 +539,12 @@ class Preemptions(Policy):
     def deadline(self) -> float | None:
         """When victims are looked for that were put off, or a nomination is over."""
         times = [each.until for each in self._open.values()]
-        times += [hangs.until for hangs in self._hangs.values() if hangs.until > -math.inf]
+        times += [
+            time
+            for hangs in self._hangs.values()
+            for time in (hangs.until, hangs.again)
+            if -math.inf < time < math.inf
+        ]
         if self._put_off:
             times.append(self._effort.ready())
         return min(times, default=None)

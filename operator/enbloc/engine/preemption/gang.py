@@ -180,7 +180,10 @@ class _Search:
         fewer = self._closed(
             unit for row in needed for unit in rows.get(row, ()) if unit in victims
         )
-        return fewer if fewer == victims or self._suffices(fewer) else victims
+        if fewer != victims and self._suffices(fewer):
+            return fewer
+        # Advice decides where the ordered pass succeeds: it must do without as well.
+        return victims if self._suffices(victims) else None
 
     def _advice(self, prices: Mapping[int, Cost]) -> Opinion:
         """The dearer it is to empty a row, the worse it is."""
