@@ -52,7 +52,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "ask-again-at-once-for-an-eviction-of-which-nothing-was-heard",
-        "            if self.staying(unit.group):\n",
+        "            if self.staying(eviction.group):\n",
         "            if False:\n",
     ),
     Fault(
@@ -127,8 +127,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "wait-for-ever-for-members-that-leave",
-        "for unit in self._units.values() if unit.until <= turn.now]",
-        "for unit in self._units.values() if unit.until == turn.now - 1.0]",
+        "for e in self._evictions.values() if e.until <= turn.now]",
+        "for e in self._evictions.values() if e.until == turn.now - 1.0]",
     ),
     # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(
