@@ -524,7 +524,7 @@ class Preemptions(Policy):
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
         self._forget(members.key)
-        self._known.intersection_update(self._state.pods)
+        self._known = {uid for uid in self._known if uid in self._state.pods}
         each = self._open.get(members.key)
         if each is not None:
             self._end(turn, members.key, each)
