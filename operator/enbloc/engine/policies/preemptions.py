@@ -92,10 +92,10 @@ class _Open:
 
 @dataclass(slots=True)
 class _Hangs:
-    """Victims of one preemptor that did not leave.
+    """Preemptions of one preemptor that were in vain.
 
     Attributes:
-        pods: these; none of them is chosen for it again.
+        pods: victims that did not leave; none of them is chosen for it again.
         count: how many preemptions ended so, or were followed by another.
         until: when it may preempt again, engine clock.
         again: when those of them that do not terminate may be chosen again, engine clock.
@@ -130,10 +130,6 @@ class Preemptions(Policy):
         self._said: dict[GroupKey, str] = {}
         #: Pending pods that this process has nominated, or has seen nominated.
         self._known: set[PodUID] = set()
-
-    def __len__(self) -> int:
-        """How many preemptions are under way."""
-        return len(self._open)
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Where the pending pods of a group are to go once its victims are gone."""
@@ -449,10 +445,8 @@ class Preemptions(Policy):
 
     def _left(self, each: _Open, group: GroupKey) -> Sequence[Pod]:
         """Those of a group that were to leave, and do not yet."""
-        return [pod for pod in each.told[group] if self._stays(pod) and not self._ends(pod)]
-
-    def _ends(self, pod: Pod) -> bool:
-        return self._terminates(pod.uid)
+        told = each.told[group]
+        return [pod for pod in told if self._stays(pod) and not self._terminates(pod.uid)]
 
     def _terminates(self, uid: PodUID) -> bool:
         now = self._state.pods.get(uid)

@@ -114,8 +114,9 @@ class Candidates:
         if not all(self._may_go(pod) for pod in bound):
             return ()
         lacking = Lacking([_unmet(floor) for floor in facts.floors])
-        minimum = [pod for pod in bound if lacking.take(pod.role)]
-        surplus = [pod for pod in bound if pod not in minimum]
+        minimum, surplus = list[Pod](), list[Pod]()
+        for pod in bound:
+            (minimum if lacking.take(pod.role) else surplus).append(pod)
         if not minimum:
             return tuple(self._unit(facts.key, (pod,), facts.priority) for pod in surplus)
         whole = self._unit(facts.key, tuple(minimum), facts.priority, gang=len(minimum) > 1)

@@ -10,7 +10,7 @@
     exchange victims for cheaper ones, while steps are left
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -71,7 +71,7 @@ class _Search:
     ) -> None:
         self._facts, self._trial = facts, trial
         self._units, self._budgets = units, budgets
-        self._placed, self._limit = place, limit
+        self._place, self._limit = place, limit
         self._followers: dict[Unit, list[Unit]] = {}
         for unit in units:
             if unit.of is not None:
@@ -79,11 +79,10 @@ class _Search:
         #: The same set is tried in the same order: sets of objects have none of their own.
         self._number = {unit: number for number, unit in enumerate(units)}
         self._steps = 0
-        self._fits: dict[Units, bool] = {}
+        #: What placing the gang without each set came to, of those that were tried.
+        self._outcomes: dict[Units, Outcome] = {}
 
     def found(self) -> Preemption:
-        if not self._units:
-            return self._refusal("No preemption victims found for incoming pod")
         best: tuple[Cost, Units] | None = None
         barred = frozenset(unit for unit in self._units if self._beyond(self._closed((unit,))))
         for _ in range(_MOST_ROUNDS):
@@ -97,25 +96,20 @@ class _Search:
             if over <= barred:
                 break
             barred |= over
-        if best is None:
-            outcome = self._place(self._without(self._units))[0]
-            return self._refusal(next(iter(outcome.diagnoses), ""))
-        return self._preemption(self._improved(*best))
+        return self._refusal() if best is None else self._preemption(self._improved(*best))
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────
 
-    def _refusal(self, why: Diagnosis | str) -> Preemption:
-        nodes = len(self._trial.nodes)
-        if isinstance(why, str):
-            why = Diagnosis(nodes=nodes, reasons=((why, nodes),) if why else ())
+    def _refusal(self) -> Preemption:
+        """It fits nowhere even if all are gone."""
+        diagnoses = self._outcome(frozenset(self._units)).diagnoses
+        why = next(iter(diagnoses), Diagnosis(nodes=len(self._trial.nodes)))
         return Preemption(message=f"preemption: {why.text()}", steps=self._steps)
 
     def _preemption(self, victims: Units) -> Preemption:
-        outcome, _ = self._place(self._without(victims))
-        assert not outcome.failed, "this set of victims was seen to suffice"
         names = self._trial.nodes.names
         return Preemption(
-            nodes=tuple((pod, names[row]) for pod, row in outcome.needed),
+            nodes=tuple((pod, names[row]) for pod, row in self._outcome(victims).needed),
             victims=tuple(sorted(victims, key=importance)),
             beyond=self._beyond(victims),
             steps=self._steps,
@@ -158,22 +152,20 @@ class _Search:
         prices = {row: cost(there, self._budgets) for row, there in rows.items()}
         order = sorted(rows, key=lambda row: (prices[row], row))
         advised = self._trial.advised(self._advice(prices))
-        for share in _ROWS_A_MEMBER:
-            some = order[: share * len(self._facts.pending)]
-            victims = self._closed(unit for row in some for unit in rows[row])
-            found = self._narrowed(victims, rows, advised)
+        cheapest = [order[: share * len(self._facts.pending)] for share in _ROWS_A_MEMBER]
+        tried = [self._closed(unit for row in some for unit in rows[row]) for some in cheapest]
+        everybody = frozenset(units)
+        for victims in dict.fromkeys((*tried, everybody)):
+            outcome = self._placed_without(victims, advised)
+            found = self._narrowed(victims, rows, outcome)
             if found is not None:
                 return found
-            if len(some) == len(order):
-                break
-        victims = frozenset(units)
-        return self._narrowed(victims, rows, advised) or self._narrowed(victims, rows, self._trial)
+        return self._narrowed(everybody, rows, self._outcome(everybody))
 
     def _narrowed(
-        self, victims: Units, rows: Mapping[int, Sequence[Unit]], trial: Trial
+        self, victims: Units, rows: Mapping[int, Sequence[Unit]], outcome: Outcome
     ) -> Units | None:
         """Those of some victims that are where the gang would go; None = it does not fit."""
-        outcome, _ = self._place(self._without(victims, trial))
         if outcome.failed:
             return None
         needed = {row for _, row in outcome.needed}
@@ -195,12 +187,12 @@ class _Search:
 
     def _rows(self, units: Iterable[Unit]) -> dict[int, list[Unit]]:
         """Who is where."""
-        row_of = {name: row for row, name in enumerate(self._trial.nodes.names)}
         found: dict[int, list[Unit]] = {}
         for unit in units:
             for name in dict.fromkeys(pod.node for pod in unit.pods):
-                if name in row_of:
-                    found.setdefault(row_of[name], []).append(unit)
+                row = self._trial.nodes.row(name)
+                if row is not None:
+                    found.setdefault(row, []).append(unit)
         return found
 
     def _reprieved(self, victims: Units, barred: Units) -> Units:
@@ -208,8 +200,9 @@ class _Search:
         order = sorted(
             victims, key=lambda unit: (unit not in barred, unit.of is not None, unit.importance)
         )
-        outcome, placed = self._place(self._without(victims))
-        assert not outcome.failed, "this set of victims was seen to suffice"
+        outcome, placed = self._outcome(victims), self._without(victims, self._trial)
+        for pod, row in (*outcome.needed, *outcome.surplus):
+            placed.put(pod, row)
         fewer = brought_back(order, outcome.needed, placed)
         if self._suffices(fewer):  # it knows of rows alone
             victims = fewer
@@ -268,18 +261,23 @@ class _Search:
         return frozenset(beyond(units, self._budgets))
 
     def _suffices(self, victims: Units) -> bool:
-        if victims not in self._fits:
-            self._fits[victims] = not self._place(self._without(victims))[0].failed
-        return self._fits[victims]
+        return not self._outcome(victims).failed
 
-    def _without(self, victims: Collection[Unit], trial: Trial | None = None) -> Trial:
-        made = (trial or self._trial).fork()
+    def _outcome(self, victims: Units) -> Outcome:
+        """What placing the gang without them comes to."""
+        if victims not in self._outcomes:
+            self._outcomes[victims] = self._placed_without(victims, self._trial)
+        return self._outcomes[victims]
+
+    def _placed_without(self, victims: Units, trial: Trial) -> Outcome:
+        self._steps += len(self._facts.pending)
+        outcome, _ = self._place(self._facts, self._without(victims, trial))
+        return outcome
+
+    def _without(self, victims: Units, trial: Trial) -> Trial:
+        made = trial.fork()
         for unit in sorted(victims, key=self._number.__getitem__):
             for pod in unit.pods:
                 made.lift(pod, pod.node)
         self._steps += sum(len(unit.pods) for unit in victims)
         return made
-
-    def _place(self, trial: Trial) -> tuple[Outcome, Trial]:
-        self._steps += len(self._facts.pending)
-        return self._placed(self._facts, trial)

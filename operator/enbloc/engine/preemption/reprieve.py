@@ -32,7 +32,7 @@ def brought_back(
 class _Reprieve:
     def __init__(self, members: Sequence[tuple[Pod, int]], placed: Trial) -> None:
         self._trial = placed.fork()
-        self._row_of = {name: row for row, name in enumerate(placed.nodes.names)}
+        self._row_of = placed.nodes.row
         # By class, one member on each row: if that fits there beside the others, all do.
         self._ones: dict[object, dict[int, Pod]] = {}
         for pod, row in members:
@@ -77,11 +77,12 @@ class _Reprieve:
             left = later
 
     def _rows(self, unit: Unit) -> set[int]:
-        return {self._row_of[pod.node] for pod in unit.pods if pod.node in self._row_of}
+        rows = (self._row_of(pod.node) for pod in unit.pods)
+        return {row for row in rows if row is not None}
 
     def _move(self, unit: Unit, *, back: bool) -> None:
         for pod in unit.pods:
-            row = self._row_of.get(pod.node)
+            row = self._row_of(pod.node)
             if row is not None:
                 (self._trial.put if back else self._trial.take_off)(pod, row)
 
