@@ -5,13 +5,9 @@
 import msgspec
 
 from enbloc.model.budgets import Budget
-from enbloc.model.selectors import Selector
-from enbloc.wire.codec_selectors import label_selector
+from enbloc.wire.codec_selectors import bounded_selector
 from enbloc.wire.objects import Identity, Int32, LabelSelectorObject
 from enbloc.wire.problems import Problems
-
-#: So many requirements of a selector are read.
-MOST_REQUIREMENTS = 256
 
 
 class BudgetSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -40,9 +36,7 @@ def budget(obj: BudgetObject) -> Budget:
     metadata, problems = obj.metadata, Problems()
     status = obj.status or BudgetStatus()
     given = obj.spec.selector if obj.spec is not None else None
-    selector: Selector | None = label_selector(given, "spec.selector", problems)
-    if selector is not None and len(selector.requirements) > MOST_REQUIREMENTS:
-        problems.append(f"spec.selector: more than {MOST_REQUIREMENTS} requirements")
+    selector = bounded_selector(given, "spec.selector", problems)
     problem = problems.text()
     namespace = metadata.namespace or ""
     return Budget(

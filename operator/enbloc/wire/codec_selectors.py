@@ -38,6 +38,10 @@ _NAME_FIELD: Final = "metadata.name"
 _HARD: Final = {"DoNotSchedule": True, "ScheduleAnyway": False}
 _HONOUR: Final = {"Honor": True, "Ignore": False}
 _MOST_WEIGHT: Final = 100
+#: Requirements of one label selector that is not of a pod.
+_MOST_REQUIREMENTS: Final = 256
+#: Values in those.
+_MOST_VALUES: Final = 4096
 
 
 # ── node affinity ────────────────────────────────────────────────────────────────────────────
@@ -106,6 +110,24 @@ def label_selector(
             ),
         )
     )
+
+
+def bounded_selector(
+    given: LabelSelectorObject | None, path: str, problems: Problems
+) -> Selector | None:
+    """A label selector of a claim, a segment or a budget; without requirements if too large."""
+    selector = label_selector(given, path, problems)
+    if selector is None:
+        return None
+    count = len(selector.requirements)
+    values = sum(len(each.values) for each in selector.requirements)
+    if count > _MOST_REQUIREMENTS or values > _MOST_VALUES:
+        problems.append(
+            f"{path}: {count} requirements with {values} values; use at most "
+            f"{_MOST_REQUIREMENTS} with {_MOST_VALUES}"
+        )
+        return Selector()
+    return selector
 
 
 def _requirements(

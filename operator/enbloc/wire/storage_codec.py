@@ -12,7 +12,6 @@ import msgspec
 
 from enbloc.model.limits import MOST_NODE_REQUIREMENTS, MOST_NODE_VALUES
 from enbloc.model.quantity import whole
-from enbloc.model.selectors import Selector
 from enbloc.model.text import clipped
 from enbloc.model.times import seconds_of
 from enbloc.storage import in_tree
@@ -30,8 +29,8 @@ from enbloc.storage.facts import (
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.wire.codec_selectors import label_selector, required_node_terms
-from enbloc.wire.objects import LabelSelectorObject, Metadata, NodeSelector, controller_of
+from enbloc.wire.codec_selectors import bounded_selector, required_node_terms
+from enbloc.wire.objects import Metadata, NodeSelector, controller_of
 from enbloc.wire.problems import Problems
 from enbloc.wire.storage_objects import (
     AttachmentObject,
@@ -59,10 +58,6 @@ _STORAGE: Final = "storage"
 _MODE: Final = "Filesystem"
 _WAITS: Final = "WaitForFirstConsumer"
 
-#: Requirements of one label selector of a claim or a segment.
-MOST_REQUIREMENTS: Final = 256
-#: Values in those.
-MOST_VALUES: Final = 4096
 #: Terms and values of a class's `allowedTopologies`.
 MOST_TOPOLOGIES: Final = 4096
 #: Drivers of one node.
@@ -129,7 +124,7 @@ def persistent_volume_claim(obj: ClaimObject) -> PersistentVolumeClaim:
     request = None
     if _STORAGE in asked:
         request = _bytes(asked[_STORAGE], "spec.resources.requests", problems)
-    selector = _selector(spec.selector, "spec.selector", problems)
+    selector = bounded_selector(spec.selector, "spec.selector", problems)
     owner = controller_of(metadata.owner_references)
     return PersistentVolumeClaim(
         namespace=metadata.namespace or "",
@@ -193,7 +188,7 @@ def csi_driver(obj: CSIDriverObject) -> CSIDriver:
 def csi_storage_capacity(obj: CSIStorageCapacityObject) -> CSIStorageCapacity:
     """A CSIStorageCapacity; one that cannot be read has nothing for anybody."""
     metadata, problems = obj.metadata, Problems()
-    topology = _selector(obj.node_topology, "nodeTopology", problems)
+    topology = bounded_selector(obj.node_topology, "nodeTopology", problems)
     capacity, largest = (
         None if given is None else _bytes(given, path, problems)
         for given, path in (
@@ -300,21 +295,6 @@ def _affinity(selector: NodeSelector | None, problems: Problems) -> Affinity:
             f"most {MOST_NODE_REQUIREMENTS} with {MOST_NODE_VALUES}"
         )
     return terms
-
-
-def _selector(given: LabelSelectorObject | None, path: str, problems: Problems) -> Selector | None:
-    selector = label_selector(given, path, problems)
-    if selector is None:
-        return None
-    count = len(selector.requirements)
-    values = sum(len(each.values) for each in selector.requirements)
-    if count > MOST_REQUIREMENTS or values > MOST_VALUES:
-        problems.append(
-            f"{path}: {count} requirements with {values} values; use at most "
-            f"{MOST_REQUIREMENTS} with {MOST_VALUES}"
-        )
-        return Selector()
-    return selector
 
 
 def _topologies(terms: Iterable[TopologyTerm]) -> Topologies:
