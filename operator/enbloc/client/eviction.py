@@ -176,9 +176,9 @@ class _Attempt:
             return settled
         marked = await self._mark(pod)
         self._sent = True
-        if _phase(marked) == "Pending" or victim.regardless:
+        pending = _phase(marked) == "Pending"
+        if pending or victim.regardless:
             # What is Pending must not start meanwhile; of a running pod any state will do.
-            pending = _phase(marked) == "Pending"
             version = marked.metadata.resource_version if pending else ""
             await self._client.delete(
                 PODS, victim.name, victim.namespace, uid=victim.uid, resource_version=version

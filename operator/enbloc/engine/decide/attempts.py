@@ -213,6 +213,8 @@ class Attempts:
         self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: Reservation | None
     ) -> None:
         """Have the precheck know what a group lacked that it wants reserved."""
+        if plan.verdict is PlanResult.PLACED:
+            return
         if self._may_make_room(facts, profile):  # and so must be tried again
             self._precheck.forget(facts.key)
         elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):

@@ -451,13 +451,8 @@ class Ranking:
 
         That is, neither verdicts nor raw scores; normalised ones only as `Extremes` says.
         """
-        if self.refused is not None or not self._scored:
+        if self.refused is not None or not self._scored or not self.independent((self.pod,)):
             return False
-        for name, evaluator in self._listeners.values():
-            if not decide.implements(evaluator, decide.Ignores):
-                return False
-            if not asked(name, "Filter", evaluator.ignores, self.pod):
-                return False
         return not any(
             score.among or (score.evaluator.reads is Reads.NODE and score.normalizer is not None)
             for score in self._scores
