@@ -82,6 +82,13 @@ def test_changes_of_one_kind_share_a_line() -> None:
     ]
 
 
+def test_a_reason_to_wait_ends_before_what_preemption_could_do() -> None:
+    screen, lines = printed()
+    why = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: …"
+    screen.pods([(None, PodSeen(0, "a-0", "a", waiting=why))])
+    assert lines == ["  1.50s  job a: a-0 waiting: 0/2 nodes are available: 2 Insufficient cpu."]
+
+
 def test_many_changes_are_counted() -> None:
     screen, lines = printed()
     screen.pods([(None, PodSeen(0, f"a-{i}", "a", "n0")) for i in range(9)])

@@ -13,6 +13,8 @@ from enbloc_sandbox.demo.observed import GroupSeen, PodSeen
 from enbloc_sandbox.nodes import Shape
 
 _FREE: Final = "·"
+#: In a message begins here what preemption could do; in the demo all have one priority.
+_PREEMPTION: Final = " preemption: "
 _COLOURS: Final = {"a": "36", "b": "33", "good": "32", "bad": "31", "strong": "1", "faint": "2"}
 #: More nodes or pods than this are summed up.
 MOST_NODES: Final = 12
@@ -126,7 +128,7 @@ def _what(before: PodSeen | None, now: PodSeen) -> str:
     if now.node and (before is None or not before.node):
         return "placed"
     if now.waiting and not now.node and (before is None or not before.waiting):
-        return f"waiting: {now.waiting}"
+        return f"waiting: {now.waiting.partition(_PREEMPTION)[0]}"
     return ""
 
 
