@@ -82,7 +82,8 @@ def target(request: pytest.FixtureRequest) -> Target:
 async def world(
     target: Target, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncGenerator[World]:
-    async with opened(target, tmp_path) as world:
+    forks = not any(request.node.iter_markers("smoke"))
+    async with opened(target, tmp_path, forks=forks) as world:
         yield world
         world.failed = not request.node.stash.get(_PASSED, False)
 

@@ -29,7 +29,7 @@ from enbloc.model import names
 from enbloc_sandbox.nodes import Kubelet, Pace, Shape, run_controllers
 from tests.e2e import manifests
 from tests.e2e.observer import Observer
-from tests.e2e.processes import Server, finished, told
+from tests.e2e.processes import ForkedServer, Server, finished, told
 from tests.e2e.targets import CRD_NAME, CRDS, Component, Target
 from tests.patience import PATIENCE
 
@@ -43,7 +43,11 @@ _numbers = itertools.count(1)
 
 @asynccontextmanager
 async def opened(
-    target: Target, path: Path, labels: Mapping[str, str] | None = None
+    target: Target,
+    path: Path,
+    labels: Mapping[str, str] | None = None,
+    *,
+    forks: bool = False,
 ) -> AsyncGenerator["World"]:
     """A world for as long as the context lasts, judged at its end unless something failed.
 
@@ -51,9 +55,10 @@ async def opened(
         target: the API server.
         path: where logs and kubeconfigs go.
         labels: of its namespace, from before the processes start.
+        forks: the processes need not be started from nothing.
     """
     async with Client(await load(target.kubeconfig), component="e2e") as client:
-        world = World(target, client, path)
+        world = World(target, client, path, forks=forks)
         well = False
         try:
             await world.open(labels)
@@ -70,12 +75,14 @@ class World:
         target: the API server.
         client: the administrator's.
         path: where logs and kubeconfigs go.
+        forks: the processes need not be started from nothing.
     """
 
-    def __init__(self, target: Target, client: Client, path: Path) -> None:
+    def __init__(self, target: Target, client: Client, path: Path, *, forks: bool = False) -> None:
         self.target = target
         self.client = client
         self.path = path
+        self._kind = ForkedServer if forks else Server
         self.namespace = f"e2e-{next(_numbers)}"
         self.observer = Observer(client)
         #: Where the two processes' roles let them keep their Leases.
@@ -227,7 +234,7 @@ class World:
         file = kubeconfig or self.target.kubeconfig_of(component)
         alone = [] if "--leader-elect" in arguments else ["--no-leader-elect"]
         flags = [f"--kubeconfig={file}", *alone, "--secure-port=0"]
-        server = Server(component, [*flags, "--log-format=text", *arguments], log)
+        server = self._kind(component, [*flags, "--log-format=text", *arguments], log)
         server.start()
         self.servers.append(server)
         return server

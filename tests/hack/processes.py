@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO, Protocol
 
 # Asks the kernel to kill this process when its parent dies, then becomes the server. A wrapper
 # and not a `preexec_fn`, which may deadlock when the parent has threads.
@@ -38,6 +39,21 @@ class ProcessError(Exception):
     """A server died, or did not become ready; the message ends with its log."""
 
 
+class Started(Protocol):
+    """As much of `subprocess.Popen` as a `Process` uses."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, sig: int) -> None: ...
+
+    def kill(self) -> None: ...
+
+
 class Process:
     """One server, its log file, and its end."""
 
@@ -53,7 +69,7 @@ class Process:
         self._command = list(command)
         # Nothing of the developer's: etcd reads ETCD_*, Go reads proxies and GODEBUG.
         self._environment = environment or {"PATH": os.environ.get("PATH", os.defpath)}
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._popen: Started | None = None
         #: The size of its log before it has written to it (bytes).
         self._silent = 0
         #: It was told to end: that it has is no surprise.
@@ -73,19 +89,22 @@ class Process:
         self._asked = False
         self._popen = self._starter.submit(self._start).result()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        wrapper = [sys.executable, "-I", "-S", "-c", DIE_WITH_PARENT, str(os.getpid())]
+    def _start(self) -> Started:
         with self.log.open("ab") as log:
             self._silent = log.tell()
-            return subprocess.Popen(
-                [*wrapper, *self._command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=dict(self._environment),
-                # Ctrl-C in a terminal goes to the test, which then stops its servers in order.
-                process_group=0,
-            )
+            return self._spawn(log)
+
+    def _spawn(self, log: BinaryIO) -> Started:
+        wrapper = [sys.executable, "-I", "-S", "-c", DIE_WITH_PARENT, str(os.getpid())]
+        return subprocess.Popen(
+            [*wrapper, *self._command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=dict(self._environment),
+            # Ctrl-C in a terminal goes to the test, which then stops its servers in order.
+            process_group=0,
+        )
 
     def _has_begun(self) -> bool:
         return self.log.stat().st_size > self._silent
