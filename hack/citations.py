@@ -7,6 +7,9 @@
 * The name of a page, with or without an anchor, is a file of the repository: from its root, from
   docs/, or from the folder of the text that names it.
 * A link between pages leads to a file of the repository, and its anchor to a heading.
+* A module that a page names as `path/to/module.py`, or with what it defines as
+  `path/to/module.py:Name.method`, is there: from the root, from operator/enbloc/ or its engine/, or
+  from the folder of the page.
 * `Source:` names a rule as above, or upstream as `project vX.Y path symbol`; further paths of the
   same project follow after semicolons. A docstring says more than its source.
 """
@@ -32,6 +35,9 @@ _LINK: Final = re.compile(r"(?:\[[^\[\]]*)?\]\(\s*([^()\s]+)\s*\)")
 _FENCED: Final = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|//")
+_MODULE: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/\w+\.py)(?::([\w.<>]+))?`")
+#: Where a page begins when it names a module.
+_MODULES: Final = ("", "operator/enbloc", "operator/enbloc/engine")
 
 _PATH: Final = r"[\w.-]+(?:/[\w.{},*-]+)+"
 _SYMBOLS: Final = r"(?: [\w., ]+)?"
@@ -56,7 +62,7 @@ def problems(root: Path, files: Iterable[Path]) -> list[str]:
     for path, text in sorted(texts.items()):
         checks = [_rules(path, text, rules), _pages(path, text, pages)]
         if _is_page(path):
-            checks.append(_links(root, path, text, pages))
+            checks += [_links(root, path, text, pages), _modules(root, path, text)]
         if path.suffix == ".py":
             checks.append(_sources(path, text))
         found += [finding for check in checks for finding in check]
@@ -138,6 +144,26 @@ def _links(root: Path, path: Path, text: str, pages: Mapping[str, set[str]]) -> 
             yield f"{at}: {target}: leads nowhere"
         elif anchor and anchor not in pages.get(place, set()):
             yield f"{at}: {target}: {place} has no such heading"
+
+
+def _modules(root: Path, path: Path, text: str) -> Iterator[str]:
+    for match in _MODULE.finditer(_FENCED.sub(_blank, text)):
+        at, name = _at(path, text, match.start()), match[1]
+        places = (root / base / name for base in (*_MODULES, path.parent.as_posix()))
+        module = next((place for place in places if place.is_file()), None)
+        if module is None:
+            yield f"{at}: {name}: no such module in the repository"
+        elif match[2] and (lacking := _undefined(module.read_text("utf-8"), match[2])):
+            yield f"{at}: {name}: defines no {lacking}"
+
+
+def _undefined(module: str, symbol: str) -> str:
+    """The first part of a dotted name that a module does not define; "" = it defines all."""
+    for part in symbol.replace(".<locals>", "").split("."):
+        defined = rf"^ *(?:(?:async )?def |class )?{re.escape(part)}\b *[(:\[=]"
+        if not re.search(defined, module, re.MULTILINE):
+            return part
+    return ""
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -124,6 +124,31 @@ def test_what_looks_like_a_link_in_an_example_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("named", "findings"),
+    [
+        ("engine/a.py", []),
+        ("operator/enbloc/engine/a.py:Table.put", []),
+        ("state/b.py:MOST", []),
+        ("engine/a.py:Table.put.<locals>.seen", []),
+        ("engine/c.py", ["engine/c.py: no such module in the repository"]),
+        ("engine/a.py:Table.take", ["engine/a.py: defines no take"]),
+        ("a.py", []),
+    ],
+)
+def test_a_module_that_a_page_names_is_there_and_defines_what_it_says(
+    tmp_path: Path, named: str, findings: list[str]
+) -> None:
+    module = "class Table:\n    async def put(self):\n        def seen(): take()\n"
+    found = problems(
+        tmp_path,
+        operator__enbloc__engine__a_py=module,
+        operator__enbloc__engine__state__b_py="MOST: int = 3\n",
+        docs__a_md=f"# A\n\nSee `{named}`.\n",
+    )
+    assert found == [f"docs/a.md:3: {finding}" for finding in findings]
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "kube-scheduler v1.36 pkg/scheduler/framework/types.go FitError.Error.",
