@@ -50,6 +50,17 @@ class Shares:
         return tuple(self.used.items())
 
 
+class Annotated:
+    """QueueSort by an annotation of the PodGroup, which users change."""
+
+    name: ClassVar[str] = "Annotated"
+    annotations: ClassVar[tuple[str, ...]] = ("example.com/place",)
+
+    def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
+        del facts
+        return (dict(group.annotations).get("example.com/place", "5"), group.key)
+
+
 class Evictor(Policy):
     """Evicts the group that it is told to, whole."""
 
@@ -108,6 +119,16 @@ def test_an_order_that_changes_between_turns_is_everybodys_order_from_then_on() 
     world.delete("holder")
     world.settle()
     assert sorted(world.where()) == ["b-0", "b-1"]
+
+
+def test_a_group_whose_place_in_the_order_changes_has_its_turn_there() -> None:
+    world, _ = cluster(sort=[Annotated()])
+    for name in "abc":
+        world.gang(name, 2, spec=spec(cpu=8))
+    world.step()
+    world.alter("c", annotations=(("example.com/place", "1"),))
+    world.settle()
+    assert [decided.group.name for decided in world.decisions()] == ["a", "c", "b"]
 
 
 def test_an_evictor_needs_no_more_than_a_unit() -> None:

@@ -178,7 +178,6 @@ class Admission:
         """The order of groups is another: ask for the place of each again."""
         for members in self._groups:
             self.place(members, self._groups.facts(members))
-            self._queue.reorder(self.item(members))
             turn.change(members.key)
 
     @property
@@ -219,7 +218,8 @@ class Admission:
         except PluginError as error:
             return str(error)
         level, namespace = self._order.level(key), members.key.namespace
-        item.rank(key, None if level is None else Subqueue(level, namespace, _owner(members)))
+        among = None if level is None else Subqueue(level, namespace, _owner(members))
+        self._queue.rank(item, key, among)
         return ""
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:

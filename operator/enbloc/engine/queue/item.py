@@ -123,12 +123,6 @@ class Item:
     fingerprint: object = None
     ticket: int = 0
 
-    def rank(self, sort_key: tuple[Any, ...], subqueue: Subqueue | None) -> None:
-        """Its place in the order is this, and among these; None = among those that it was."""
-        self.sort_key = sort_key
-        if subqueue is not None:
-            self.subqueue = subqueue
-
     def count(self, pods: int) -> None:
         """So many pods of it are pending."""
         self.pods = pods

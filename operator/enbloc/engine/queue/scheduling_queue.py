@@ -29,13 +29,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from enbloc.engine import tally as counted
 from enbloc.engine.batch import Batch
 from enbloc.engine.queue.item import Backoff, Item, Place
 from enbloc.engine.queue.listeners import Hints, Listeners, Refused, concerned
-from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation
+from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation, Subqueue
 from enbloc.framework.hints import Happening
 from enbloc.model.groups import GroupKey
 
@@ -170,8 +170,18 @@ class SchedulingQueue:
     def _count(self, queue: str, event: str, item: Item) -> None:
         self._tally.incoming[queue, event] += item.pods
 
-    def reorder(self, item: Item) -> None:
-        """The sort key of a group is another: move it to its place."""
+    def rank(self, item: Item, sort_key: tuple[Any, ...], subqueue: Subqueue | None) -> None:
+        """Give a group its position in the order, and move it there if that is another one.
+
+        Args:
+            item: the group.
+            sort_key: that of its profile's QueueSort.
+            subqueue: those with which it is tried strictly in order; None = as before.
+        """
+        before = item.sort_key, item.subqueue
+        item.sort_key, item.subqueue = sort_key, subqueue or item.subqueue
+        if (item.sort_key, item.subqueue) == before:
+            return
         if item.place is Place.ACTIVE:
             self.activate(item)
         elif item.place is Place.BACKOFF:
