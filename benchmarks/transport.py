@@ -29,7 +29,6 @@ from enbloc.engine.effects import Bind
 from enbloc.framework.act import Target
 from enbloc.live.bind_slots import BindSlots
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.informers import Informers
@@ -232,14 +231,14 @@ async def _executed(client: Client) -> float:
     """A Bind from the engine's effect to its outcome in the queue."""
     profiles, problems, queue = default_profiles(), Problems(), EventQueue()
     name = next(iter(profiles))
-    async with EventRecorder(client) as recorder, Extenders(client, profiles) as extenders:
+    async with Extenders(client, profiles) as extenders:
         executor = Executor(
             client,
             profiles,
             queue,
             GroupStatuses(client, time.time, problems, "m"),
             PodConditions(client, time.time, problems),
-            recorder,
+            Recorder(client, "here"),
             extenders,
             time.time,
             watches=ObjectWatches(),

@@ -320,6 +320,16 @@ async def test_a_flush_writes_what_is_left_and_no_longer_than_allowed() -> None:
     assert dropped() - before == 1
 
 
+async def test_a_flush_ends_the_writing_that_is_under_way() -> None:
+    recorder = Recorder(client := MemoryClient(Store()), "scheduler-0")
+    writing = asyncio.create_task(recorder.run())
+    await asyncio.sleep(1)
+    recorder.emit(NOTICE)
+    await recorder.flush(10)
+    assert writing.cancelled()
+    assert verbs(client) == ["create"]
+
+
 def of_group(number: int, namespace: str = "team") -> Notice:
     """A group was placed."""
     about = ObjectReference(PODS, namespace, f"g{number}", f"u{number}")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from enbloc.client.events import Recorder
 from enbloc.config import default_profiles
 from enbloc.engine.effects import Ask, Bind, CancelPlan, Decided, Emit, EventType, Evict, PreBind
 from enbloc.engine.events import Answer, Bound, Event, EvictRefused, PreBound, SlotsFree
@@ -17,7 +18,6 @@ from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Status
 from enbloc.live.bind_slots import START, BindSlots
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.object_watches import ObjectWatches
@@ -65,7 +65,7 @@ class World:
         [given] = default_profiles().values()
         nobody = Extender(URL("http://127.0.0.1:9"), filter_verb="filter")
         profile = Profile("enbloc", (self.gate, *given.plugins), extenders=(nobody,))
-        self.recorder = EventRecorder(self.client)
+        self.recorder = Recorder(self.client, "here")
         profiles = {"enbloc": profile}
         self.extenders = Extenders(self.client, profiles)
         self.executor = Executor(
@@ -202,8 +202,8 @@ async def test_an_event_goes_to_its_pod_its_group_or_its_node(world: World) -> N
         emit(group=GroupKey("ns", "g")),
         emit(node="n1"),
     ]
-    async with world.recorder:
-        world.executor.start(effects, 0.0)
+    world.executor.start(effects, 0.0)
+    await world.recorder.flush(10)
     bodies = [body for _, _, body in world.client.sent]
     # Namespaces take turns, so the order tells nothing.
     said = {

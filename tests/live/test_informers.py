@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from enbloc.client.events import ObjectReference
+from enbloc.client.events import ObjectReference, Recorder
 from enbloc.config import default_profiles
 from enbloc.engine.events import (
     Event,
@@ -22,8 +22,8 @@ from enbloc.engine.events import (
     WorkloadSeen,
 )
 from enbloc.framework.profile import Profile
+from enbloc.live import notices
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
@@ -41,12 +41,10 @@ class Server:
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
-        self.written = asyncio.Event()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == "POST":
             self.events.append(msgspec.json.decode(await request.read()))
-            self.written.set()
             return answer(self.events[-1], 201)
         if "watch" in request.query:
             response = web.StreamResponse()
@@ -59,8 +57,11 @@ class Server:
 
 async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on() -> None:
     server, queue, problems = Server(), EventQueue(), Problems()
-    async with talking_to(server) as client, EventRecorder(client) as recorder:
-        malformed = MalformedObjects(recorder.malformed)
+    async with talking_to(server) as client:
+        recorder = Recorder(client, "here")
+        malformed = MalformedObjects(
+            lambda about, note: recorder.emit(notices.malformed(about, note))
+        )
         malformed.tell()
         informer = Informers(client, queue, malformed, {}, problems).pods(
             PodConditions(client, lambda: 0.0, problems)
@@ -68,7 +69,7 @@ async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on()
         running = asyncio.create_task(informer.run())
         async with asyncio.timeout(10):
             await informer.synced.wait()
-            await server.written.wait()
+            await recorder.flush(10)
             events = list(queue.take())
             while len(events) < 3:
                 await queue.wait(None)

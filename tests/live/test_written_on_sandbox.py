@@ -12,13 +12,14 @@ from msgspec import structs
 from enbloc.client.binding import Bound, bind
 from enbloc.client.client import Client, PatchType
 from enbloc.client.config import Cluster
+from enbloc.client.events import Recorder
 from enbloc.client.paths import EVENTS, POD_GROUPS, PODS
 from enbloc.client.permissions import ROLES
 from enbloc.engine.effects import ConditionValue, Emit, EventType, SetGangRunning, SetGroupStatus
 from enbloc.framework.act import Target
 from enbloc.live.binding import binding_of
-from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.group_status import GroupObject
+from enbloc.live.notices import notice
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import (
@@ -144,18 +145,18 @@ async def test_the_gang_gate_opens_beside_the_kubelets_conditions(
 async def test_an_event_on_a_node_is_found_where_kubectl_looks(
     world: World, client: Client
 ) -> None:
-    async with EventRecorder(client) as recorder:
-        recorder.emit(
-            Emit(
-                EventType.WARNING,
-                EventReason.NODE_QUARANTINED,
-                "Binding",
-                "rejected 3 members of default/g",
-                SCHEDULER_REPORTER,
-                uid="n1",
-                node="n1",
-            )
-        )
+    recorder = Recorder(client, "here")
+    effect = Emit(
+        EventType.WARNING,
+        EventReason.NODE_QUARANTINED,
+        "Binding",
+        "rejected 3 members of default/g",
+        SCHEDULER_REPORTER,
+        uid="n1",
+        node="n1",
+    )
+    recorder.emit(notice(effect))
+    await recorder.flush(10)
     [event] = [event async for event in world.client.list(EVENTS, "default")]
     assert event["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"}
     assert event["reason"] == "NodeQuarantined"

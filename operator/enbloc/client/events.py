@@ -210,6 +210,7 @@ class Recorder:
             for urgency, pace in PACES.items()
         }
         self._slots = asyncio.Semaphore(PARALLEL)
+        self._running: asyncio.Task[None] | None = None
         self._writers: asyncio.TaskGroup | None = None
         self._busy: set[str] = set()
         # Bounded: when many pods are placed at once, what is forgotten merely starts anew.
@@ -222,7 +223,8 @@ class Recorder:
         put(notice.regarding.namespace or DEFAULT, _Said(notice, time.time()))
 
     async def run(self) -> None:
-        """Write what is queued, for ever."""
+        """Write what is queued, until `flush`."""
+        self._running = asyncio.current_task()
         async with asyncio.TaskGroup() as writers:
             self._writers = writers
             for urgency, late in self._late.items():
@@ -238,10 +240,10 @@ class Recorder:
                 self._busy.clear()
 
     async def flush(self, timeout: float) -> None:
-        """Write what is queued and the counts of all series; at most so many seconds.
-
-        ``run`` must have ended.
-        """
+        """End ``run``; write what is queued and the counts of all series, in so many seconds."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
         for late in self._late.values():  # what is urgent stays
             late.drain(QUEUE_LENGTH - self._waiting)
         with suppress(TimeoutError):

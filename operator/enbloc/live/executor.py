@@ -10,6 +10,7 @@ from typing import Any, Final, assert_never
 
 from enbloc.client.client import Client
 from enbloc.client.errors import Fenced
+from enbloc.client.events import Recorder
 from enbloc.engine.effects import (
     Ask,
     Bind,
@@ -30,9 +31,9 @@ from enbloc.framework.profile import Profile
 from enbloc.live import binding
 from enbloc.live.bind_slots import BindSlots
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.event_recorder import EventRecorder
 from enbloc.live.evictions import Evictions
 from enbloc.live.extenders import Extenders
+from enbloc.live.notices import notice
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.objects import Objects
 from enbloc.live.preparations import Preparations
@@ -75,7 +76,7 @@ class Executor:
         queue: EventQueue,
         groups: GroupStatuses,
         pods: PodConditions,
-        recorder: EventRecorder,
+        recorder: Recorder,
         extenders: Extenders,
         now: Callable[[], float],
         *,
@@ -133,7 +134,7 @@ class Executor:
                     self._evictions.start(effect)
                 case Emit():
                     count_end(effect)
-                    self._recorder.emit(effect)
+                    self._recorder.emit(notice(effect))
                 case Ask():
                     self._begin(self._ask(effect), f"ask {effect.question}", self._asking)
                 case Decided():

@@ -7,6 +7,7 @@ import dataclasses
 import gc
 import logging
 import os
+import socket
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from enbloc.client import cluster_access
 from enbloc.client.client import Client
-from enbloc.client.events import ObjectReference
+from enbloc.client.events import ObjectReference, Recorder
 from enbloc.client.items import Item, Timing
 from enbloc.client.lease import LeaseLost, LeaseTiming
 from enbloc.client.paths import LEASES
@@ -28,13 +29,13 @@ from enbloc.live.checks import step_ends
 from enbloc.live.configz import configz
 from enbloc.live.dump import Dumper
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.event_recorder import FLUSH_SECONDS, EventRecorder
 from enbloc.live.executor import Executor
 from enbloc.live.extenders import Extenders
 from enbloc.live.informers import Informers
 from enbloc.live.lease_conflict import LeaseConflict, unseen_by_kube_scheduler
 from enbloc.live.loop import Loop
 from enbloc.live.malformed import MalformedObjects
+from enbloc.live.notices import lease_conflict, malformed
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.plugin_times import PluginTimes
 from enbloc.live.report import GroupCounts
@@ -49,6 +50,8 @@ from enbloc.wire.objects import PodObject
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0
+#: And the end for events that are not yet written.
+FLUSH_SECONDS: Final = 1.0
 #: And how long a start waits for the first try to take the Lease.
 FIRST_TRY: Final = 2.0
 
@@ -116,7 +119,7 @@ class Scheduler:
         configuration = options.configuration or default_configuration()
         profiles = configuration.profiles
         election = configuration.leader_election.of(profiles)
-        self._notices = EventRecorder(client)
+        self._notices = Recorder(client, socket.gethostname())
         self._conflict = LeaseConflict(self._say_conflict)
         self._elector = candidate(
             client,
@@ -148,7 +151,9 @@ class Scheduler:
         self._heartbeat = Heartbeat()
         clock = client.server_clock()
         slots = BindSlots()
-        self._recorder = EventRecorder(fenced, lambda: slots.bursting(time.monotonic()))
+        self._recorder = Recorder(
+            fenced, socket.gethostname(), lambda: slots.bursting(time.monotonic())
+        )
         manager = field_manager(profiles)
         statuses = GroupStatuses(fenced, clock.now, self._problems, manager)
         conditions = PodConditions(fenced, clock.now, self._problems)
@@ -169,7 +174,9 @@ class Scheduler:
             traces=traces,
         )
         self._counts = GroupCounts(self._engine, statuses.infeasible, self._may_step, clock.now)
-        self._malformed = MalformedObjects(self._recorder.malformed)
+        self._malformed = MalformedObjects(
+            lambda about, note: self._recorder.emit(malformed(about, note))
+        )
         informers = Informers(
             client, self._queue, self._malformed, profiles, self._problems, timing
         )
@@ -191,7 +198,7 @@ class Scheduler:
             return await self._run()
 
     async def _run(self) -> int:
-        async with self._recorder, self._notices, self._extenders:
+        async with self._extenders:
             working = [asyncio.create_task(self._inform())]
             for each in (
                 self._heartbeat,
@@ -219,6 +226,8 @@ class Scheduler:
                 for task in everything:
                     task.cancel()
                 await asyncio.wait(everything)
+                recorders = (self._recorder, self._notices)
+                await asyncio.gather(*(each.flush(FLUSH_SECONDS) for each in recorders))
 
     async def _inform(self) -> None:
         """Fill the queue until cancelled.
@@ -276,7 +285,7 @@ class Scheduler:
         self._loop.stop()
         if self._leading:
             # While the Lease is still ours; whoever is next waits for it.
-            await asyncio.gather(self._executor.finish(GRACE), self._recorder.close(FLUSH_SECONDS))
+            await asyncio.gather(self._executor.finish(GRACE), self._recorder.flush(FLUSH_SECONDS))
         leading.cancel()
         await asyncio.wait([leading])
 
@@ -284,7 +293,7 @@ class Scheduler:
         """Write on our Lease, whoever holds it, for whom we stand by."""
         assert self._elector is not None, "who stands by waits for a Lease"
         lease = ObjectReference(LEASES, self._elector.namespace, self._elector.name, "")
-        self._notices.lease_conflict(lease, text)
+        self._notices.emit(lease_conflict(lease, text))
 
     def _may_step(self) -> bool:
         """Whether decisions may be taken now."""

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the events say that the scheduler writes on pods, PodGroups, nodes and its Lease."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from enbloc.client.events import Notice, ObjectReference, Urgency
+from enbloc.client.paths import NODES, POD_GROUPS, PODS
+from enbloc.engine.effects import Emit
+from enbloc.model.names import SCHEDULER_REPORTER, EventReason
+
+_URGENCY: Final[Mapping[str, Urgency]] = {
+    EventReason.SCHEDULED: Urgency.POD,
+    EventReason.GANG_SCHEDULED: Urgency.GROUP,
+}
+
+
+def notice(effect: Emit) -> Notice:
+    """An event that the engine asked for."""
+    return Notice(
+        type=effect.type,
+        reason=effect.reason,
+        action=effect.action,
+        note=effect.note,
+        reporter=effect.reporter,
+        regarding=_about(effect),
+        urgency=_URGENCY.get(effect.reason, Urgency.NEWS),
+    )
+
+
+def malformed(about: ObjectReference, note: str) -> Notice:
+    """What cannot be read of an object."""
+    return _warning(about, EventReason.MALFORMED_OBJECT, "Scheduling", note)
+
+
+def lease_conflict(about: ObjectReference, note: str) -> Notice:
+    """For whom we stand by, on our Lease."""
+    return _warning(about, EventReason.LEASE_CONFLICT, "StandingBy", note)
+
+
+def _warning(about: ObjectReference, reason: EventReason, action: str, note: str) -> Notice:
+    return Notice("Warning", reason, action, note, SCHEDULER_REPORTER, about)
+
+
+def _about(effect: Emit) -> ObjectReference:
+    if effect.pod is not None:
+        return ObjectReference(PODS, effect.pod.namespace, effect.pod.name, effect.uid)
+    if effect.group is not None:
+        return ObjectReference(POD_GROUPS, effect.group.namespace, effect.group.name, effect.uid)
+    assert effect.node, "an event is about a pod, a group or a node"
+    return ObjectReference(NODES, "", effect.node, effect.uid)
