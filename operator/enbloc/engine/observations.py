@@ -41,11 +41,14 @@ class Observations:
     """
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
+        #: Each differs from all others in its plugin: profiles with an equal one share a memory.
         self._learners: list[_Learner] = []
+        #: By profile, how it uses which of them.
         self._uses = {
             profile.name: [self._use(profile, plugin) for plugin in profile.observers]
             for profile in profiles
         }
+        #: The time that the plugins were told last.
         self._now = -math.inf
 
     def _use(self, profile: Profile, plugin: decide.Observes) -> "_Use":
@@ -118,7 +121,9 @@ class _Learner:
         self.name = plugin.name
         self.memory: decide.NodeMemory = plugin.new_memory()
         self.failure: PluginError | None = None
+        #: What the memory said when it was asked last; it is asked after each change.
         self._deadline: float | None = None
+        #: The memory was made anew, and those whom it refused are still to be told.
         self._restarted = False
 
     @property

@@ -50,13 +50,19 @@ class BindSlots:
     def __init__(self) -> None:
         #: Bindings that may be in flight.
         self.limit = START
+        #: When the round under way began, and when the last one ended; clock of `ended`.
         self._began = self._ended = 0.0
+        #: How long each Binding of this round took (seconds); fewer than `limit`.
         self._times: list[float] = []
+        #: The sum of what was in flight at each of their ends.
         self._taken = 0
+        #: Rounds since the last trial.
         self._rounds = 0
         #: The limit and the rate before the trial under way; None = there is none.
         self._before: tuple[int, float] | None = None
+        #: The next trial is one with fewer.
         self._fewer_next = False
+        #: When a burst was last seen; and when the latest Bindings ended, the oldest first.
         self._burst = -math.inf
         self._ends: deque[float] = deque([-math.inf], maxlen=BURST)
 

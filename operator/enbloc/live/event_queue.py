@@ -17,8 +17,11 @@ class EventQueue:
     """Events in order of arrival; any task of the loop puts, one takes."""
 
     def __init__(self) -> None:
+        #: Those that were not taken, the oldest first.
         self._events: deque[Event] = deque()
+        #: Set by whatever ends a wait, and cleared by the wait.
         self._awake = asyncio.Event()
+        #: How many were ever put.
         self._put = 0
 
     def put(self, event: Event) -> None:

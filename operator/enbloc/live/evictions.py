@@ -44,6 +44,7 @@ class Evictions:
         self._told = told
         self._broken = broken
         self._slots = asyncio.Semaphore(SLOTS)
+        #: Evictions that are not answered, one of each pod.
         self._tasks: dict[PodUID, asyncio.Task[None]] = {}
 
     def start(self, effect: Evict) -> None:

@@ -95,6 +95,7 @@ class Executor:
         self._traces = traces
         self._extenders = extenders
         self._decisions = DecisionLog(traces)
+        #: Bindings, and questions to extenders, that are under way.
         self._binds: set[asyncio.Task[None]] = set()
         self._slots = slots
         #: Slots that the engine may use or has used; a few too many for a while, if they get fewer.
@@ -103,6 +104,7 @@ class Executor:
         self._preparations = Preparations(self._api, queue.put, self._settled)
         self._asking: set[asyncio.Task[None]] = set()
         self._evictions = Evictions(client, now, queue.put, self._settled)
+        #: Set once a task has ended by a bug; then `_fault` is what it raised.
         self._broken = asyncio.Event()
         self._fault: BaseException | None = None
         queue.put(SlotsFree(self._given))

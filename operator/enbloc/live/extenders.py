@@ -54,6 +54,7 @@ class Extenders:
     def __init__(self, client: Client, profiles: Mapping[str, Profile]) -> None:
         self._client = client
         self._profiles = {name: profile.extenders for name, profile in profiles.items()}
+        #: In the order of all profiles' extenders, open while the context lasts; else empty.
         self._clients: list[ExtenderClient] = []
         self._stack = AsyncExitStack()
         asked = (each for extenders in self._profiles.values() for each in extenders)

@@ -154,6 +154,7 @@ class DiscoveredInformer(Informer[T]):
         super().__init__(None, reflector, *means, queue, malformed, problem, optional)
         self._client = client
         self._versions = versions
+        #: The server did not have the resource when it was asked last.
         self._absent = False
 
     def readable(self) -> bool:

@@ -62,6 +62,7 @@ class Informer(Generic[T]):
         self._malformed = malformed
         self._problem = problem
         self._report = reflector.report
+        #: Why the objects may not be read, where they are done without; "" = they may.
         self._refusal = ""
         reflector.report = self._tell
         #: Set once the first list is in the queue, or is done without.

@@ -55,6 +55,7 @@ class LeaseConflict:
         self._say = say
         self._grace = grace
         self._clock = clock
+        #: When the conflict began; None = there is none.
         self._since: float | None = None
         metrics.LEASE_CONFLICT.set(0)
 

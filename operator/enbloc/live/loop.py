@@ -64,6 +64,7 @@ class Loop:
         self._start = start
         self._now = now
         self._may_step = may_step
+        #: Nothing more is decided; it never changes back.
         self._stopping = False
         #: Monotonic time at which the present apply or step began; None between two.
         self.busy_since: float | None = None

@@ -20,6 +20,7 @@ class MalformedObjects:
 
     def __init__(self, say: Callable[[ObjectReference, str], None]) -> None:
         self._say = say
+        #: What is wrong with each object now, as it is said on it once `_telling`.
         self._standing: dict[_Key, tuple[ObjectReference, str]] = {}
         self._telling = False
 

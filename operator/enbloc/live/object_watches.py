@@ -30,7 +30,9 @@ class ObjectWatches:
     """The streams of those kinds that plugins write, and who waits for which of their objects."""
 
     def __init__(self) -> None:
+        #: By kind.
         self._watches: dict[str, Watch] = {}
+        #: Who waits for each object; no set is empty.
         self._waiting: dict[_Key, set[asyncio.Event]] = {}
 
     def follow(self, watch: Watch) -> None:

@@ -82,9 +82,11 @@ class Objects:
     ) -> None:
         self._client = client
         self.places = places
+        #: Where PodGroups of Kubernetes are served, once that was asked.
         self._native: Resource | None = None
         self._looking = asyncio.Lock()
         self._slots = FairSlots(REQUESTS)
+        #: Of each object that somebody has or waits for: its lock, and how many do.
         self._alone: dict[tuple[str, str, str], tuple[asyncio.Lock, int]] = {}
         self.watches = watches
         self.now = now

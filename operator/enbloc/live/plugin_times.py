@@ -40,9 +40,11 @@ class PluginTimes:
 
     def __init__(self, traces: Traces | None = None) -> None:
         self._traces = traces
+        #: How many have begun; and of the latest, whether it is timed, and its profile.
         self._decisions = 0
         self._sampled = False
         self._profile = ""
+        #: Of the decision that is timed: per point the seconds and the status; and who was asked.
         self._points: dict[str, list[Any]] = {}
         self._asked: Counter[tuple[str, str]] = Counter()
 

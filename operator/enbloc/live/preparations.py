@@ -44,6 +44,7 @@ class _Undoing:
     """The Unreserves of one group that are under way."""
 
     def __init__(self) -> None:
+        #: How many; once there are none more, `done` is set and nobody knows this any more.
         self.count = 0
         self.done = asyncio.Event()
 
@@ -66,10 +67,13 @@ class Preparations:
         self._api = api
         self._done = done
         self._settled = settled
+        #: Members that are being prepared, or are prepared and not handed out; the same by plan.
         self._begun: dict[PodUID, _Begun] = {}
         self._of_plan: dict[str, dict[PodUID, None]] = {}
+        #: The last Unreserve of each pod that is under way; and those of each group.
         self._undoing: dict[PodUID, asyncio.Task[None]] = {}
         self._of_group: dict[GroupKey, _Undoing] = {}
+        #: All PreBinds and Unreserves under way.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, effect: PreBind, profile: Profile) -> None:

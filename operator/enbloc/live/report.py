@@ -83,7 +83,9 @@ class GroupCounts:
         self._infeasible = infeasible
         self._leads = leads
         self._clock = clock
+        #: When `count` was called last, as the leader.
         self._counted: float | None = None
+        #: What of the tally is in the metrics already.
         self._incoming: Counter[tuple[str, str]] = Counter()
         #: How often victims were looked for, and how many gangs were preempted, as counted.
         self._preemptions = (0, 0)
@@ -216,6 +218,7 @@ class DecisionLog:
     """
 
     def __init__(self, traces: Traces | None = None) -> None:
+        #: How many decisions were logged.
         self._cycle = 0
         self._traces = traces
 

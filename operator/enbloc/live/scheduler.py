@@ -134,6 +134,7 @@ class Scheduler:
             logger.warning("%s", warning)
         self._configuration = configuration
         self._stop = options.stop or asyncio.Event()
+        #: Decisions may be taken; and none will be any more.
         self._leading = False
         self._stopping = False
         fenced = client.fenced(self._elector.holds) if self._elector else client

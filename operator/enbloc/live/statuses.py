@@ -61,6 +61,7 @@ class GroupStatuses:
         self._client = client
         self._now = now
         self._manager = manager
+        #: What is known of each PodGroup; and those that say Infeasible, by us.
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
@@ -207,6 +208,7 @@ class PodConditions:
     def __init__(self, client: Client, now: Callable[[], float], problems: Problems) -> None:
         self._client = client
         self._now = now
+        #: Pods that can be told that they are not scheduled; and those that have our gate.
         self._unbound: dict[PodUID, Unbound] = {}
         self._running: dict[PodUID, Gated] = {}
         self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](

@@ -59,6 +59,7 @@ class Traces:
 
     def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer
+        #: Of the decision under way, at most MOST_PHASES; and how many came after those.
         self._phases: list[_Phase] = []
         self._passed_over = 0
         # Bounded: who is bound later than a thousand others begins a trace of its own.

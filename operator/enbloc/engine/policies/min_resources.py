@@ -166,8 +166,11 @@ class Reservations:
         self._order = order
         self._longest = longest
         self._limits = limits
+        #: Every reservation of a life that goes on, open or expired; of an open one a claim stands.
         self._progress: dict[GroupKey, _Progress] = {}
+        #: Of the present life of each group; it stands while nothing is reserved.
         self._clocks: dict[GroupKey, _Clock] = {}
+        #: Whose reservation is over the limit of its namespace, as far as it was told.
         self._limited: dict[GroupKey, None] = {}
 
     def __bool__(self) -> bool:
@@ -397,7 +400,9 @@ class MinResources(Policy):
             "reserved capacity of minResources was not used up within reservationSeconds "
             f"({longest:g} s) and was released"
         )
+        #: Of each group whose reservation is over, why; until it has another one.
         self._expired: dict[GroupKey, str] = {}
+        #: By owner, what of its reservations was in use when that was looked at last.
         self._seen: dict[str, _Filled] = {}
 
     def capacity(self) -> Capacity:

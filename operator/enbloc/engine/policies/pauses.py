@@ -71,6 +71,7 @@ class Pauses:
     """The groups that released capacity and have not run since, by their PodGroup."""
 
     def __init__(self) -> None:
+        #: By namespace and name of the PodGroup; who runs whole, or is gone, is in it no more.
         self._of: dict[tuple[str, str], _Releases] = {}
 
     def __contains__(self, key: GroupKey) -> bool:

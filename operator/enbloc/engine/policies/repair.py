@@ -179,8 +179,10 @@ class Repair(Policy):
         self._groups, self._order, self._queue = groups, order, queue
         self._victims, self._reporter, self._planner = victims, reporter, planner
         self._default_timeout = default_timeout
+        #: The gangs that are partially bound, and no others.
         self._open: dict[GroupKey, _Open] = {}
         self._pauses = Pauses()
+        #: Pairs that are still to be compared, a few in a turn; some may have ended meanwhile.
         self._pairs: deque[_Pair] = deque()
 
     def __len__(self) -> int:

@@ -76,20 +76,32 @@ class Trial:
     ) -> None:
         self.profile = profile
         self.snapshot = snapshot
+        #: Shared with all forks.
         self._rankings = rankings or Rankings(every_label=True)
         self._names = names
+        #: None where nothing is taken over from, or kept for, another decision.
         self._epoch = None if names is not None else epoch
         self._everywhere = opinions
+        #: Of single classes; shared with all forks, and complete before the first.
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
+        #: What `held_by` has answered; only of a trial without origin.
         self._holdings: dict[PodUID, Holds | None] = {}
+        #: What this is a fork of; None = of nothing. An origin never changes any more.
         self._origin: Trial | None = None
+        #: Somebody has a fork, so that `_log` and `_opinions` stay as they are.
         self._forked = False
+        #: Who came and left beyond the snapshot, in order; it only grows.
         self._log: list[PlacedChange] = []
+        #: So many of the first of these are the origin's.
         self._inherited = 0
+        #: A table of its own, with the first `_counted` changes; None until one is needed.
         self._table: Nodes | None = None
         self._counted = 0
+        #: Rankings that score, by class; none is shared with another trial.
         self._entries: dict[ClassKey, _Entry] = {}
+        #: Rankings that do not score, by class.
         self._filtered: dict[ClassKey, _Entry] = {}
+        #: How many were put into `_entries`, in all.
         self._ranked = 0
 
     def fork(self) -> "Trial":
