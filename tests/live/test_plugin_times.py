@@ -93,7 +93,10 @@ def test_every_call_about_a_member_is_measured() -> None:
     before = plugin("B", "PreBind", "Unschedulable"), plugin("B", "PreBind", "Error")
     with MemberCall("enbloc", "B", "PreBind") as call:
         call.answered(refuse("no"))
-    with pytest.raises(ValueError, match="broken"), MemberCall("enbloc", "B", "PreBind"):
+    with MemberCall("enbloc", "B", "PreBind"):  # which is not asked
+        pass
+    with MemberCall("enbloc", "B", "PreBind") as call:
         raises()
+    assert call.status == Status(Code.ERROR, "broken")
     after = plugin("B", "PreBind", "Unschedulable"), plugin("B", "PreBind", "Error")
     assert after == (before[0] + 1, before[1] + 1)

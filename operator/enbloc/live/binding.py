@@ -11,7 +11,6 @@ from typing import Any, assert_never
 
 from enbloc.client import binding as kube
 from enbloc.client.client import Client
-from enbloc.client.errors import Fenced
 from enbloc.engine.events import (
     BindRefused,
     Bound,
@@ -146,16 +145,10 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
         Fenced: something was not sent, because this process is no longer surely the leader.
     """
     for plugin in profile.pre_bind:
-        try:
-            if not _has_work(plugin, target):
-                continue
-            with MemberCall(profile.name, plugin.name, "PreBind") as call:
-                status = call.answered(await plugin.pre_bind(target, api))
-        except Fenced:
-            raise
-        except Exception as error:
-            logger.exception("Plugin %s failed at PreBind", plugin.name)
-            return PreBindFailed(target.plan, target.uid, f"{plugin.name}: {error}")
+        with MemberCall(profile.name, plugin.name, "PreBind") as call:
+            if _has_work(plugin, target):
+                call.answered(await plugin.pre_bind(target, api))
+        status = call.status
         if status.code not in (Code.SUCCESS, Code.SKIP):
             message = f"{plugin.name}: {status.message}"
             who = plugin.name if status.rejected else ""
@@ -170,22 +163,13 @@ async def unreserve(profile: Profile, target: Target, api: MemberApi) -> None:
         Fenced: something was not sent, because this process is no longer surely the leader.
     """
     for plugin in reversed(profile.pre_bind):
-        if not implements(plugin, Unreserve):
-            continue
-        try:
-            if not _has_work(plugin, target):
-                continue
-            with MemberCall(profile.name, plugin.name, "Unreserve") as call:
-                status = call.answered(await plugin.unreserve(target, api))
-        except Fenced:
-            raise
-        except Exception:
-            logger.exception("Plugin %s failed at Unreserve", plugin.name)
-            continue
-        if not status.ok:
+        with MemberCall(profile.name, plugin.name, "Unreserve") as call:
+            if implements(plugin, Unreserve) and _has_work(plugin, target):
+                call.answered(await plugin.unreserve(target, api))
+        if call.status.code not in (Code.SUCCESS, Code.SKIP):
             logger.warning(
                 "Could not take back all that was prepared for a pod",
-                extra={"pod": str(target.pod), "plugin": plugin.name, "err": status.message},
+                extra={"pod": str(target.pod), "plugin": plugin.name, "err": call.status.message},
             )
 
 
@@ -201,14 +185,11 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
     for plugin in profile.bind:
         if status.code is not Code.SKIP:
             break
-        try:
-            with MemberCall(profile.name, plugin.name, "Bind") as call:
-                status = call.answered(await plugin.bind(target, api))
-        except Fenced:
-            raise
-        except Exception as error:
-            logger.exception("Plugin %s failed at Bind", plugin.name)
-            status = Status(Code.ERROR, f"{plugin.name}: {error}")
+        with MemberCall(profile.name, plugin.name, "Bind") as call:
+            call.answered(await plugin.bind(target, api))
+        status = call.status
+        if status.code is Code.ERROR:
+            status = Status(Code.ERROR, f"{plugin.name}: {status.message}")
     return _event(target, api.outcome, status)
 
 
@@ -238,8 +219,6 @@ def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: St
 async def after(profile: Profile, target: Target, api: MemberApi) -> None:
     """Tell the PostBind plugins; they cannot object."""
     for plugin in profile.post_bind:
-        try:
-            with MemberCall(profile.name, plugin.name, "PostBind"):
-                await plugin.post_bind(target, api)
-        except Exception:
-            logger.exception("Plugin %s failed at PostBind", plugin.name)
+        with MemberCall(profile.name, plugin.name, "PostBind") as call:
+            await plugin.post_bind(target, api)
+            call.answered(SUCCESS)

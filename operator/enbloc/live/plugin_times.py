@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long plugins take: in some decisions, and for every member that is bound."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, Self, TypeVar
 
+from enbloc.client.errors import Fenced
 from enbloc.framework.status import Code, Status
 from enbloc.live.traces import Traces
 from enbloc.telemetry import metrics
@@ -24,6 +26,10 @@ _SPELLED: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
 _CODES: Final = {code: "".join(map(str.title, code.name.split("_"))) for code in Code}
 _ERROR: Final = _CODES[Code.ERROR]
 _SUCCESS: Final = _CODES[Code.SUCCESS]
+#: Of a plugin that was not asked; no answer of a plugin is this very object.
+_UNASKED: Final = Status(Code.SKIP)
+
+logger = logging.getLogger(__name__)
 
 
 def _name(code: object) -> str:
@@ -91,7 +97,12 @@ class PluginTimes:
 
 
 class MemberCall:
-    """Measures one call of a plugin about one member that is being bound.
+    """Measures one call of a plugin about one member, and makes an answer of what it raises.
+
+    Fenced is raised on: something was not sent, for this process is no longer surely the leader.
+
+    Attributes:
+        status: the answer; SKIP while the plugin was not asked.
 
     Args:
         profile: whose plugin.
@@ -99,24 +110,32 @@ class MemberCall:
         point: the extension point, as kube-scheduler spells it.
     """
 
-    __slots__ = ("_began", "_plugin", "_point", "_profile", "_status")
+    __slots__ = ("_began", "_plugin", "_point", "_profile", "status")
 
     def __init__(self, profile: str, plugin: str, point: str) -> None:
         self._profile, self._plugin, self._point = profile, plugin, point
-        self._status = _SUCCESS if point == "PostBind" else _ERROR  # that gives no answer
+        self.status = _UNASKED
 
-    def answered(self, status: Status) -> Status:
+    def answered(self, status: Status) -> None:
         """Take note of its answer."""
-        self._status = _name(status.code)
-        return status
+        if not isinstance(status, Status):
+            raise TypeError(f"expected a Status, got {type(status).__name__}")
+        self.status = status
 
     def __enter__(self) -> Self:
         self._began = time.perf_counter()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if error is None and self.status is _UNASKED:
+            return False
         seconds = time.perf_counter() - self._began
-        status = self._status if kind is None else _ERROR
+        broke = isinstance(error, Exception) and not isinstance(error, Fenced)
+        if broke:
+            logger.error("Plugin %s failed at %s", self._plugin, self._point, exc_info=error)
+            self.status = Status(Code.ERROR, str(error))
+        status = _ERROR if error is not None else _name(self.status.code)
         metrics.series(metrics.PLUGIN_DURATION, self._plugin, self._point, status).observe(seconds)
         labels = self._point, status, self._profile
         metrics.series(metrics.EXTENSION_POINT_DURATION, *labels).observe(seconds)
+        return broke
