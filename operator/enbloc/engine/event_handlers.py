@@ -97,8 +97,8 @@ class EventHandlers:
             case happened.BindUnknown():
                 # The member stays SENT and its capacity taken; the executor is sending it again.
                 pass
-            case happened.Evicted():
-                pass  # the watch will show it terminating
+            case happened.Evicted(uid):
+                self._victims.accepted(uid)
             case happened.EvictRefused():
                 turn.refused_evictions.append(event)
             case happened.Answer():
@@ -181,7 +181,7 @@ class EventHandlers:
 
     def _left(self, uid: PodUID, turn: Turn) -> bool:
         """A pod holds its capacity no more; whether it was one that was evicted for it."""
-        eviction = self._victims.gone(uid)
+        eviction = self._victims.gone(uid, finished=uid in self._state.pods)
         if eviction is not None:
             turn.released.append(eviction.group)
         return eviction is not None

@@ -47,6 +47,24 @@ class Refusal:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """It is certain that a member leaves because it was told to.
+
+    Attributes:
+        group: whose member it is.
+        by: who is preferred to it, for people; "" = nobody, it is evicted for a repair.
+        together: how many members of the group are evicted with it, itself among them.
+        whole: the group cannot run without them.
+    """
+
+    group: GroupKey
+    pod: Pod
+    by: str
+    together: int
+    whole: bool
+
+
 class End(enum.Enum):
     """How a plan ended."""
 
@@ -79,8 +97,8 @@ class Ending:
 class Turn:
     """What one step works on; between steps, what the next one will.
 
-    Released, observed and refused are added to by events and by the first stage alone, so nothing
-    of these is left over.
+    Departures, hanging, released, observed and refused are added to by events and by the first
+    stage alone, so nothing of these is left over.
 
     Attributes:
         now: the engine's clock, seconds; NaN until the step begins.
@@ -88,6 +106,8 @@ class Turn:
         happened: what may help those who wait.
         endings: plans that ended.
         losses: members that were lost, by group.
+        departures: members of which the eviction was accepted.
+        hanging: members that were told to leave, and are waited for no more.
         released: groups of which a victim is gone, or is waited for no more.
         refused: groups of which an eviction was refused, and when it may be asked again.
         observed: changes of which plugins that learn are told.
@@ -102,6 +122,8 @@ class Turn:
     happened: list[Happening] = field(default_factory=list[Happening])
     endings: list[Ending] = field(default_factory=list[Ending])
     losses: dict[GroupKey, list[Loss]] = field(default_factory=dict[GroupKey, list[Loss]])
+    departures: list[Departure] = field(default_factory=list[Departure])
+    hanging: list[Pod] = field(default_factory=list[Pod])
     released: list[GroupKey] = field(default_factory=list[GroupKey])
     refused: list[tuple[GroupKey, float]] = field(default_factory=list[tuple[GroupKey, float]])
     observed: list[Observation] = field(default_factory=list[Observation])

@@ -4,9 +4,9 @@
 
 An eviction::
 
-    CHOSEN ──Evict──► SENT ──the watch shows it terminating──► TERMINATING ──► gone
+    CHOSEN ──Evict──► SENT ──accepted, or the watch shows it──► LEAVING ──► gone
       │                 │                                          │
-      └─ cancelled      └─ refused (a budget, already gone)        └─ late: not waited for any more
+      └─ cancelled      └─ refused (a budget)                      └─ late: not waited for any more
 
 Whoever wants capacity chooses who goes; nobody else evicts. At most one is sent in a turn.
 Several may be under way: each concerns only those who wait for its capacity.
@@ -16,12 +16,17 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Final
 
 from enbloc.engine.effects import Evict
-from enbloc.engine.turn import Turn
+from enbloc.engine.turn import Departure, Turn
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
+
+#: When no answer has come for so long (seconds), those that are awaited count as refusals.
+ANSWER_SECONDS: Final = 300.0
 
 
 class VictimStage(enum.Enum):
@@ -29,7 +34,22 @@ class VictimStage(enum.Enum):
 
     CHOSEN = "chosen"
     SENT = "sent"
-    TERMINATING = "terminating"
+    LEAVING = "leaving"
+
+
+@dataclass(slots=True, eq=False)
+class Victim:
+    """One member that is being evicted.
+
+    Attributes:
+        terminating: the watch shows that it terminates.
+        end: when it is late, engine clock; known once it leaves.
+    """
+
+    pod: Pod
+    stage: VictimStage = VictimStage.CHOSEN
+    terminating: bool = False
+    end: float = math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -38,14 +58,19 @@ class Eviction:
 
     Attributes:
         group: whose members they are.
-        pods: the members, in the order in which they are evicted.
+        pods: the members, in the order in which they are evicted; who terminates already is only
+            waited for.
         reason: of the pod condition DisruptionTarget.
         message: of it, for people.
         beneficiary: the group that waits for their capacity; None = the queue.
-        until: when it is waited for no more, engine clock: a node may be gone.
-        preempts: the beneficiary is preferred by its priority: pods without a controller go too,
+        until: when all are waited for no more, engine clock: a node may be gone.
+        patience: seconds for which each is waited for beyond its grace period, from when it is
+            certain that it leaves.
+        by: who is preferred to them by its priority, for people: pods without a controller go
+            too; "" = nobody.
         regardless: and those that a PodDisruptionBudget would keep.
-        stages: of the members that are not gone yet.
+        whole: their group cannot run without them.
+        victims: those that are not gone yet.
     """
 
     group: GroupKey
@@ -53,18 +78,15 @@ class Eviction:
     reason: Reason
     message: str
     beneficiary: GroupKey | None
-    until: float
-    preempts: bool = False
+    until: float = math.inf
+    patience: float = math.inf
+    by: str = ""
     regardless: bool = False
-    stages: dict[PodUID, VictimStage] = field(init=False)
+    whole: bool = False
+    victims: dict[PodUID, Victim] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stages = dict.fromkeys((pod.uid for pod in self.pods), VictimStage.CHOSEN)
-
-    @property
-    def sent(self) -> bool:
-        """The evictions of its members were handed out."""
-        return VictimStage.CHOSEN not in self.stages.values()
+        self.victims = {pod.uid: Victim(pod) for pod in self.pods}
 
 
 class Victims:
@@ -73,8 +95,18 @@ class Victims:
     def __init__(self) -> None:
         #: By group, those of its members that are being evicted; one a group at most.
         self._evictions: dict[GroupKey, Eviction] = {}
+        #: Those of them that were not handed out yet.
+        self._chosen: dict[GroupKey, Eviction] = {}
         #: The same by member, until it is gone.
         self._eviction_of: dict[PodUID, Eviction] = {}
+        #: Who leaves for certain since the last turn; and those of them that were told to.
+        self._leaving: list[tuple[Eviction, Victim]] = []
+        self._departures: list[Departure] = []
+        #: `(end, member)`, the first on top; those that are gone are skipped.
+        self._ends: list[tuple[float, PodUID]] = []
+        #: Members of which an answer is awaited, and when one came last (engine clock).
+        self._awaited: set[PodUID] = set()
+        self._answered = math.inf
 
     def __bool__(self) -> bool:
         """Some member was chosen and holds its capacity yet."""
@@ -83,81 +115,153 @@ class Victims:
     def choose(self, eviction: Eviction) -> None:
         """Let pods be evicted as soon as their turn comes; one eviction of a group at a time."""
         assert eviction.group not in self._evictions, f"{eviction.group} has an eviction under way"
-        for uid in eviction.stages.keys() & self._eviction_of.keys():
-            del eviction.stages[uid]  # it leaves already, as a member of another group
-        if not eviction.stages:
+        for uid in eviction.victims.keys() & self._eviction_of.keys():
+            del eviction.victims[uid]  # it leaves already, as a member of another group
+        if not eviction.victims:
             return
-        self._evictions[eviction.group] = eviction
-        self._eviction_of |= dict.fromkeys(eviction.stages, eviction)
+        self._evictions[eviction.group] = self._chosen[eviction.group] = eviction
+        self._eviction_of |= dict.fromkeys(eviction.victims, eviction)
+        for pod in eviction.pods:
+            if pod.deleting:
+                self.terminating(pod.uid)
 
     def cancel(self, group: GroupKey) -> bool:
         """Let the pods of a group stay, if none of their evictions was handed out yet."""
-        eviction = self._evictions.get(group)
-        if eviction is None or eviction.sent:
+        eviction = self._chosen.get(group)
+        if eviction is None:
             return False
-        for uid in list(eviction.stages):
+        for uid in list(eviction.victims):
             self._remove(uid, eviction)
         return True
 
     def evict(self, turn: Turn) -> Eviction | None:
         """Hand out the oldest eviction that was chosen, pod by pod."""
-        eviction = next((each for each in self._evictions.values() if not each.sent), None)
-        if eviction is None:
-            return None
-        for pod in eviction.pods:
-            if eviction.stages.get(pod.uid) is VictimStage.CHOSEN:
-                eviction.stages[pod.uid] = VictimStage.SENT
-                evict = Evict(
-                    pod.key,
-                    pod.uid,
-                    eviction.group,
-                    eviction.reason,
-                    eviction.message,
-                    bare=eviction.preempts,
-                    regardless=eviction.regardless,
+        while self._chosen:
+            eviction = self._chosen.pop(next(iter(self._chosen)))
+            due = [v for v in eviction.victims.values() if v.stage is VictimStage.CHOSEN]
+            if not due:
+                continue  # all of them terminate already
+            if not self._awaited:
+                self._answered = turn.now
+            for victim in due:
+                victim.stage = VictimStage.SENT
+                self._awaited.add(victim.pod.uid)
+                turn.effects.append(
+                    Evict(
+                        victim.pod.key,
+                        victim.pod.uid,
+                        eviction.group,
+                        eviction.reason,
+                        eviction.message,
+                        bare=bool(eviction.by),
+                        regardless=eviction.regardless,
+                    )
                 )
-                turn.effects.append(evict)
-        return eviction
+            return eviction
+        return None
 
     # ── what becomes of them ─────────────────────────────────────────────────────────────────
+
+    def accepted(self, uid: PodUID) -> None:
+        """The API server has accepted an eviction."""
+        eviction = self._eviction_of.get(uid)
+        if eviction is not None:
+            self._leaves(uid, eviction)
 
     def terminating(self, uid: PodUID) -> None:
         """The watch shows a pod terminating."""
         eviction = self._eviction_of.get(uid)
         if eviction is not None:
-            eviction.stages[uid] = VictimStage.TERMINATING
+            eviction.victims[uid].terminating = True
+            self._leaves(uid, eviction)
 
-    def gone(self, uid: PodUID) -> Eviction | None:
-        """A pod holds its capacity no more; the eviction that it was of."""
+    def gone(self, uid: PodUID, *, finished: bool = False) -> Eviction | None:
+        """A pod holds its capacity no more; the eviction that it was of.
+
+        One that was told to leave and is gone before the answer has left for that, unless it has
+        finished.
+        """
         eviction = self._eviction_of.get(uid)
         if eviction is not None:
+            if not finished:
+                self._leaves(uid, eviction)
             self._remove(uid, eviction)
         return eviction
 
+    def _leaves(self, uid: PodUID, eviction: Eviction) -> None:
+        """A member leaves for certain; the next turn knows since when."""
+        victim = eviction.victims[uid]
+        if victim.stage is VictimStage.LEAVING:
+            return
+        if victim.stage is VictimStage.SENT:
+            together, whole = len(eviction.pods), eviction.whole
+            departure = Departure(eviction.group, victim.pod, eviction.by, together, whole)
+            self._departures.append(departure)
+        victim.stage = VictimStage.LEAVING
+        self._awaited.discard(uid)
+        self._leaving.append((eviction, victim))
+
+    def _remove(self, uid: PodUID, eviction: Eviction) -> None:
+        del self._eviction_of[uid], eviction.victims[uid]
+        self._awaited.discard(uid)
+        if not eviction.victims:
+            del self._evictions[eviction.group]
+            self._chosen.pop(eviction.group, None)
+
     def expire(self, turn: Turn) -> None:
-        """Stop to wait for members that do not leave, or whose eviction was refused.
+        """Take in who leaves; stop to wait for who does not, or whose eviction was refused.
 
         The turn says whose they were, and to whom an eviction was refused until when. One of which
         nothing was heard is as good as refused, or it would be asked for and waited for for ever.
         """
+        if self._departures or turn.refused_evictions:
+            self._answered = turn.now
+        turn.departures, self._departures = self._departures, []
+        for answer in turn.refused_evictions:
+            self._refused(turn, answer.uid, answer.retry_at)
+        for eviction, victim in self._leaving:
+            victim.end = turn.now + victim.pod.grace + eviction.patience
+            heappush(self._ends, (victim.end, victim.pod.uid))
+        self._leaving = []
         for eviction in [e for e in self._evictions.values() if e.until <= turn.now]:
             turn.released.append(eviction.group)
             if self.staying(eviction.group):
                 turn.refused.append((eviction.group, math.inf))
                 turn.change(eviction.group)
-            for uid in list(eviction.stages):
+            for uid in list(eviction.victims):
                 self._remove(uid, eviction)
-        for answer in turn.refused_evictions:
-            refused = self.gone(answer.uid)
-            if refused is not None:
-                turn.released.append(refused.group)
-                turn.refused.append((refused.group, answer.retry_at))
-                turn.change(refused.group)
+        for uid in self._late(turn.now):
+            eviction = self._eviction_of[uid]
+            turn.hanging.append(eviction.victims[uid].pod)
+            turn.released.append(eviction.group)
+            turn.change(eviction.group)
+            self._remove(uid, eviction)
 
-    def _remove(self, uid: PodUID, eviction: Eviction) -> None:
-        del self._eviction_of[uid], eviction.stages[uid]
-        if not eviction.stages:
-            del self._evictions[eviction.group]
+    def _refused(self, turn: Turn, uid: PodUID, retry_at: float) -> None:
+        eviction = self._eviction_of.get(uid)
+        if eviction is None:
+            return
+        if eviction.by and math.isinf(retry_at):
+            # It is gone, or about to be, whatever we do: the watch will show it, or it is late.
+            eviction.victims[uid].stage = VictimStage.CHOSEN  # nobody told it
+            self._leaves(uid, eviction)
+            return
+        self._remove(uid, eviction)
+        turn.released.append(eviction.group)
+        turn.refused.append((eviction.group, retry_at))
+        turn.change(eviction.group)
+
+    def _late(self, now: float) -> list[PodUID]:
+        """Those who should be gone by now, or of whom nothing was heard."""
+        late = list[PodUID]()
+        while self._ends and self._ends[0][0] <= now:
+            end, uid = heappop(self._ends)
+            eviction = self._eviction_of.get(uid)
+            if eviction is not None and eviction.victims[uid].end == end:
+                late.append(uid)
+        if self._awaited and self._answered + ANSWER_SECONDS <= now:
+            late += sorted(self._awaited)
+        return late
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
 
@@ -170,18 +274,23 @@ class Victims:
         eviction = self._evictions.get(group)
         if eviction is None:
             return 0
-        return sum(stage is not VictimStage.TERMINATING for stage in eviction.stages.values())
+        return sum(not victim.terminating for victim in eviction.victims.values())
 
     def leaving(self) -> Sequence[Pod]:
         """The members that terminate or are to, and are waited for yet."""
         return [
-            pod
+            victim.pod
             for eviction in self._evictions.values()
-            for pod in eviction.pods
-            if pod.uid in eviction.stages
+            for victim in eviction.victims.values()
         ]
 
     def deadline(self) -> float | None:
-        """When an eviction is late; 0 while one is chosen and not sent."""
-        times = (eviction.until if eviction.sent else 0.0 for eviction in self._evictions.values())
+        """When somebody is late; 0 while one is chosen and not sent, or there is news."""
+        if self._chosen or self._leaving or self._departures:
+            return 0.0
+        times = [eviction.until for eviction in self._evictions.values()]
+        if self._ends:
+            times.append(self._ends[0][0])
+        if self._awaited:
+            times.append(self._answered + ANSWER_SECONDS)
         return min(times, default=None)

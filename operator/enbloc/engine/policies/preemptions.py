@@ -15,14 +15,13 @@ nobody else takes what becomes free piece by piece (semantics §10.3).
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
-from enbloc.engine.events import EvictRefused
-from enbloc.engine.eviction import Eviction
 from enbloc.engine.policies.policy import Policy
+from enbloc.engine.policies.setbacks import Setbacks
+from enbloc.engine.policies.under_way import HANG_SECONDS, UnderWay, stays
 from enbloc.engine.preemption import (
     Candidates,
     Effort,
@@ -34,77 +33,28 @@ from enbloc.engine.preemption import (
     preempt_for_pod,
 )
 from enbloc.engine.queue import Place
-from enbloc.engine.state import PREEMPTION, Against, Claim, Members, stand_in
+from enbloc.engine.state import PREEMPTION, Against, Claim, Members, solo_key, stand_in
 from enbloc.engine.tally import CALLED_UP
-from enbloc.engine.turn import Turn
+from enbloc.engine.turn import Departure, Turn
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import EventReason, Reason
+from enbloc.model.names import EventReason
 from enbloc.model.pods import Pod, PodUID
 
-#: Beyond its grace period a victim is waited for no longer than this (seconds).
-HANG_SECONDS: Final = 30.0
 #: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
 SEARCH_LIMIT: Final = 5000
-#: After the second set of victims of which one hangs, the preemptor pauses (seconds), doubling
-FIRST_PAUSE: Final = 60.0
-#: up to this.
-LONGEST_PAUSE: Final = 3600.0
-#: Whoever nominated a pending pod before this process saw it: the node is claimed for so long.
+#: Nodes that a pod was nominated for before this process saw it, or that it was planned on in
+#: vain, are claimed for so long (seconds).
 NOMINATED_SECONDS: Final = 300.0
 #: So many victims are named in a message.
 _MOST_NAMED: Final = 3
 
-_PAUSED: Final = "preemption: paused, because earlier ones did not let it be placed."
 _NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
-
-
-@dataclass(slots=True)
-class _Open:
-    """One preemption that is under way.
-
-    Attributes:
-        nodes: where its pending pods are to go.
-        pods: that leave for it.
-        told: those of them that did not terminate already, by group.
-        until: when they are waited for no more, engine clock.
-        refused: groups of which an eviction was refused, and is not settled yet.
-        kept: those that cannot be evicted.
-        forced: those of which the rest is deleted, as some were gone before that was refused.
-        whole: those of which a gang's minimum goes.
-        later: those that others have evicted in part; what is left goes when that is over.
-    """
-
-    nodes: Mapping[PodUID, str]
-    pods: Sequence[Pod]
-    told: Mapping[GroupKey, Sequence[Pod]]
-    until: float
-    refused: set[GroupKey] = field(default_factory=set[GroupKey])
-    kept: set[GroupKey] = field(default_factory=set[GroupKey])
-    forced: set[GroupKey] = field(default_factory=set[GroupKey])
-    whole: frozenset[GroupKey] = frozenset()
-    later: set[GroupKey] = field(default_factory=set[GroupKey])
-
-
-@dataclass(slots=True)
-class _Hangs:
-    """Preemptions of one preemptor that were in vain.
-
-    Attributes:
-        pods: victims that did not leave; none of them is chosen for it again.
-        count: how many preemptions ended so, or were followed by another.
-        until: when it may preempt again, engine clock.
-        again: when those of them that do not terminate may be chosen again, engine clock.
-    """
-
-    pods: set[PodUID] = field(default_factory=set[PodUID])
-    count: int = 0
-    until: float = -math.inf
-    again: float = math.inf
 
 
 class Preemptions(Policy):
@@ -117,10 +67,10 @@ class Preemptions(Policy):
     def __init__(self, core: Core) -> None:
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
-        #: By preemptor; each has claims for its pending pods.
-        self._open: dict[GroupKey, _Open] = {}
-        #: Of preemptors; until they are placed.
-        self._hangs: dict[GroupKey, _Hangs] = {}
+        #: By preemptor; each has claims for its pending pods, unless they are planned.
+        self._open: dict[GroupKey, UnderWay] = {}
+        #: Of preemptors; until they are whole.
+        self._setbacks: dict[GroupKey, Setbacks] = {}
         #: By group: who preempted members of it since it was placed last.
         self._preempted: dict[GroupKey, str] = {}
         self._effort = Effort()
@@ -178,20 +128,18 @@ class Preemptions(Policy):
         waits = self._waits(turn, facts)
         if waits:
             return waits
-        hangs = self._hangs.get(facts.key)
-        spared = hangs.pods if hangs is not None else frozenset[PodUID]()
-        candidates = self._candidates(turn, facts, spared)
+        candidates = self._candidates(turn, facts)
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
         if helps and not self._effort.left(turn.now):
             self._put_off[facts.key] = None
             return self._said.get(facts.key, "")
         under_way = self._open.get(facts.key)
         if under_way is not None:  # they are gone, and it is not enough
-            self._end(turn, facts.key, under_way)
-            if under_way.pods:
-                self._pause(turn, facts.key)
+            self._end(turn, under_way)
+            if under_way.victims or under_way.placed:
+                setbacks = self._set_back(turn, facts.key)
                 self._put_off[facts.key] = None
-                return _PAUSED
+                return setbacks.pause(turn.now)
         if not helps:
             return no_victims(diagnosis) if facts.solo else ""
         found = self._search(turn, facts, profile, plugin, candidates, place)
@@ -199,25 +147,28 @@ class Preemptions(Policy):
         self._said[facts.key] = found.message
         if not found.victims:  # nobody helps, or it is short of something else
             return found.message
-        self._begin(turn, facts, profile, found)
-        return self._waiting(self._open[facts.key])
+        return _waiting(self._begin(turn, facts, profile, found))
 
     def _waits(self, turn: Turn, facts: GroupFacts) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""
         under_way = self._open.get(facts.key)
         if under_way is not None and self._leaving(under_way):
-            return self._waiting(under_way)
+            return _waiting(under_way)
         if not all(pod.preempts for pod in facts.pending):
             return _NEVER
         if self._awaited(facts):
             return _TERMINATING
-        hangs = self._hangs.get(facts.key)
-        return _PAUSED if hangs is not None and turn.now < hangs.until else ""
+        setbacks = self._setbacks.get(facts.key)
+        return setbacks.pause(turn.now) if setbacks is not None else ""
 
-    def _leaving(self, under_way: _Open) -> bool:
-        return any(self._stays(pod) for pod in under_way.pods)
+    def _leaving(self, under_way: UnderWay) -> bool:
+        return any(stays(pod, self._state) for pod in under_way.pods)
 
-    def _candidates(self, turn: Turn, facts: GroupFacts, spared: Collection[PodUID]) -> Candidates:
+    def _spared(self, key: GroupKey) -> Collection[PodUID]:
+        setbacks = self._setbacks.get(key)
+        return setbacks.spared if setbacks is not None else ()
+
+    def _candidates(self, turn: Turn, facts: GroupFacts) -> Candidates:
         plans = self._core.plans
         return Candidates(
             self._state,
@@ -225,7 +176,7 @@ class Preemptions(Policy):
             facts.key,
             facts.priority,
             lambda key: plans.of(key) is not None,
-            spared,
+            self._spared(facts.key),
             turn.now,
         )
 
@@ -256,8 +207,7 @@ class Preemptions(Policy):
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
         default_preemption.go PodEligibleToPreemptOthers.
         """
-        hangs = self._hangs.get(facts.key)
-        spared = hangs.pods if hangs is not None else ()
+        spared = self._spared(facts.key)
         return any(
             pod.deleting and pod.preempted and pod.priority < facts.priority
             for node in {pod.nominated for pod in facts.pending if pod.nominated}
@@ -267,31 +217,33 @@ class Preemptions(Policy):
 
     # ── what it leads to ─────────────────────────────────────────────────────────────────────
 
-    def _begin(self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption) -> None:
+    def _begin(
+        self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption
+    ) -> UnderWay:
         """Claim the capacity, then let the victims go."""
-        pods = [pod for unit in found.victims for pod in unit.pods]
-        told = _by_group(found.victims)
-        until = turn.now + HANG_SECONDS + max((pod.grace for pod in pods), default=0.0)
-        nodes = {pod.uid: node for pod, node in found.nodes}
-        whole = frozenset(unit.group for unit in found.victims if unit.gang)
-        each = self._open[facts.key] = _Open(nodes, pods, told, until, whole=whole)
-        self._claim(turn, facts, found.nodes)
-        whom = f"pod {facts.pending[0].key}" if facts.solo else f"PodGroup {facts.key}"
-        why = f"{profile.name}: preempting to accommodate a higher priority pod"
-        for group, some in told.items():
-            other = self._victims.of(group)
-            if other is None:
-                regardless = any(unit.group == group for unit in found.beyond)
-                regardless |= any(self._of_several_budgets(pod) for pod in some)
-                self._evict(group, some, why, until, facts.key, regardless=regardless)
-            else:
-                each.until = max(each.until, other.until + until - turn.now)
-                each.later.add(group)
-            self._tell(turn, group, some, whom)
-        self._tally.preemption_victims.append(float(len(pods)))
+        victims = _by_group(found.victims)
+        beyond = {unit.group for unit in found.beyond}
+        beyond |= {
+            group
+            for group, pods in victims.items()
+            if any(self._of_several_budgets(pod) for pod in pods)
+        }
+        each = self._open[facts.key] = UnderWay(
+            facts.key,
+            {pod.uid: node for pod, node in found.nodes},
+            victims,
+            whole=frozenset(unit.group for unit in found.victims if unit.gang),
+            regardless=frozenset(beyond),
+            by=_named_preemptor(facts),
+            why=_why(profile),
+        )
+        self._claim(facts, found.nodes, turn.now)
+        each.start(self._victims)
+        self._tally.preemption_victims.append(float(len(each.pods)))
         if not facts.solo:
-            note = f"preempting {_named(pods)} of lower priority"
+            note = f"preempting {_named(each.pods)} of lower priority"
             self._reporter.group_event(turn, facts, EventType.NORMAL, EventReason.PREEMPTING, note)
+        return each
 
     def _of_several_budgets(self, pod: Pod) -> bool:
         """The Eviction API refuses such a pod, whatever its budgets allow."""
@@ -299,9 +251,9 @@ class Preemptions(Policy):
 
     def _claim(
         self,
-        turn: Turn,
         facts: GroupFacts,
         nodes: Iterable[tuple[Pod, str]],
+        now: float,
         until: float = math.inf,
     ) -> None:
         """Have nobody who is ordered later take what becomes free."""
@@ -317,69 +269,44 @@ class Preemptions(Policy):
                 node=node,
                 end=until,
             )
-            self._state.claim(claim, turn.now, crowded=True)
+            self._state.claim(claim, now, crowded=True)
 
-    def _evict(
-        self,
-        group: GroupKey,
-        pods: Sequence[Pod],
-        why: str,
-        until: float,
-        beneficiary: GroupKey,
-        *,
-        regardless: bool,
-    ) -> None:
-        reason = Reason.PREEMPTION_BY_SCHEDULER
-        self._victims.choose(
-            Eviction(
-                group,
-                pods,
-                reason,
-                why,
-                beneficiary,
-                until,
-                preempts=True,
-                regardless=regardless,
-            )
-        )
-
-    def _tell(self, turn: Turn, group: GroupKey, pods: Sequence[Pod], whom: str) -> None:
-        """An event on each victim, and on its group."""
-        for pod in pods:
-            note = f"Preempted by {whom} on node {pod.node}"
-            self._reporter.preempted(turn, pod, note)
+    def _tell(self, turn: Turn, departure: Departure) -> None:
+        """An event on a victim that leaves for certain; and one on its group, with the first."""
+        pod, group = departure.pod, departure.group
+        note = f"Preempted by {departure.by} on node {pod.node}"
+        self._reporter.preempted(turn, pod, note)
         members = self._groups.get(group)
-        if members is not None and not members.solo:
-            facts = self._groups.facts(members)
-            note = f"preempted by {whom}: {len(pods)} of its members are evicted"
-            self._preempted[group] = note
-            kind, reason = EventType.WARNING, EventReason.PREEMPTED
-            self._reporter.group_event(turn, facts, kind, reason, note)
-            self._tally.preempted_gangs += len(members.bound) > 1
-            turn.change(group)
-
-    def _waiting(self, under_way: _Open) -> str:
-        return f"preemption: waiting for {_named(under_way.pods)} to leave"
+        if members is None or members.solo:
+            return
+        note = f"preempted by {departure.by}: {departure.together} of its members are evicted"
+        if self._preempted.get(group) == note:
+            return
+        self._preempted[group] = note
+        facts = self._groups.facts(members)
+        kind, reason = EventType.WARNING, EventReason.PREEMPTED
+        self._reporter.group_event(turn, facts, kind, reason, note)
+        self._tally.preempted_gangs += departure.whole
+        turn.change(group)
 
     # ── what becomes of it ───────────────────────────────────────────────────────────────────
 
     def expire(self, turn: Turn) -> None:
-        """Take in that victims are gone, or will not go; search where that was put off."""
+        """Take in that victims leave, or will not go; search where that was put off."""
+        for departure in turn.departures:
+            if departure.by:
+                self._tell(turn, departure)
         self._try_again(turn)
-        for answer in turn.refused_evictions if self._open else ():
-            self._refused(answer)
-        for key, each in tuple(self._open.items()):
-            self._look(turn, key, each)
+        lost = _lost_nodes(turn) if self._open else ()
+        for each in tuple(self._open.values()):
+            for answer in turn.refused_evictions:
+                each.refused(answer)
+            self._look(turn, each, lost)
 
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again of which a search was put off, or that has paused."""
-        for key, hangs in self._hangs.items():
-            if hangs.again <= turn.now:
-                hangs.again = math.inf
-                hangs.pods = {uid for uid in hangs.pods if self._terminates(uid)}
-                self._put_off[key] = None
-            if -math.inf < hangs.until <= turn.now:
-                hangs.until = -math.inf
+        for key, setbacks in self._setbacks.items():
+            if setbacks.expire(turn.now, self._terminates):
                 self._put_off[key] = None
         if self._put_off and self._effort.left(turn.now):
             key = next(iter(self._put_off))
@@ -388,170 +315,184 @@ class Preemptions(Policy):
             if item is not None and item.place in (Place.WAITING, Place.BACKOFF):
                 self._core.queue.activate(item, CALLED_UP)
 
-    def _look(self, turn: Turn, key: GroupKey, each: _Open) -> None:
+    def _look(self, turn: Turn, each: UnderWay, lost: Collection[str]) -> None:
         """See who is gone, and who will not go."""
-        for group in sorted(each.later):
-            if self._victims.of(group) is None:
-                each.later.discard(group)
-                left = self._left(each, group)
-                why = "preempting to accommodate a higher priority pod"
-                if left:
-                    self._evict(group, left, why, each.until, key, regardless=False)
-        for group in sorted(each.refused):
-            self._settle_refusal(turn, key, each, group)
-        late = each.until <= turn.now
-        stuck = [pod for group in each.kept for pod in each.told[group] if self._stays(pod)]
-        if late:
-            stuck = [pod for pod in each.pods if self._stays(pod)]
+        stuck = each.look(turn, self._victims, self._state)
+        needed = lost and {*each.nodes.values()}.intersection(lost)
+        if needed:
+            stuck = [*stuck, *(p for p in each.pods if p.node in needed and stays(p, self._state))]
         if stuck:
-            self._hang(turn, key, each, stuck)
-        elif late:  # they are gone, or somebody else nominated it, and it is not placed
-            self._end(turn, key, each)
-            self._put_off[key] = None
-        elif not each.told.keys().isdisjoint(turn.released):
-            turn.change(key)
-
-    def _refused(self, answer: EvictRefused) -> None:
-        """An eviction was refused; what follows is decided once those of its group are settled.
-
-        Who is gone or has finished is refused for ever: the watch will show it.
-        """
-        if math.isinf(answer.retry_at):
-            return
-        for each in self._open.values():
-            for group, pods in each.told.items():
-                if any(pod.uid == answer.uid for pod in pods):
-                    each.refused.add(group)
-
-    def _settle_refusal(self, turn: Turn, key: GroupKey, each: _Open, group: GroupKey) -> None:
-        """Of a unit of which some are gone, the rest goes all the same; else all stay.
-
-        A part of a minimum is worth nothing.
-        """
-        if self._victims.of(group) is not None:
-            return
-        each.refused.discard(group)
-        left = self._left(each, group)
-        if not left:
-            return
-        broken = group in each.whole and len(left) < len(each.told[group])
-        if not broken or group in each.forced:
-            each.kept.add(group)
-            return
-        each.forced.add(group)
-        why = "others of its gang gave way to a higher priority pod"
-        until = max(each.until, turn.now + HANG_SECONDS)
-        self._evict(group, left, why, until, key, regardless=True)
-
-    def _left(self, each: _Open, group: GroupKey) -> Sequence[Pod]:
-        """Those of a group that were to leave, and do not yet."""
-        told = each.told[group]
-        return [pod for pod in told if self._stays(pod) and not self._terminates(pod.uid)]
+            self._end(turn, each)
+            self._set_back(turn, each.key, stuck)
+            self._put_off[each.key] = None
+        elif each.until <= turn.now:  # they are gone, or somebody else nominated it
+            self._end(turn, each)
+            if each.placed:
+                self._set_back(turn, each.key)
+            self._put_off[each.key] = None
+        elif not each.victims.keys().isdisjoint(turn.released):
+            turn.change(each.key)
+            if math.isinf(each.until) and not each.placed and not self._leaving(each):
+                each.until = turn.now + HANG_SECONDS
 
     def _terminates(self, uid: PodUID) -> bool:
         now = self._state.pods.get(uid)
         return now is not None and now.deleting
 
-    def _stays(self, pod: Pod) -> bool:
-        now = self._state.pods.get(pod.uid)
-        return now is not None and not now.finished
-
-    def _hang(self, turn: Turn, key: GroupKey, each: _Open, stuck: Sequence[Pod]) -> None:
-        """Somebody cannot be evicted, or does not leave: others are looked for, a pause later."""
-        hangs = self._pause(turn, key)
-        hangs.pods.update(pod.uid for pod in stuck)
-        hangs.again = turn.now + FIRST_PAUSE * hangs.count
-        self._end(turn, key, each)
-        self._put_off[key] = None
-
-    def _pause(self, turn: Turn, key: GroupKey) -> _Hangs:
-        """A preemption was in vain: after the second one the next has to wait, longer each time."""
-        hangs = self._hangs.setdefault(key, _Hangs())
-        hangs.count += 1
-        if hangs.count > 1:
-            pause = min(FIRST_PAUSE * 2 ** min(hangs.count - 2, 16), LONGEST_PAUSE)
-            hangs.until = turn.now + pause
-        return hangs
+    def _set_back(self, turn: Turn, key: GroupKey, stuck: Sequence[Pod] = ()) -> Setbacks:
+        """A preemption was in vain."""
+        setbacks = self._setbacks.setdefault(key, Setbacks())
+        setbacks.add(turn.now, stuck)
+        return setbacks
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Who needs nothing any more claims nothing; who was nominated before we came does."""
         del members
         if not facts.deficit:
-            self._hangs.pop(facts.key, None)
+            self._setbacks.pop(facts.key, None)
             if not self._victims.of(facts.key):
                 self._preempted.pop(facts.key, None)
         each = self._open.get(facts.key)
-        if each is not None:
-            if not (facts.deficit and facts.pending):
-                self._end(turn, facts.key, each)
+        planned = self._core.plans.of(facts.key) is not None
+        if each is None:
+            self._resume(turn, facts)
+        elif not facts.deficit or facts.problem or not (facts.pending or planned):
+            self._end(turn, each)
+        elif each.placed and not planned and math.isinf(each.until):
+            self._unbound(turn, facts, each)
+
+    def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
+        """It was planned and is not bound: what was free for it stays so for a while, once."""
+        if each.renewed:
+            self._end(turn, each)
+            self._set_back(turn, each.key)
             return
+        each.renewed, each.until = True, turn.now + NOMINATED_SECONDS
+        nodes = [(pod, node) for pod in facts.pending if (node := each.nodes.get(pod.uid))]
+        self._claim(facts, nodes, turn.now, each.until)
+
+    def _resume(self, turn: Turn, facts: GroupFacts) -> None:
+        """Go on with what somebody had begun who nominated pending pods before we saw them."""
         nodes = [
             (pod, pod.nominated)
             for pod in facts.pending
             if pod.nominated and pod.uid not in self._known
         ]
-        if nodes:
-            until = turn.now + NOMINATED_SECONDS
-            names = {pod.uid: node for pod, node in nodes}
-            self._open[facts.key] = _Open(names, (), {}, until)
-            self._claim(turn, facts, nodes, until)
+        if not nodes or facts.problem:
+            return
+        victims = self._begun(facts, {node for _, node in nodes})
+        until = math.inf if victims else turn.now + NOMINATED_SECONDS
+        each = self._open[facts.key] = UnderWay(
+            facts.key,
+            {pod.uid: node for pod, node in nodes},
+            victims,
+            whole=frozenset(victims),
+            regardless=frozenset(),
+            by=_named_preemptor(facts),
+            why=_why(self._groups.profile(facts)),
+            until=until,
+        )
+        self._claim(facts, nodes, turn.now, until)
+        each.start(self._victims)
+
+    def _begun(self, facts: GroupFacts, nodes: Collection[str]) -> dict[GroupKey, list[Pod]]:
+        """Who was chosen to leave these nodes; with a gang that lost some of its minimum, all."""
+        begun: dict[GroupKey, list[Pod]] = {}
+        for node in sorted(nodes):
+            for uid in sorted(pod.uid for pod in self._state.on(node)):
+                pod = self._state.pods.get(uid)
+                if pod is None or not pod.preempted or not pod.node:
+                    continue
+                members = self._groups.get(self._groups.key_of(uid) or solo_key(pod))
+                if members is None or members.solo:
+                    key, priority = solo_key(pod), pod.priority
+                else:
+                    key, priority = members.key, self._groups.facts(members).priority
+                if priority < facts.priority:
+                    begun.setdefault(key, []).append(pod)
+        for key, pods in begun.items():
+            members = self._groups.get(key)
+            if members is not None and self._groups.facts(members).deficit:
+                pods += [pod for pod in members.bound if pod not in pods]
+        return begun
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """It is placed, where it was to go or elsewhere: who was not told stays."""
+        """It is placed, where it was to go or elsewhere: who was not told stays.
+
+        Nothing is claimed while the plan reserves it.
+        """
         del members
         self._said.pop(facts.key, None)
         self._put_off.pop(facts.key, None)
         each = self._open.get(facts.key)
         if each is not None:
-            self._end(turn, facts.key, each)
+            each.placed, each.until = True, math.inf
+            each.ends(self._victims, self._counted_on(each))
+            self._release(turn, each)
 
-    def _end(self, turn: Turn, key: GroupKey, each: _Open) -> None:
-        del self._open[key]
-        for group in each.told.keys() - each.forced:
-            eviction = self._victims.of(group)
-            counted_on = any(group in other.told for other in self._open.values())
-            if eviction is not None and eviction.beneficiary == key and not counted_on:
-                self._victims.cancel(group)
-        turn.happened += self._state.release(self._state.claims.of(PREEMPTION, key))
-        turn.change(key)
+    def _end(self, turn: Turn, each: UnderWay) -> None:
+        del self._open[each.key]
+        each.ends(self._victims, self._counted_on(each))
+        self._release(turn, each)
+
+    def _counted_on(self, each: UnderWay) -> set[GroupKey]:
+        """The groups of victims that others wait for as well."""
+        others = (other for other in self._open.values() if other is not each)
+        return {group for other in others for group in other.victims}
+
+    def _release(self, turn: Turn, each: UnderWay) -> None:
+        turn.happened += self._state.release(self._state.claims.of(PREEMPTION, each.key))
+        turn.change(each.key)
 
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
-        self._forget(members.key)
+        key = members.key
+        for known in (self._setbacks, self._said, self._put_off, self._preempted):
+            known.pop(key, None)
         self._known = {uid for uid in self._known if uid in self._state.pods}
-        each = self._open.get(members.key)
+        each = self._open.get(key)
         if each is not None:
-            self._end(turn, members.key, each)
-            turn.changed.pop(members.key, None)
-
-    def _forget(self, key: GroupKey) -> None:
-        self._hangs.pop(key, None)
-        self._said.pop(key, None)
-        self._put_off.pop(key, None)
-        self._preempted.pop(key, None)
+            self._end(turn, each)
+            turn.changed.pop(key, None)
 
     def deadline(self) -> float | None:
         """When victims are looked for that were put off, or a nomination is over."""
         times = [each.until for each in self._open.values()]
-        times += [
-            time
-            for hangs in self._hangs.values()
-            for time in (hangs.until, hangs.again)
-            if -math.inf < time < math.inf
-        ]
+        times += [time for each in self._setbacks.values() for time in each.deadlines()]
         if self._put_off:
             times.append(self._effort.ready())
         return min(times, default=None)
 
 
+def _lost_nodes(turn: Turn) -> Collection[str]:
+    """Nodes that went, or are not ready any more: nobody knows when what is there ends."""
+    return {
+        happening.node.name
+        for happening in turn.happened
+        if happening.node is not None
+        and (not happening.node.ready or happening.action is Action.DELETE)
+    }
+
+
 def _by_group(units: Sequence[Unit]) -> dict[GroupKey, list[Pod]]:
-    """The pods that are told to leave, by whose they are; who terminates needs no telling."""
+    """The pods that give way, by whose they are, a gang's minimum before the rest of it."""
     found: dict[GroupKey, list[Pod]] = {}
     for unit in sorted(units, key=lambda unit: unit.of is None):
-        pods = [pod for pod in unit.pods if not pod.deleting]
-        if pods:
-            found.setdefault(unit.group, []).extend(pods)
+        found.setdefault(unit.group, []).extend(unit.pods)
     return found
+
+
+def _named_preemptor(facts: GroupFacts) -> str:
+    return f"pod {facts.pending[0].key}" if facts.solo else f"PodGroup {facts.key}"
+
+
+def _why(profile: Profile) -> str:
+    """The message of a victim's condition, as kube-scheduler's."""
+    return f"{profile.name}: preempting to accommodate a higher priority pod"
+
+
+def _waiting(under_way: UnderWay) -> str:
+    return f"preemption: waiting for {_named(under_way.pods)} to leave"
 
 
 def _named(pods: Sequence[Pod]) -> str:

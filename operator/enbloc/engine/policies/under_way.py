@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""UnderWay: one preemption, from the choice of its victims until it is over.
+
+::
+
+    start ──► its victims are told, unless others evict some of their group: then after that
+    look  ──► refused: all of that group stay, or the rest of a broken minimum is deleted
+          └─► who hangs, or cannot be evicted
+    end   ──► who was not told stays
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from enbloc.engine.events import EvictRefused
+from enbloc.engine.eviction import Eviction, Victims
+from enbloc.engine.state import ClusterState
+from enbloc.engine.turn import Turn
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Reason
+from enbloc.model.pods import Pod, PodUID
+
+#: Beyond its grace period a victim is waited for no longer than this (seconds), and a preemptor
+#: whose victims are gone keeps its claims for so long.
+HANG_SECONDS: Final = 30.0
+
+_REST: Final = "others of its gang gave way to a higher priority pod"
+
+
+@dataclass(slots=True, eq=False)
+class UnderWay:
+    """One preemption.
+
+    Attributes:
+        key: the preemptor.
+        nodes: where its pending pods are to go.
+        victims: who leaves for it, by group; those that terminated already too.
+        whole: groups of which the minimum goes.
+        regardless: groups that go whatever a budget says.
+        by: the preemptor, for people.
+        why: of the condition of its victims.
+        until: when it is over, whatever has become of it, engine clock.
+        placed: a plan of the preemptor is open, or was.
+        renewed: one came to nothing, and the nodes were claimed once more.
+    """
+
+    key: GroupKey
+    nodes: Mapping[PodUID, str]
+    victims: Mapping[GroupKey, Sequence[Pod]]
+    whole: frozenset[GroupKey]
+    regardless: frozenset[GroupKey]
+    by: str
+    why: str
+    until: float = math.inf
+    placed: bool = False
+    renewed: bool = False
+    #: Groups of which others evict some; what is left goes when that is over.
+    _later: set[GroupKey] = field(default_factory=set[GroupKey])
+    #: Those of which an eviction was refused, and is not settled yet.
+    _refused: set[GroupKey] = field(default_factory=set[GroupKey])
+    #: Those that cannot be evicted.
+    _kept: set[GroupKey] = field(default_factory=set[GroupKey])
+    #: Those of which the rest is deleted, as some were gone before that was refused.
+    _forced: set[GroupKey] = field(default_factory=set[GroupKey])
+    _uids: frozenset[PodUID] = frozenset()
+
+    def start(self, evictions: Victims) -> None:
+        """Have its victims told."""
+        self._uids = frozenset(pod.uid for pods in self.victims.values() for pod in pods)
+        for group, pods in self.victims.items():
+            if evictions.of(group) is None:
+                self._evict(evictions, group, pods, regardless=group in self.regardless)
+            else:
+                self._later.add(group)
+
+    def _evict(
+        self,
+        evictions: Victims,
+        group: GroupKey,
+        pods: Sequence[Pod],
+        *,
+        regardless: bool = False,
+        why: str = "",
+    ) -> None:
+        evictions.choose(
+            Eviction(
+                group,
+                pods,
+                Reason.PREEMPTION_BY_SCHEDULER,
+                why or self.why,
+                self.key,
+                patience=HANG_SECONDS,
+                by=self.by,
+                regardless=regardless,
+                whole=group in self.whole,
+            )
+        )
+
+    # ── what becomes of it ───────────────────────────────────────────────────────────────────
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """All of its victims, whether or not they are gone."""
+        return [pod for pods in self.victims.values() for pod in pods]
+
+    def refused(self, answer: EvictRefused) -> None:
+        """An eviction was refused; what follows is decided once those of its group are settled.
+
+        Who is gone or has finished is refused for ever: the watch will show it.
+        """
+        if answer.uid not in self._uids or math.isinf(answer.retry_at):
+            return
+        self._refused |= {
+            group
+            for group, pods in self.victims.items()
+            if any(pod.uid == answer.uid for pod in pods)
+        }
+
+    def look(self, turn: Turn, evictions: Victims, state: ClusterState) -> Sequence[Pod]:
+        """Go on with those that were put off; the victims that hang, or cannot be evicted."""
+        for group in sorted(self._later):
+            if evictions.of(group) is None:
+                self._later.discard(group)
+                left = _left(self.victims[group], state)
+                if left:
+                    self._evict(evictions, group, left)
+        for group in sorted(self._refused):
+            if evictions.of(group) is None:
+                self._refused.discard(group)
+                self._settle(evictions, group, _left(self.victims[group], state))
+        hanging = [pod for pod in turn.hanging if pod.uid in self._uids]
+        kept = (self.victims[group] for group in sorted(self._kept))
+        return hanging + [pod for pods in kept for pod in pods if stays(pod, state)]
+
+    def _settle(self, evictions: Victims, group: GroupKey, left: Sequence[Pod]) -> None:
+        """Of a unit of which some are gone, the rest goes all the same; else all stay.
+
+        A part of a minimum is worth nothing.
+        """
+        if not left:
+            return
+        broken = group in self.whole and len(left) < len(self.victims[group])
+        if broken and group not in self._forced:
+            self._forced.add(group)
+            self._evict(evictions, group, left, regardless=True, why=_REST)
+        else:
+            self._kept.add(group)
+
+    def ends(self, evictions: Victims, counted_on: set[GroupKey]) -> None:
+        """It is over: who was not told stays, unless somebody else counts on his leaving."""
+        for group in self.victims.keys() - self._forced - counted_on:
+            eviction = evictions.of(group)
+            if eviction is not None and eviction.beneficiary == self.key:
+                evictions.cancel(group)
+
+
+def stays(pod: Pod, state: ClusterState) -> bool:
+    """Whether a victim holds its capacity yet."""
+    now = state.pods.get(pod.uid)
+    return now is not None and not now.finished
+
+
+def _left(pods: Sequence[Pod], state: ClusterState) -> Sequence[Pod]:
+    """Those that were to leave, and do not yet."""
+    return [pod for pod in pods if stays(pod, state) and not state.pods[pod.uid].deleting]

@@ -1,0 +1,390 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""A preemption from the choice of its victims until the preemptor runs, whatever fails."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from enbloc.engine.effects import Bind, Effect, Evict, SetGroupStatus, SetPodCondition
+from enbloc.engine.events import (
+    BudgetSeen,
+    Evicted,
+    EvictRefused,
+    PriorityClassGone,
+    PriorityClassSeen,
+)
+from enbloc.model.budgets import Budget
+from enbloc.model.names import EventReason
+from enbloc.model.pods import Owner, Phase
+from tests.world.cluster import Cluster
+
+JOB = Owner("Job", "job", "job-1")
+
+
+def full(nodes: str = "n1 n2", **of: int) -> Cluster:
+    """Nodes of one CPU each, full of one bound pod of priority 0."""
+    cluster = Cluster()
+    cluster.nodes(nodes, cpu=1)
+    for name in nodes.split():
+        cluster.pod(f"low-{name}", node=name, priority=of.get(name, 0), started=10.0)
+    return cluster
+
+
+def evicted(cluster: Cluster) -> set[str]:
+    return {effect.pod.name for effect in cluster.evicted}
+
+
+def accept(cluster: Cluster, effect: Evict) -> None:
+    """The API server accepts an eviction, and the watch shows it."""
+    cluster.tell(Evicted(effect.uid))
+    cluster.change(effect.pod.name, deleting=True)
+
+
+# ── how long victims are waited for ──────────────────────────────────────────────────────────
+
+
+def test_victims_that_are_told_one_by_one_are_waited_for_from_when_each_is_told() -> None:
+    """Semantics §10.4: of thousands of victims the last is told long after the choice."""
+    nodes = "n1 n2 n3 n4 n5 n6"
+    cluster = full(nodes + " spare", spare=5)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.gang("high", 6, priority=10)
+    cluster.settle()
+    for effect in tuple(cluster.evicted):
+        cluster.settle(seconds=20)
+        accept(cluster, effect)
+        cluster.settle(seconds=20)
+        cluster.delete(effect.pod.name)
+    cluster.settle(seconds=20)
+
+    assert evicted(cluster) == {f"low-{name}" for name in nodes.split()}
+    assert set(cluster.where("high").values()) == set(nodes.split())
+
+
+def test_a_victim_that_hangs_is_given_up_though_others_still_leave() -> None:
+    """Semantics §10.4."""
+    cluster = full("n1 n2 n3", n3=5)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.gang("high", 2, priority=10)
+    cluster.settle()
+    first, second = cluster.evicted
+    accept(cluster, first)
+    cluster.settle(seconds=40)
+    accept(cluster, second)
+    cluster.settle(seconds=25)
+
+    assert evicted(cluster) == {"low-n1", "low-n2", "low-n3"}
+
+
+def test_a_victim_of_which_nothing_is_heard_is_not_waited_for_for_ever() -> None:
+    """Semantics §10.4."""
+    cluster = full("n1 n2", n2=5)
+    cluster.evict_answer = lambda each: "hold" if each.pod.name == "low-n1" else "ok"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=320)
+
+    assert cluster.where("high") == {"high": "n2"}
+
+
+def test_a_victim_whose_node_is_lost_is_not_waited_for() -> None:
+    """Semantics §10.4."""
+    cluster = full("n1 n2", n2=5)
+    cluster.evict_answer = lambda each: "slow" if each.pod.name == "low-n1" else "ok"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    cluster.put_node(replace(cluster.hosts["n1"], ready=False))
+    cluster.settle()
+
+    assert cluster.where("high") == {"high": "n2"}
+
+
+def test_a_lost_node_that_the_preemptor_does_not_need_changes_nothing() -> None:
+    """Semantics §10.4: of a gang that gives way whole, a member may be anywhere."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.node("n3", cpu=1)
+    cluster.pod("other", node="n3", priority=5)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    (told,) = (each for each in cluster.effects if isinstance(each, SetPodCondition))
+    [elsewhere] = {"n1", "n2"} - {told.nominated}
+    cluster.put_node(replace(cluster.hosts[elsewhere], ready=False))
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-0", "low-1"}
+
+
+def test_a_pause_says_which_pod_hangs_on_which_node() -> None:
+    """Semantics §10.4."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=125)
+
+    assert cluster.pod_conditions("high")[-1][1].endswith(
+        "preemption: paused until 1970-01-01T00:19:40Z: pod ns/low-n2 on node n2 did not leave"
+    )
+
+
+# ── who is told what, when ───────────────────────────────────────────────────────────────────
+
+
+def test_a_victim_is_told_by_whom_once_its_eviction_is_accepted() -> None:
+    """Semantics §10.3."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.evict_answer = lambda _: "hold"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert not cluster.events(EventReason.PREEMPTED)
+
+    for effect in tuple(cluster.evicted):
+        accept(cluster, effect)
+        cluster.settle()
+
+    of_pods = [each for each in cluster.events(EventReason.PREEMPTED) if each.pod is not None]
+    of_groups = [each for each in cluster.events(EventReason.PREEMPTED) if each.group is not None]
+    assert len(of_pods) == 2
+    assert [each.note for each in of_groups] == [
+        "preempted by pod ns/high: 2 of its members are evicted"
+    ]
+
+
+def test_nobody_is_told_of_an_eviction_that_was_refused() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1")
+    cluster.evict_answer = lambda _: "a webhook"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert cluster.evicted
+    assert not cluster.events(EventReason.PREEMPTED)
+
+
+# ── what becomes of preemptor and victims ────────────────────────────────────────────────────
+
+
+def test_a_preemptor_whose_bindings_are_refused_evicts_less_and_less() -> None:
+    """Semantics §10.4: its victims come back each time."""
+    cluster = full("n1")
+    cluster.answer = lambda bind: "SCHEDULER_ERROR" if bind.target.pod.name == "high" else "ok"
+    cluster.pod("high", priority=10)
+    told = 0
+    for number in range(200):
+        cluster.settle(seconds=5)
+        for _ in cluster.evicted[told:]:
+            cluster.pod(f"low-{number}")
+        told = len(cluster.evicted)
+
+    assert 1 < told <= 8
+
+
+def test_what_was_freed_stays_the_preemptors_when_a_binding_is_refused() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1")
+    answers = iter(("SCHEDULER_ERROR",))
+    cluster.answer = lambda _: next(answers, "ok")
+    cluster.pod("high", priority=10)
+    cluster.step()
+    cluster.pod("low-again")
+    cluster.settle(seconds=60)
+
+    assert cluster.where("high") == {"high": "n1"}
+    assert evicted(cluster) == {"low-n1"}
+
+
+def test_a_gang_that_was_preempted_keeps_its_place_in_the_queue() -> None:
+    """Semantics §10.3: its controller makes its pods again, and it is older than who came since."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, owner=JOB)
+    cluster.settle()
+    cluster.now += 100
+    cluster.run_pods(["low-0", "low-1"])
+    cluster.settle()
+    cluster.gang("high", 2, priority=10)
+    cluster.settle()
+    assert evicted(cluster) == {"low-0", "low-1"}
+    cluster.now += 100
+    cluster.gang("younger", 2)
+    cluster.settle()
+    cluster.now += 100
+    for name in ("low-2", "low-3"):
+        cluster.pod(name, "low", owner=JOB)
+    cluster.settle()
+    for name in ("high-0", "high-1"):
+        cluster.finish(name)
+    cluster.settle(seconds=30)
+
+    assert set(cluster.where("low")) == {"low-2", "low-3"}
+    assert not cluster.where("younger")
+
+
+def test_a_preemptor_whose_priority_class_is_deleted_claims_nothing_and_tells_nobody() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.tell(PriorityClassSeen("urgent", 10))
+    cluster.group("high", 2, priority_class="urgent")
+    for number in range(2):
+        cluster.pod(f"high-{number}", "high", priority=10)
+    cluster.step()
+    assert len(cluster.evicted) == 1
+    cluster.tell(PriorityClassGone("urgent"))
+    cluster.settle()
+    cluster.delete(cluster.evicted[0].pod.name)
+    cluster.pod("next")
+    cluster.settle(seconds=20)
+
+    assert len(cluster.evicted) == 1
+    assert cluster.where("next")
+    assert "urgent" in cluster.condition("high")[2]
+
+
+def test_victims_keep_the_priority_of_their_pods_when_a_class_that_lowered_it_is_deleted() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=1)
+    cluster.tell(PriorityClassSeen("lower", -5))
+    cluster.group("low", 1, priority_class="lower")
+    cluster.pod("low-0", "low", priority=10)
+    cluster.settle()
+    cluster.tell(PriorityClassGone("lower"))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert not cluster.evicted
+
+
+def test_a_budget_that_cannot_be_read_is_kept_where_another_victim_does() -> None:
+    """Semantics §10.2."""
+    cluster = full("n1 n2", n2=5)
+    cluster.tell(BudgetSeen(Budget("ns/odd", "ns", None, problem="spec.selector: …")))
+    theirs = cluster.pods["low-n2"]
+    cluster.put_pod(replace(theirs, key=theirs.key._replace(namespace="theirs")))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-n2"}
+
+
+# ── another leader ───────────────────────────────────────────────────────────────────────────
+
+
+class Mortal(Cluster):
+    """Writes what it says to the server, and dies after so many writes; victims terminate."""
+
+    left = 10**9
+
+    def step(self) -> list[Effect]:
+        effects = list(self.engine.step(self.now))
+        for effect in effects:
+            if self.left <= 0:
+                break
+            self.effects.append(effect)
+            self._write(effect)
+        return effects
+
+    def _write(self, effect: Effect) -> None:
+        if isinstance(effect, SetPodCondition) and effect.nominated is not None:
+            self.left -= 1
+            self.change(effect.pod.name, nominated=effect.nominated)
+        elif isinstance(effect, SetGroupStatus):
+            self.left -= 1
+            self.status[effect.group.name] = effect
+        elif isinstance(effect, Bind):
+            self.left -= 1
+            self.sent.append(effect)
+            self._carry_out(effect)
+        elif isinstance(effect, Evict):
+            self._kill(effect)
+
+    def _kill(self, effect: Evict) -> None:
+        """First the condition, then the eviction."""
+        pod = self.pods[effect.pod.name]
+        if pod.deleting:
+            self.tell(EvictRefused(effect.uid, "it terminates", float("inf")))
+            return
+        self.left -= 1
+        self.change(effect.pod.name, preempted=True)
+        if self.left > 0:
+            self.left -= 1
+            self.evicted.append(effect)
+            accept(self, effect)
+
+    def lives(self, writes: int) -> None:
+        """Until it has written so much, or has no more to do."""
+        self.left = writes
+        for _ in range(1000):
+            self.step()
+            wakeup = self.engine.wakeup()
+            if self.left <= 0 or wakeup is None or wakeup > self.now:
+                return
+
+
+def preempting(low: str) -> Mortal:
+    """A gang of two preempts on two of four nodes, which a gang or lone pods fill."""
+    cluster = Mortal()
+    cluster.nodes("n1 n2 n3 n4", cpu=1)
+    if low == "gangs":
+        cluster.gang("a", 2, owner=JOB)
+        cluster.settle()
+        cluster.now += 100
+        cluster.gang("b", 2, owner=replace(JOB, uid="job-2"))
+        cluster.settle()
+    else:
+        for name in ("n1", "n2", "n3", "n4"):
+            cluster.pod(f"low-{name}", node=name, started=10.0)
+    for pod in list(cluster.pods.values()):
+        cluster.change(pod.key.name, phase=Phase.RUNNING)
+    cluster.settle()
+    cluster.now += 100
+    cluster.gang("high", 2, priority=10)
+    return cluster
+
+
+def test_the_rest_of_a_gang_goes_though_a_new_leader_would_choose_others() -> None:
+    """Semantics §10.3: a part of a minimum is worth nothing."""
+    first = preempting("gangs")
+    first.lives(6)
+    assert [effect.pod.name for effect in first.evicted] == ["a-0"]
+    second = first.restarted()
+    second.left = 10**9
+    second.node("n5", cpu=1)
+    second.pod("cheap", node="n5", priority=-5, started=second.now)
+    second.settle(seconds=5)
+
+    assert [effect.pod.name for effect in second.evicted] == ["a-1"]
+
+
+def victims_of(clusters: Sequence[Cluster]) -> list[str]:
+    return [effect.pod.name for cluster in clusters for effect in cluster.evicted]
+
+
+@pytest.mark.parametrize("low", ["gangs", "lone pods"])
+@pytest.mark.parametrize("writes", range(12))
+def test_a_new_leader_ends_what_was_begun_and_nobody_is_told_twice(low: str, writes: int) -> None:
+    """Semantics §10.3: the leader is killed between any two of its writes."""
+    first = preempting(low)
+    first.lives(writes)
+    second = first.restarted()
+    second.left = 10**9
+    for _ in range(5):
+        second.settle(seconds=5)
+        for name in [name for name, pod in second.pods.items() if pod.deleting]:
+            second.delete(name)
+    second.settle(seconds=30)
+
+    told = victims_of((first, second))
+    assert len(told) == len(set(told)) == 2
+    assert len(second.where("high")) == 2
+    for gang in ("a", "b"):
+        assert len(second.where(gang)) in (0, 2)
