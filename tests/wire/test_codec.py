@@ -218,6 +218,24 @@ def test_a_pod_that_another_scheduler_nominated() -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "reason", "deleting", "preempted"),
+    [
+        pytest.param("True", "PreemptionByScheduler", False, True, id="chosen"),
+        pytest.param("True", "PreemptionByScheduler", True, True, id="deleted"),
+        pytest.param("True", "EvictionByEvictionAPI", True, True, id="evicted"),
+        pytest.param("True", "EvictionByEvictionAPI", False, False, id="whose eviction failed"),
+        pytest.param("True", "DeletionByTaintManager", True, False, id="of a lost node"),
+        pytest.param("False", "PreemptionByScheduler", False, False, id="chosen once"),
+    ],
+)
+def test_a_pod_that_gives_way(status: str, reason: str, deleting: bool, preempted: bool) -> None:
+    """The API server replaces the reason that we gave when it evicts."""
+    told = {"type": "DisruptionTarget", "status": status, "reason": reason}
+    metadata = {"deletionTimestamp": "2026-01-01T00:00:10Z"} if deleting else {}
+    assert read_pod(metadata, status={"conditions": [told]}).preempted is preempted
+
+
+@pytest.mark.parametrize(
     ("labels", "identity"),
     [
         pytest.param({}, "", id="no JobSet"),

@@ -270,7 +270,8 @@ class Pod:
         started: `status.startTime`, same unit; None = the kubelet has not seen it yet.
         preempts: pods of lower priority may give way to it; not with `preemptionPolicy: Never`.
         grace: seconds that it has to end when it is deleted.
-        preempted: condition DisruptionTarget says that a scheduler has chosen it to give way.
+        preempted: condition DisruptionTarget says that a scheduler has chosen it to give way, or
+            that the Eviction API made it leave, which does not keep who had chosen it.
     """
 
     key: PodKey

@@ -127,6 +127,9 @@ _QUOTED: Final = 64
 _LONGEST_TIME: Final = 64
 #: Nobody who preempts waits longer for a pod to end (seconds).
 _LONGEST_GRACE: Final = 3600
+#: Why a pod leaves whom the Eviction API made leave, whoever asked for it.
+#: Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go addConditionAndDeletePod.
+_EVICTED: Final = "EvictionByEvictionAPI"
 #: A kubelet writes the first status of a pod within this after it was bound (seconds).
 _FIRST_STATUS_SECONDS: Final = 30.0
 _kept_seconds = lru_cache(maxsize=16384)(seconds_of)
@@ -210,7 +213,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         started=_seconds(status.start_time) if status.start_time else None,
         preempts=spec.preemption_policy != "Never",
         grace=_grace(spec),
-        preempted=_preempted(status),
+        preempted=_preempted(status, deleting=metadata.deletion_timestamp is not None),
     )
 
 
@@ -476,12 +479,13 @@ def _grace(spec: PodSpecObject) -> float:
     return 30.0 if seconds is None else float(min(max(seconds, 0), _LONGEST_GRACE))
 
 
-def _preempted(status: PodStatusObject) -> bool:
+def _preempted(status: PodStatusObject, *, deleting: bool) -> bool:
+    """Chosen by a scheduler: the API server puts a reason of its own there once it evicts."""
     told = _condition(status.conditions, DISRUPTION_TARGET)
-    return told is not None and (told.status, told.reason) == (
-        "True",
-        Reason.PREEMPTION_BY_SCHEDULER,
-    )
+    if told is None or told.status != "True":
+        return False
+    evicted = deleting and told.reason == _EVICTED
+    return evicted or told.reason == Reason.PREEMPTION_BY_SCHEDULER
 
 
 def _never_ready(ready: ConditionObject | None, scheduled: ConditionObject | None) -> bool:
