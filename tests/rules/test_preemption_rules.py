@@ -127,6 +127,49 @@ def test_of_an_elastic_gang_only_the_surplus_gives_way() -> None:
     assert len(cluster.where("high")) == 1
 
 
+def test_with_the_minimum_of_a_gang_goes_the_rest_of_it_wherever_that_is() -> None:
+    """Semantics §10.1."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1, labels=pool)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.node("n3", cpu=1)
+    cluster.settle()
+    cluster.pod("high", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-0", "low-1", "low-2"}
+
+
+def test_a_gang_whose_surplus_leaves_is_asked_for_its_minimum_when_that_is_over() -> None:
+    """Semantics §10.1: else a pod made for the surplus would be left alone."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1, labels=pool)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("first", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle()
+    (surplus,) = evicted(cluster)
+    cluster.pod("second", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle(seconds=5)
+    cluster.pod("low-3", "low")  # made in the place of the one that leaves
+    cluster.node("n4", cpu=1)
+    cluster.settle(seconds=5)
+
+    assert len(cluster.where("low")) == 4
+
+    cluster.delete(surplus)
+    cluster.settle(seconds=5)
+    for name in evicted(cluster) - {surplus}:
+        cluster.delete(name)
+    cluster.settle(seconds=20)
+
+    assert set(cluster.where()) == {"first", "second"}
+
+
 def test_a_gang_gets_room_for_its_whole_minimum_or_nobody_is_touched() -> None:
     """Semantics §10.2."""
     cluster = full("n1 n2 n3", n3=50)

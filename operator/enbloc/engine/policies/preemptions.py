@@ -175,7 +175,8 @@ class Preemptions(Policy):
             self._groups,
             facts.key,
             facts.priority,
-            lambda key: plans.of(key) is not None,
+            # Of a gang of which a part is leaving, the rest is no candidate until that is over.
+            lambda key: plans.of(key) is not None or self._victims.of(key) is not None,
             self._spared(facts.key),
             turn.now,
         )

@@ -188,6 +188,9 @@ class _Search:
             self._reprieve(
                 [(row, row.kept[place]) for row in found if place < len(row.kept)], tried
             )
+        for row in found:  # with a gang's minimum goes the rest of it, wherever that is
+            gone = set(row.victims)
+            row.victims += [unit for unit in row.local if unit.of in gone and unit not in gone]
         return [row for row in found if row.victims]
 
     def _arrange(self, row: _Row) -> None:
