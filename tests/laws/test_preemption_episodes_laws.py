@@ -287,8 +287,8 @@ class Episodes:
         """Nothing is disturbed any more: whoever can be helped is, and nobody is hurt in vain."""
         cluster = self.cluster
         self._rest(REST)
-        assert not [*cluster.parts()]
-        assert not [*cluster.neglected()]
+        assert not [*cluster.parts()], [*cluster.parts()]
+        assert not [*cluster.neglected()], [*cluster.neglected()]
         before, self._before = self._before, cluster.held()
         if cluster.preempted and not self._disturbed:
             assert self._before > before, f"{cluster.preempted} pods gave way for nothing"

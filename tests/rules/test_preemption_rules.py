@@ -185,6 +185,24 @@ def test_a_gang_gets_room_for_its_whole_minimum_or_nobody_is_touched() -> None:
     assert len(cluster.where("two")) == 2
 
 
+def test_who_had_nobody_below_it_is_tried_again_once_others_give_way() -> None:
+    """Semantics §10.1: what is free would not do."""
+    cluster = Cluster(longest_wait=1e9)
+    cluster.nodes("n1 n2", cpu=2)
+    cluster.pod("equal", node="n1", priority=10)
+    cluster.gang("high", 2, priority=10, spec=spec(cpu=2))
+    cluster.settle(seconds=20)
+    cluster.pod("low-1", node="n1")
+    cluster.pod("low-2", node="n2")
+    cluster.settle(seconds=20)
+    assert not cluster.evicted
+
+    cluster.delete("equal")
+    cluster.settle(seconds=20)
+
+    assert len(cluster.where("high")) == 2
+
+
 def test_what_becomes_free_is_nobody_elses() -> None:
     """Semantics §10.3."""
     cluster = full("n1 n2")

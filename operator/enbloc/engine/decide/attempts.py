@@ -215,16 +215,13 @@ class Attempts:
         """Have the precheck know what a group lacked that it wants reserved."""
         if plan.verdict is PlanResult.PLACED:
             return
-        if self._may_make_room(facts, profile):  # and so must be tried again
-            self._precheck.forget(facts.key)
-        elif wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
+        if any(decide.implements(each, decide.PostFilter) for each in profile.post_filter):
+            self._precheck.forget(facts.key)  # one of them may make room, whatever is free
+            return
+        if wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
-
-    def _may_make_room(self, facts: GroupFacts, profile: Profile) -> bool:
-        return any(
-            decide.implements(each, decide.PostFilter) or self._preemptions.outranks(facts)
-            for each in profile.post_filter
-        )
+        if any(decide.implements(each, decide.Preempts) for each in profile.post_filter):
+            self._precheck.preempts(facts.key, facts.priority)
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
         """The plan of a group is open: its members are of this life from here on."""

@@ -86,10 +86,6 @@ class Preemptions(Policy):
         found = self._open.get(group)
         return found.nodes if found is not None else {}
 
-    def outranks(self, facts: GroupFacts) -> bool:
-        """Whether anybody who is placed has a lower priority."""
-        return bool((self._state.placed.priority < facts.priority).any())
-
     def preempted(self, group: GroupKey) -> str:
         """By whom members of a group were preempted; "" = none were since it was placed last."""
         return self._preempted.get(group, "")

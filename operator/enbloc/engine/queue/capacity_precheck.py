@@ -6,7 +6,7 @@ When one of eight members of a gang ends, every waiting gang of eight could use 
 none would find enough. Each attempt would fail, and those that were tried would wait behind others
 (a pause follows every failure), though they came first. So an attempt that failed leaves here
 what it needs of each resource on which nodes, and what it wants reserved; an event is let through
-only when what is free in all might be enough.
+only when what is free in all might be enough, or somebody of lower priority is placed.
 
 Nothing is lost by that: a placement needs certain nodes; of the events at these nodes the last
 finds the capacity of all of them there, and so is let through.
@@ -30,6 +30,9 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
 _MOST_KNOWN: Final = 4096
+
+#: No pod has a higher priority.
+_HIGHEST: Final = 2**31 - 1
 
 #: Some change of load may help, for all that is known.
 _UNKNOWN: Final = Refutation("")
@@ -77,6 +80,10 @@ class CapacityPrecheck:
         self._of: dict[GroupKey, tuple[object, Sequence[Want]]] = {}
         #: What those want reserved that were not admitted.
         self._not_admitted: dict[GroupKey, Reservation] = {}
+        #: The priority of each that may have others evicted.
+        self._preemptors: dict[GroupKey, int] = {}
+        #: The lowest priority of those that are placed, and of which version of the tables.
+        self._lowest: tuple[object, int] = None, 0
         #: The nodes without what counts for some groups only, and of which version of the tables.
         self._open: tuple[object, Nodes | None] = None, None
         #: By shape, for as long as a group needs it.
@@ -104,17 +111,32 @@ class CapacityPrecheck:
         """A group was tried and not placed; what it wants reserved may have been lacking."""
         self._not_admitted[wanted.group] = wanted
 
+    def preempts(self, group: GroupKey, priority: int) -> None:
+        """A group was tried and not placed, and those of lower priority may give way to it."""
+        self._preemptors[group] = priority
+
     def forget(self, group: GroupKey) -> None:
         """The group is another than it was, or is gone, or must be tried in any case."""
         self._of.pop(group, None)
         self._not_admitted.pop(group, None)
+        self._preemptors.pop(group, None)
 
     def refuses(self, group: GroupKey) -> bool:
-        """Whether aggregate free capacity is not enough for the group now."""
+        """Whether aggregate free capacity is not enough for the group now, nor can become it."""
+        priority = self._preemptors.get(group)
+        if priority is not None and priority > self._lowest_placed():
+            return False
         wanted = self._not_admitted.get(group)
         if wanted is not None and self._admission_refuses(group, wanted):
             return True
         return self._packing_refuses(group)
+
+    def _lowest_placed(self) -> int:
+        known, lowest = self._lowest
+        if known != self._version:
+            lowest = int(self._state.placed.priority.min(initial=_HIGHEST))
+            self._lowest = self._version, lowest
+        return lowest
 
     def _admission_refuses(self, group: GroupKey, wanted: Reservation) -> bool:
         wanted = self._reserving.renewed(self._groups[group], wanted)
