@@ -12,17 +12,20 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from benchmarks.changes import PERIOD, VICTIM, Create, Delete, Patch, Trick, gang, node
 from benchmarks.engine import Figure
-from benchmarks.tricks import PERIOD, VICTIM, Create, Delete, Patch, Trick, gang, node, tricks
+from benchmarks.tricks import tricks
 from enbloc.client.decoding import decoded
-from enbloc.client.paths import NODES, POD_GROUPS, PODS, Resource
+from enbloc.client.paths import NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, Resource
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
-from enbloc.engine.effects import Bind, SetPodCondition
+from enbloc.engine.effects import Bind, Evict, SetPodCondition
 from enbloc.engine.events import (
     BindRefused,
     Bound,
+    BudgetSeen,
     Event,
+    Evicted,
     GroupGone,
     GroupSeen,
     NodeSeen,
@@ -36,6 +39,7 @@ from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.wire import codec
+from enbloc.wire.budgets import BudgetObject, budget
 from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject
 
 SIZE: Final = 8
@@ -46,6 +50,7 @@ BEGIN: Final = 1_800_000_000.0
 _POD: Final = msgspec.json.Decoder(PodObject)
 _NODE: Final = msgspec.json.Decoder(NodeObject)
 _GROUP: Final = msgspec.json.Decoder(PodGroupObject)
+_BUDGET: Final = msgspec.json.Decoder(BudgetObject)
 
 Key = tuple[Resource, str, str]
 
@@ -107,6 +112,8 @@ class Memory:
         else:
             key = change.resource, change.namespace, change.name
             if isinstance(change, Delete):
+                if key not in self._objects:  # somebody else was faster
+                    return
                 metadata = self._objects[key]["metadata"]
                 if not metadata.get("finalizers"):
                     self._tell_gone(key, self._objects.pop(key)["metadata"]["uid"])
@@ -146,6 +153,9 @@ class Memory:
         for effect in effects:
             if isinstance(effect, Bind):
                 self._bind(effect)
+            elif isinstance(effect, Evict):
+                self._answers.append(Evicted(effect.uid))
+                self.change(Delete(PODS, effect.pod.namespace, effect.pod.name))
             elif isinstance(effect, SetPodCondition):
                 condition = {"type": "PodScheduled", "status": "False", "reason": effect.reason}
                 key = PODS, effect.pod.namespace, effect.pod.name
@@ -229,6 +239,8 @@ def _event(resource: Resource, raw: bytes) -> Event:
         return PodSeen(codec.pod(decoded(_POD.decode, raw)))
     if resource is NODES:
         return NodeSeen(codec.node(decoded(_NODE.decode, raw)))
+    if resource is POD_DISRUPTION_BUDGETS:
+        return BudgetSeen(budget(decoded(_BUDGET.decode, raw)))
     return GroupSeen(codec.group(decoded(_GROUP.decode, raw)))
 
 

@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.engine import Figure
-from benchmarks.server import all_at_once
-from benchmarks.tricks import (
+from benchmarks.changes import (
+    LOW,
+    LOW_CLASS,
     PERIOD,
     PRIORITY,
     PRIORITY_CLASS,
@@ -33,8 +33,10 @@ from benchmarks.tricks import (
     Trick,
     gang,
     node,
-    tricks,
 )
+from benchmarks.engine import Figure
+from benchmarks.server import all_at_once
+from benchmarks.tricks import tricks
 from enbloc.client.client import Client, PatchType
 from enbloc.client.cluster_access import load
 from enbloc.client.errors import APIError
@@ -192,8 +194,8 @@ async def flooded(trick: Trick, directory: Path) -> AsyncGenerator[Flood]:
         async with Client(await load(target.kubeconfig), component="benchmark") as client:
             for index in range(NODE_COUNT):
                 await _add_node(client, index)
-            body = {"metadata": {"name": PRIORITY_CLASS}, "value": PRIORITY}
-            await client.create(PRIORITY_CLASSES, body)
+            for name, value in ((PRIORITY_CLASS, PRIORITY), (LOW_CLASS, LOW)):
+                await client.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
             await client.create(NAMESPACES, {"metadata": {"name": VICTIM}})
             flags = [f"--kubeconfig={target.kubeconfig}", "--no-leader-elect", "--secure-port=0"]
             scheduler = Server("scheduler", flags, directory / "scheduler.log")
