@@ -46,6 +46,27 @@ def test_nobody_is_tried_until_there_is_room_enough_and_then_the_first_in_the_or
     assert attempts(cluster) == before + 1
 
 
+def test_one_pod_of_low_priority_has_nobody_tried_before_it_and_what_is_free_are_enough() -> None:
+    cluster = Cluster()
+    cluster.node("n0", cpu=1)
+    cluster.pod("low", node="n0", priority=0)
+    cluster.nodes("n1 n2", cpu=4)
+    for index in range(4):
+        cluster.now += 1
+        cluster.gang(f"g{index}", 8, priority=10)
+    cluster.settle()
+    before = attempts(cluster)
+    for index in range(6):
+        cluster.finish(f"g0-{index}")
+        cluster.settle()
+    assert attempts(cluster) == before
+    cluster.finish("g0-6")
+    cluster.settle()
+    assert [effect.pod.name for effect in cluster.evicted] == ["low"]
+    assert len(cluster.where("g1")) == 8
+    assert len(cluster.where("g2")) == len(cluster.where("g3")) == 0
+
+
 def test_equal_gangs_are_placed_in_their_order_however_often_members_of_others_end() -> None:
     cluster = Cluster()
     cluster.nodes("n1 n2 n3", cpu=8)
@@ -191,14 +212,15 @@ def test_whoever_waits_would_find_nothing_if_it_were_tried_afresh(data: st.DataO
         cluster.node(f"n{index}", **room)
     for index in range(data.draw(st.integers(1, 6))):
         load = spec(cpu=data.draw(st.integers(0, 2)), gpu=data.draw(st.integers(0, 1)))
-        cluster.pod(f"load-{index}", node=f"n{index % len(rooms)}", spec=load)
+        node, priority = f"n{index % len(rooms)}", data.draw(st.sampled_from((0, 20)))
+        cluster.pod(f"load-{index}", node=node, spec=load, priority=priority)
     for index in range(data.draw(st.integers(1, 4))):
         cluster.now += 1
         wanted = spec(cpu=1, gpu=data.draw(st.integers(0, 1)))
-        cluster.gang(f"g{index}", data.draw(st.integers(2, 4)), spec=wanted)
+        cluster.gang(f"g{index}", data.draw(st.integers(2, 4)), spec=wanted, priority=10)
     cluster.settle()
     for name in data.draw(st.permutations(sorted(set(cluster.pods) - set(cluster.where("g"))))):
-        if name.startswith("load"):
+        if name.startswith("load") and name in cluster.pods:  # nobody has preempted it
             cluster.delete(name)
             cluster.settle()
             for group in cluster.groups:
@@ -214,7 +236,7 @@ def _finds_nothing(cluster: Cluster, group: str, rooms: list[dict[str, int]]) ->
         fresh.node(f"n{index}", **room)
     for pod in cluster.pods.values():
         if pod.node:
-            fresh.pod(pod.key.name, spec=pod.spec, node=pod.node)
-    fresh.gang("again", len(waiting), spec=waiting[0].spec)
+            fresh.pod(pod.key.name, spec=pod.spec, node=pod.node, priority=pod.priority)
+    fresh.gang("again", len(waiting), spec=waiting[0].spec, priority=10)
     fresh.settle()
     assert fresh.where("again") == {}

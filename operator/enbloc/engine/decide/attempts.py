@@ -220,7 +220,8 @@ class Attempts:
             return
         if wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
-        if any(decide.implements(each, decide.Preempts) for each in profile.post_filter):
+        may_preempt = all(pod.preempts for pod in facts.pending)
+        if may_preempt and any(decide.implements(p, decide.Preempts) for p in profile.post_filter):
             self._precheck.preempts(facts.key, facts.priority)
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:

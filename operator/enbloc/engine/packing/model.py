@@ -142,11 +142,19 @@ class Packing:
             likeness=None if self.likeness is None else self.likeness[chosen],
         )
 
-    def within(self, nodes: Nodes) -> "Packing":
-        """The same in what is free on the same rows of these nodes."""
+    def within(self, nodes: Nodes, more: Mapping[str, Amounts]) -> "Packing":
+        """The same in what is free on the same rows of these nodes.
+
+        Args:
+            nodes: the rows.
+            more: what is free beyond that, by resource, on each row of the table (int64[N]).
+        """
         names = tuple(name for name, _ in self.resources)
         units = np.array([unit for _, unit in self.resources], np.int64).reshape(-1, 1)
         free = nodes.frees(names)[:, self.rows] if names else self.room.T
+        for line, name in enumerate(names):
+            if name in more:
+                free[line] += more[name][self.rows]
         room = (free.clip(min=0) // units).clip(max=2**62 // max(1, len(self.kinds)))
         places = np.array(
             [

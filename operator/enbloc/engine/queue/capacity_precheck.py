@@ -6,17 +6,19 @@ When one of eight members of a gang ends, every waiting gang of eight could use 
 none would find enough. Each attempt would fail, and those that were tried would wait behind others
 (a pause follows every failure), though they came first. So an attempt that failed leaves here
 what it needs of each resource on which nodes, and what it wants reserved; an event is let through
-only when what is free in all might be enough, or somebody of lower priority is placed.
+only when what is free in all, or would be if all of lower priority gave way, might be enough.
 
 Nothing is lost by that: a placement needs certain nodes; of the events at these nodes the last
 finds the capacity of all of them there, and so is let through.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
+
+import numpy as np
 
 from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
@@ -25,14 +27,18 @@ from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reserva
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.ledgers import ledgers_of
+from enbloc.model.amounts import HUGE, Amounts
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
 _MOST_KNOWN: Final = 4096
 
-#: No pod has a higher priority.
-_HIGHEST: Final = 2**31 - 1
+#: Where more pods than this may give way to a group, it is tried without adding up.
+_MOST_LOWER: Final = 16_384
+
+#: So much of each resource, on each row of the node table (int64[N]).
+Given = Mapping[str, Amounts]
 
 #: Some change of load may help, for all that is known.
 _UNKNOWN: Final = Refutation("")
@@ -56,13 +62,13 @@ class Want:
 
     Attributes:
         packing: the shape; whose members they are does not matter here.
-        looked_at: the version of the table when it was added up last.
-        short: what came out then.
+        looked_at: the version of the tables when it was added up last.
+        short: what came out then, by the priority below which all give way; None = nobody does.
     """
 
     packing: Packing
     looked_at: object = None
-    short: bool = False
+    short: dict[int | None, bool] = field(default_factory=dict[int | None, bool])
 
 
 class CapacityPrecheck:
@@ -82,10 +88,10 @@ class CapacityPrecheck:
         self._not_admitted: dict[GroupKey, Reservation] = {}
         #: The priority of each that may have others evicted.
         self._preemptors: dict[GroupKey, int] = {}
-        #: The lowest priority of those that are placed, and of which version of the tables.
-        self._lowest: tuple[object, int] = None, 0
         #: The nodes without what counts for some groups only, and of which version of the tables.
         self._open: tuple[object, Nodes | None] = None, None
+        #: What those would give below each priority, and of which version of the tables.
+        self._given: tuple[object, dict[int, Given | None]] = None, {}
         #: By shape, for as long as a group needs it.
         self._wants: WeakValueDictionary[bytes, Want] = WeakValueDictionary()
 
@@ -112,7 +118,7 @@ class CapacityPrecheck:
         self._not_admitted[wanted.group] = wanted
 
     def preempts(self, group: GroupKey, priority: int) -> None:
-        """A group was tried and not placed, and those of lower priority may give way to it."""
+        """A group was tried and not placed, and may have those of a lower priority evicted."""
         self._preemptors[group] = priority
 
     def forget(self, group: GroupKey) -> None:
@@ -122,37 +128,32 @@ class CapacityPrecheck:
         self._preemptors.pop(group, None)
 
     def refuses(self, group: GroupKey) -> bool:
-        """Whether aggregate free capacity is not enough for the group now, nor can become it."""
-        priority = self._preemptors.get(group)
-        if priority is not None and priority > self._lowest_placed():
+        """Whether not enough is free for the group now, even if all gave way that may."""
+        given = self._gives_way(self._preemptors.get(group))
+        if given is None:
             return False
         wanted = self._not_admitted.get(group)
-        if wanted is not None and self._admission_refuses(group, wanted):
+        if wanted is not None and not given and self._admission_refuses(group, wanted):
             return True
-        return self._packing_refuses(group)
-
-    def _lowest_placed(self) -> int:
-        known, lowest = self._lowest
-        if known != self._version:
-            lowest = int(self._state.placed.priority.min(initial=_HIGHEST))
-            self._lowest = self._version, lowest
-        return lowest
+        return self._packing_refuses(group, given)
 
     def _admission_refuses(self, group: GroupKey, wanted: Reservation) -> bool:
         wanted = self._reserving.renewed(self._groups[group], wanted)
         return bool(self._reserving.capacity().admits(wanted, self._open_nodes()))
 
-    def _packing_refuses(self, group: GroupKey) -> bool:
+    def _packing_refuses(self, group: GroupKey, given: Given) -> bool:
         epoch, wants = self._of.get(group, (None, ()))
         now = self._state.epoch
         if not wants or epoch not in (now, (now, ledgers_of(self._state.nodes).version)):
             return False
-        version = now, self._state.nodes.placed_version
+        priority = self._preemptors[group] if given else None
         for want in wants:
-            if want.looked_at != version:
-                want.looked_at = version
-                want.short = shortage(want.packing.within(self._open_nodes())) is not None
-            if not want.short:
+            if want.looked_at != self._version:
+                want.looked_at, want.short = self._version, {}
+            if priority not in want.short:
+                packing = want.packing.within(self._open_nodes(), given)
+                want.short[priority] = shortage(packing) is not None
+            if not want.short[priority]:
                 return False
         return True
 
@@ -174,6 +175,32 @@ class CapacityPrecheck:
                     nodes.place(row, claim.pod.spec, -1)
             self._open = self._version, nodes
         return nodes
+
+    def _gives_way(self, priority: int | None) -> Given | None:
+        """What pods below a priority hold, by resource and row; None = too many to add up."""
+        if priority is None:
+            return {}
+        known, given = self._given
+        if known != self._version:
+            given = {}
+            self._given = self._version, given
+        if priority not in given:
+            given[priority] = self._held_below(priority)
+        return given[priority]
+
+    def _held_below(self, priority: int) -> Given | None:
+        placed, size = self._state.placed, len(self._state.nodes)
+        lower = placed.priority < priority
+        if np.count_nonzero(lower) > _MOST_LOWER:
+            return None
+        held = dict[str, Amounts]()
+        for spec, _, places in placed.classes(lower):
+            rows = placed.row[places]
+            for name, amount in spec.requests:
+                if amount >= HUGE:
+                    return None
+                np.add.at(held.setdefault(name, np.zeros(size, np.int64)), rows, amount)
+        return held
 
 
 class _Known(NamedTuple):
