@@ -293,27 +293,34 @@ class Trial:
         key = self.key(pod)
         if key in self._entries or self._ranked < MOST_RANKINGS:
             return self.ranking(pod, key)
-        return self._unscored(pod, key)
+        return self.filter_of(pod, key)
 
     def feasible(self, pod: Pod, row: int) -> bool:
         """Whether a row is feasible for a pod, for one who ranks nothing on this trial."""
         key = self.key(pod)
-        shared = self._of_any_host(pod, key, self._unscored)
+        shared = self._of_any_host(pod, key, self.filter_of)
         if shared is None:
-            return self._unscored(pod, key).feasible(row)
+            return self.filter_of(pod, key).feasible(row)
         return shared.feasible(row) and row in self._rows_of(key.host)
 
-    def filter_of(self, pod: Pod) -> Ranking:
-        """As `filtered`, for one who asks again and again as pods come and go: never scored.
+    def filter_of(self, pod: Pod, key: ClassKey | None = None) -> Ranking:
+        """As `ranking`, never scored; a fork goes on from what its origin knows.
 
-        A fork goes on from what its origin knows.
+        Args:
+            pod: any of the class.
+            key: the class, where the caller knows it.
         """
-        key = self.key(pod)
-        if self._origin is not None and key not in self._filtered:
-            fork = self._origin.filter_of(pod).fork()
-            if fork is not None:
-                self._filtered[key] = _Entry(fork, self._inherited)
-        return self._unscored(pod, key)
+        key = key or self.key(pod)
+        entry = self._filtered.get(key)
+        if entry is None and self._origin is not None:
+            fork = self._origin.filter_of(pod, key).fork()
+            entry = None if fork is None else _Entry(fork, self._inherited)
+        news = self._log[entry.seen :] if entry is not None else []
+        if entry is None or (news and not entry.ranking.catch_up(self.nodes, news)):
+            entry = _Entry(self._anew(key, pod, scored=False), 0)
+        self._filtered[key] = entry
+        entry.seen = len(self._log)
+        return entry.ranking
 
     def _rows_of(self, host: str) -> npt.NDArray[np.intp]:
         """intp[R]: the rows of the nodes that carry the name of a host."""
@@ -331,7 +338,7 @@ class Trial:
         Args:
             pod: any of the class.
             key: the class.
-            ranked: `ranking`, or `_unscored`.
+            ranked: `ranking`, or `filter_of`.
         """
         if not key.host or self._opinions:
             return None
@@ -349,14 +356,6 @@ class Trial:
         if not len(rows) or totals.max() < 0:
             return None
         return int(rows[totals.argmax()])
-
-    def _unscored(self, pod: Pod, key: ClassKey) -> Ranking:
-        entry = self._filtered.get(key)
-        news = self._log[entry.seen :] if entry is not None else []
-        if entry is None or (news and not entry.ranking.catch_up(self.nodes, news)):
-            entry = self._filtered[key] = _Entry(self._anew(key, pod, scored=False), 0)
-        entry.seen = len(self._log)
-        return entry.ranking
 
     def forget(self, key: ClassKey) -> None:
         """No further pod of a class will come, or few: its ranking is made anew for these."""
