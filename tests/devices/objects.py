@@ -1,13 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of resource.k8s.io for the tests, in few words, and a compiler for a few expressions."""
+"""Objects of resource.k8s.io for the tests, in few words."""
 
-import re
-from dataclasses import dataclass
 from typing import Any
 
-from enbloc.cel import CelError, DeviceView
-from enbloc.devices.compilers import DeviceSelector, Fault
+import msgspec
+
 from enbloc.devices.facts import DeviceClass, ResourceClaim, ResourceSlice
 from enbloc.devices.table import Devices
 from enbloc.ledgers import Ledgers
@@ -15,55 +13,11 @@ from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodKey, PodResourceClaim, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
-from enbloc.wire.device_codec import (
-    read_device_class,
-    read_resource_claim,
-    read_resource_slice,
-)
+from enbloc.wire import device_codec as codec
+from enbloc.wire.device_objects import ClassObject, SliceObject
 
 DRIVER = "gpu.example.com"
 Json = dict[str, Any]
-
-_TERM = re.compile(
-    r'device\.(attributes|capacity)\["([^"]+)"\]\.([A-Za-z0-9_]+) *(==|>=) *("[^"]*"|true|[0-9]+)'
-)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """`device.attributes["domain"].name == value && …`, `true`, `device.driver == "…"`."""
-
-    expression: str
-
-    def matches(self, device: DeviceView) -> bool | Fault:
-        for term in self.expression.split("&&"):
-            answer = self._term(term.strip(), device)
-            if answer is not True:
-                return answer
-        return True
-
-    def _term(self, term: str, device: DeviceView) -> bool | Fault:
-        if term in ("true", "false"):
-            return term == "true"
-        if term.startswith("device.driver"):
-            return device.driver == term.split('"')[1]
-        found = _TERM.fullmatch(term)
-        assert found is not None, term
-        of, domain, name, sign, value = found.groups()
-        values: Any = device.attributes if of == "attributes" else device.capacity
-        if f"{domain}/{name}" not in values:
-            return CelError(f"no such key: {name}")
-        have = values[f"{domain}/{name}"]
-        want: Any = value.strip('"') if value.startswith('"') else value == "true"
-        want = int(value) if value.isdigit() else want
-        return bool(have == want if sign == "==" else have >= want)
-
-
-def compiled(expression: str) -> DeviceSelector | Fault:
-    """A compiler for these."""
-    if "nonsense" in expression:
-        return CelError("undeclared reference to 'nonsense'")
-    return Terms(expression)
 
 
 def device(name: str, **fields: Any) -> Json:
@@ -110,31 +64,25 @@ def slice_of(
     """A slice of a node's devices (None = `spec` says where they are)."""
     where = {"nodeName": node} if node else {}
     pool = pool or node or "pool"
-    made = read_resource_slice(
-        {
-            "metadata": {"name": name or f"{driver}-{pool}"},
-            "spec": {
-                "driver": driver,
-                "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
-                "devices": list(devices),
-                **where,
-                **spec,
-            },
-        }
-    )
-    assert isinstance(made, ResourceSlice), made
-    return made
+    body = {
+        "metadata": {"name": name or f"{driver}-{pool}"},
+        "spec": {
+            "driver": driver,
+            "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
+            "devices": list(devices),
+            **where,
+            **spec,
+        },
+    }
+    return codec.resource_slice(msgspec.convert(body, SliceObject))
 
 
 def device_class(name: str = "gpu", *selectors: str, **spec: Any) -> DeviceClass:
-    made = read_device_class(
-        {
-            "metadata": {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"},
-            "spec": {"selectors": [{"cel": {"expression": each}} for each in selectors], **spec},
-        }
-    )
-    assert isinstance(made, DeviceClass), made
-    return made
+    body = {
+        "metadata": {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"selectors": [{"cel": {"expression": each}} for each in selectors], **spec},
+    }
+    return codec.device_class(msgspec.convert(body, ClassObject))
 
 
 def exactly(
@@ -191,7 +139,7 @@ def claim(
                 "controller": True,
             }
         ]
-    made = read_resource_claim(
+    made = codec.read_resource_claim(
         {
             "metadata": meta,
             "spec": {
@@ -249,7 +197,7 @@ def nodes(*names: str, **labels: str) -> Nodes:
 
 def table(*facts: Any) -> Devices:
     """A device table with these objects."""
-    made = Devices(compiled)
+    made = Devices()
     for each in facts:
         made.put(each)
     return made

@@ -34,7 +34,7 @@ from tests.devices.objects import (
     table,
 )
 
-SIZE = f'device.capacity["{DRIVER}"].memory >= '
+LARGE_ENOUGH = 'device.capacity["{}"].memory.compareTo(quantity("5")) >= 0'
 SMALL, LARGE = device("small", capacity={"memory": "1"}), device("large", capacity={"memory": "10"})
 NUMA = f"{DRIVER}/numa"
 
@@ -79,19 +79,22 @@ INVALID = "invalid resource pools were encountered"
         pytest.param((), (mine(exactly()),), NONE, id="no-slices"),
         pytest.param(
             (slice_of("a", SMALL, LARGE),),
-            (mine(exactly("any"), exactly("large", 1, "gpu", SIZE + "5")),),
+            (mine(exactly("any"), exactly("large", 1, "gpu", LARGE_ENOUGH.format(DRIVER))),),
             [["small", "large"]],
             id="the-large-one-for-the-request-that-needs-it",
         ),
         pytest.param(
             (slice_of("a", LARGE, SMALL),),
-            (mine(exactly("any"), exactly("large", 1, "gpu", SIZE + "5")),),
+            (mine(exactly("any"), exactly("large", 1, "gpu", LARGE_ENOUGH.format(DRIVER))),),
             [["small", "large"]],
             id="backtracking-over-requests",
         ),
         pytest.param(
             (slice_of("a", LARGE, SMALL),),
-            (mine(exactly("any")), mine(exactly("large", 1, "gpu", SIZE + "5"), name="d")),
+            (
+                mine(exactly("any")),
+                mine(exactly("large", 1, "gpu", LARGE_ENOUGH.format(DRIVER)), name="d"),
+            ),
             [["small"], ["large"]],
             id="backtracking-over-claims",
         ),
@@ -350,12 +353,14 @@ def test_a_capacity_without_a_domain_is_one_of_each_driver() -> None:
         slice_of("a", LARGE, pool="gpus"),
         slice_of("a", LARGE, pool="nics", driver=other),
         mine(
-            exactly("gpu", 1, "gpu", f'device.driver == "{DRIVER}" && {SIZE}5'),
+            exactly(
+                "gpu", 1, "gpu", f'device.driver == "{DRIVER}" && {LARGE_ENOUGH.format(DRIVER)}'
+            ),
             exactly(
                 "nic",
                 1,
                 "gpu",
-                f'device.driver == "{other}" && device.capacity["{other}"].memory >= 5',
+                f'device.driver == "{other}" && {LARGE_ENOUGH.format(other)}',
             ),
         ),
     )

@@ -33,7 +33,7 @@ SELECTORS = (
     "true",
     f'device.attributes["{DOMAIN}"].model == "a"',
     f'device.attributes["{DOMAIN}"].flag == true',
-    f'device.capacity["{DOMAIN}"].memory >= 2',
+    f'device.capacity["{DOMAIN}"].memory.compareTo(quantity("2")) >= 0',
 )
 CONSTRAINTS = (
     {"matchAttribute": f"{DOMAIN}/model"},

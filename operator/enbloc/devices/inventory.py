@@ -20,7 +20,6 @@ from enbloc.devices.asked import (
     unclassed,
     unmade,
 )
-from enbloc.devices.compilers import Compiler
 from enbloc.devices.decisions import DeviceDecision
 from enbloc.devices.demand import Demand
 from enbloc.devices.extended import (
@@ -63,9 +62,6 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     Attributes:
         touched: the nodes of which the devices that no other node sees, or what is in use of them,
             have changed; None = of a fork it is not written down.
-
-    Args:
-        compiler: of the expressions by which devices are selected; None = that of CEL.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(
@@ -76,9 +72,9 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         "_owners", "_held", "_tried", "_users", "_counting", "_consumers",
     )  # fmt: skip
 
-    def __init__(self, compiler: Compiler | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._memory = Memory(compiler)
+        self._memory = Memory()
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
         self._claims: Layered[str, ResourceClaim] = Layered()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 from enbloc.devices.asked import DeviceVerdict
-from enbloc.devices.compilers import Compiler
 from enbloc.devices.demand import Demand, demand_of
 from enbloc.devices.effort import UNSEEN
 from enbloc.devices.facts import ClaimSpec, DeviceClass
@@ -24,8 +23,8 @@ _MOST_VERDICTS: Final = 16_384
 class Memory:
     """What is worked out once and shared by all forks: it follows from the objects alone."""
 
-    def __init__(self, compiler: Compiler | None) -> None:
-        self.selectors = Selectors(compiler)
+    def __init__(self) -> None:
+        self.selectors = Selectors()
         self.demands: dict[Hashable, Demand] = {}
         self._bytes = 0
         self.verdicts: dict[Hashable, DeviceVerdict] = {}

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from enbloc import cel
-from enbloc.devices.compilers import Compiler, DeviceSelector, Fault
 from enbloc.devices.effort import MOST_ANSWERS, QUESTION, Effort
 from enbloc.devices.facts import AttributeValue, Capacity, Device, Traits, Version, typed
 from enbloc.model.quantity import NANO
@@ -37,7 +36,7 @@ class Program:
         reads: the only names that it can read; None = any.
     """
 
-    selector: DeviceSelector
+    selector: cel.Program
     reads: frozenset[str] | None
     effort: Effort
     answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
@@ -70,16 +69,9 @@ class Program:
             view = _view(driver, values, capacity, device.traits.shared)
         except ValueError as error:
             return f"parse semantic version: {error}"
-        answer = self._matches(view)
-        return answer if isinstance(answer, bool) else answer.text
-
-    def _matches(self, view: cel.DeviceView) -> bool | Fault:
-        self.effort.ask(QUESTION)
-        if not isinstance(self.selector, cel.Program):
-            return self.selector.matches(view)
         outcome = self.selector.evaluate(view)
-        self.effort.ask(outcome.took)
-        return outcome.answer
+        self.effort.ask(QUESTION + outcome.took)
+        return outcome.answer if isinstance(outcome.answer, bool) else outcome.answer.text
 
 
 def _reading(driver: str, traits: Traits, reads: frozenset[str] | None) -> Reading:
@@ -124,17 +116,15 @@ def _attribute(value: AttributeValue) -> bool | int | str | cel.SemanticVersion 
     return value
 
 
-def program(expression: str, compiler: Compiler | None, effort: Effort) -> Program | str:
+def program(expression: str, effort: Effort) -> Program | str:
     """The expression's program; a text says why there is none.
 
     Args:
         expression: in CEL.
-        compiler: what compiles it; None = ours.
         effort: what asking it is counted in.
     """
-    made = (compiler or cel.compile)(expression)
-    if isinstance(made, cel.Program | cel.CelError):
-        effort.ask(made.took)
-    if getattr(made, "matches", None) is not None:
-        return Program(made, cel.reads(expression), effort)  # type: ignore[arg-type]
-    return made.text  # type: ignore[union-attr]
+    made = cel.compile(expression)
+    effort.ask(made.took)
+    if isinstance(made, cel.CelError):
+        return made.text
+    return Program(made, cel.reads(expression), effort)

@@ -4,7 +4,6 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from enbloc.devices.compilers import Compiler
 from enbloc.devices.effort import COMPILING, MOST_ANSWERS, QUESTION, UNSEEN, Effort
 from enbloc.devices.pools import Bits, Pool, positions
 
@@ -38,14 +37,9 @@ class Selection(NamedTuple):
 
 
 class Selectors:
-    """Expressions, compiled and asked once.
+    """Expressions, compiled and asked once."""
 
-    Args:
-        compiler: of the expressions; None = that of CEL.
-    """
-
-    def __init__(self, compiler: Compiler | None = None) -> None:
-        self._compiler = compiler
+    def __init__(self) -> None:
         self.effort = Effort()
         self._programs: dict[str, Program | str] = {}
         self._characters = 0
@@ -102,7 +96,7 @@ class Selectors:
             # Imported here: CEL takes 20 ms, and few clusters have a selector.
             from enbloc.devices import programs  # noqa: PLC0415
 
-            known = programs.program(expression, self._compiler, self.effort)
+            known = programs.program(expression, self.effort)
             self._characters += len(expression)
             self._programs[expression] = known
             while len(self._programs) > _MOST_PROGRAMS or self._characters > _MOST_CHARACTERS:

@@ -8,7 +8,7 @@ that is none is not offered. What is no such object at all becomes `Unreadable`.
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -77,25 +77,18 @@ _MOST_TOLD: Final = 8
 _TRAITS: Final[Canonical[Traits]] = Canonical()
 _SPECS: Final[Canonical[ClaimSpec]] = Canonical()
 
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-def read_resource_slice(obj: Mapping[str, Any]) -> ResourceSlice | Unreadable:
-    """A ResourceSlice from its JSON."""
-    found = _converted(obj, SliceObject, ResourceSlice.kind)
-    return found if isinstance(found, Unreadable) else resource_slice(found)
-
-
-def read_device_class(obj: Mapping[str, Any]) -> DeviceClass | Unreadable:
-    """A DeviceClass from its JSON."""
-    found = _converted(obj, ClassObject, DeviceClass.kind)
-    return found if isinstance(found, Unreadable) else device_class(found)
-
 
 def read_resource_claim(obj: Mapping[str, Any]) -> ResourceClaim | Unreadable:
     """A ResourceClaim from its JSON."""
-    found = _converted(obj, ClaimObject, ResourceClaim.kind)
-    return found if isinstance(found, Unreadable) else resource_claim(found)
+    try:
+        return resource_claim(msgspec.convert(obj, ClaimObject))
+    except (msgspec.ValidationError, RecursionError) as error:
+        try:
+            named = msgspec.convert(obj.get("metadata"), Metadata)
+        except (msgspec.ValidationError, RecursionError):
+            named = Metadata()
+        key = f"{named.namespace}/{named.name}" if named.namespace else named.name
+        return Unreadable(ResourceClaim.kind, key, str(error))
 
 
 def resource_slice(obj: SliceObject) -> ResourceSlice:
@@ -176,19 +169,6 @@ class _Told(Problems):
     def append(self, problem: str) -> None:
         if len(self) < _MOST_TOLD:
             super().append(problem)
-
-
-def _converted(obj: Mapping[str, Any], shape: type[T], kind: str) -> T | Unreadable:
-    try:
-        return msgspec.convert(obj, shape)
-    except (msgspec.ValidationError, RecursionError) as error:
-        metadata = obj.get("metadata")
-        try:
-            named = msgspec.convert(metadata, Metadata)
-        except (msgspec.ValidationError, RecursionError):
-            named = Metadata()
-        key = f"{named.namespace}/{named.name}" if named.namespace else named.name
-        return Unreadable(kind, key, str(error))
 
 
 # ── devices ──────────────────────────────────────────────────────────────────────────────────
