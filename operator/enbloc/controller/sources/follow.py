@@ -23,6 +23,7 @@ from cachetools import LRUCache
 
 from enbloc.client.client import Client, PatchType
 from enbloc.client.coalescing_writer import CoalescingWriter
+from enbloc.client.discovery import first_served, until_changed
 from enbloc.client.errors import AlreadyExists, APIError, NotFound
 from enbloc.client.events import Notice, ObjectReference, Recorder
 from enbloc.client.items import Deleted, Malformed, Meta, Seen, Synced
@@ -42,7 +43,6 @@ from enbloc.controller.sources.derived_groups import (
 from enbloc.controller.sources.forest import Forest
 from enbloc.controller.sources.origins import Origin, owners_of, regarding
 from enbloc.controller.sources.reading import called_for, fault, guarded
-from enbloc.controller.sources.served import Discovery
 from enbloc.controller.sources.source import (
     Derived,
     GroupView,
@@ -82,7 +82,6 @@ class Sources:
         recorder: told of objects that cannot be followed.
         now: server time, seconds since the epoch.
         scheduler_names: which schedulers are ours.
-        discovery: None = asks every half minute.
         read: what the metadata of a pod declares.
     """
 
@@ -97,7 +96,6 @@ class Sources:
         recorder: Recorder,
         now: Callable[[], float],
         scheduler_names: Collection[str],
-        discovery: Discovery | None = None,
         read: Read = declaration,
     ) -> None:
         self._client = client
@@ -107,7 +105,6 @@ class Sources:
         self._recorder = recorder
         self._now = now
         self._ours = frozenset(scheduler_names)
-        self._discovery = discovery or Discovery(client)
         self._origins: dict[ObjectKey, Origin] = {}
         self._called: dict[GroupKey, dict[ObjectKey, None]] = {}
         self._listed: set[str] = set()
@@ -187,14 +184,12 @@ class Sources:
     async def _follow(self, source: Source[Any]) -> None:
         while True:
             try:
-                resource = await self._discovery.first(source.resources)
+                resource = await first_served(self._client, source.resources)
             except APIError as error:
                 log.debug("Asking again what is served of %s: %s", source.name, error)
                 await asyncio.sleep(1.0)
                 continue
-            changed = asyncio.ensure_future(
-                self._discovery.until_changed(source.resources, resource)
-            )
+            changed = asyncio.ensure_future(until_changed(self._client, source.resources, resource))
             reading = asyncio.ensure_future(self._read(source, resource))
             try:
                 done, _ = await asyncio.wait(
