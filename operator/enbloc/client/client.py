@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
@@ -95,12 +94,7 @@ class Client:
         await self._transport.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._transport.close()
 
     def again(self) -> "Client":

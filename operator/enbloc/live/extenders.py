@@ -7,7 +7,6 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -80,12 +79,7 @@ class Extenders:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     async def answer(self, ask: Ask) -> Answer:

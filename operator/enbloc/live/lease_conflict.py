@@ -41,7 +41,6 @@ class LeaseConflict:
 
     Args:
         say: writes an event; called with what there is to say.
-        grace: how long it may last, seconds.
         clock: monotonic seconds.
     """
 
@@ -49,11 +48,9 @@ class LeaseConflict:
         self,
         say: Callable[[str], None],
         *,
-        grace: float = GRACE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._say = say
-        self._grace = grace
         self._clock = clock
         #: When the conflict began; None = there is none.
         self._since: float | None = None
@@ -74,4 +71,4 @@ class LeaseConflict:
     def passing(self) -> bool:
         """False if it has lasted too long to pass by itself."""
         since = self._since
-        return since is None or self._clock() - since < self._grace
+        return since is None or self._clock() - since < GRACE

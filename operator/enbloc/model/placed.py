@@ -68,23 +68,13 @@ class Placed:
 
     @property
     def spec(self) -> npt.NDArray[np.int32]:
-        """int32[P]: a code, equal for pods of one class; `spec_of` gives the class."""
+        """int32[P]: a code, equal for pods of one class."""
         return self._read(self._spec.cells)
 
     @property
     def namespace(self) -> npt.NDArray[np.int32]:
         """int32[P]: a code, equal for pods of one namespace."""
         return self._read(self._namespace.cells)
-
-    def row_of(self, uid: PodUID) -> int | None:
-        """The row on which a pod sits; None if it is not in the table."""
-        place = self._index.get(uid)
-        return None if place is None else int(self._row[place])
-
-    def spec_of(self, uid: PodUID) -> PodSpec | None:
-        """The class as which a pod is counted; None if it is not in the table."""
-        place = self._index.get(uid)
-        return None if place is None else self._spec.value(place)
 
     def on(self, row: int) -> Sequence[PodUID]:
         """The pods on one row of the node table."""

@@ -53,10 +53,10 @@ def _visible(char: str) -> bool:
     return char.isprintable() and char not in _BLANK and unicodedata.category(char) not in _MARKS
 
 
-def quoted(text: str, limit: int = QUOTE_LIMIT) -> str:
-    """A text of somebody else within a message: in quotes, escaped, and cut at so many characters.
+def quoted(text: str) -> str:
+    """A text of somebody else within a message: in quotes, escaped, and cut at QUOTE_LIMIT.
 
     The quotes end where it ends: those that it contains are escaped.
     """
-    shown = text[:limit].replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{printable(shown)}"{"…" if len(text) > limit else ""}'
+    shown = text[:QUOTE_LIMIT].replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{printable(shown)}"{"…" if len(text) > QUOTE_LIMIT else ""}'

@@ -25,7 +25,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
@@ -149,12 +148,7 @@ class Delegation:
             self._looking = asyncio.create_task(self._look(), name="client authorities")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})

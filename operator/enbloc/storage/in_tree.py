@@ -199,5 +199,3 @@ _PLUGINS: Final[Mapping[str, _Plugin]] = {
 _BY_NAME: Final = {plugin.name: plugin for plugin in _PLUGINS.values()}
 #: In-tree plugins that can be translated, and whose migration the scheduler never sees as on.
 _NEVER: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-#: Fields of a PersistentVolume's `spec` that hold such a disk.
-KINDS: Final = tuple(_PLUGINS)

@@ -19,7 +19,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -152,12 +151,7 @@ class Server:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 

@@ -20,7 +20,6 @@ from enbloc.model.resources import CPU, MEMORY
 #: The schedulerName of Volcano's own default; the file does not say it.
 SCHEDULER: Final = "volcano"
 _FIT: Final = "NodeResourcesFit"
-_BALANCED: Final = "NodeResourcesBalancedAllocation"
 _HEAVIEST: Final = 100
 _LARGEST: Final = 2**31 - 1
 _NO_EFFECT: Final = "had no effect on Volcano either: it reads"
