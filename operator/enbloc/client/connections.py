@@ -12,7 +12,6 @@ import math
 import select
 import socket
 import ssl
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -72,8 +71,7 @@ class Connections:
         self._server = server
         self._host = (server.raw_host or "").rstrip(".")
         self._server_name = server_name or self._host
-        self._free = limit
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._slots = asyncio.Semaphore(limit)
         self._idle: list[_Connection] = []
         self._tls: ssl.SSLContext | None = None
         self._closed = False
@@ -118,8 +116,8 @@ class Connections:
         sent = False
         try:
             async with asyncio.timeout(total):
-                waited = await self._turn()
-                try:
+                waited = self._slots.locked()
+                async with self._slots:  # first come, first served
                     if waited:
                         check()
                     connection = self._take() or await self._connected(connect, check)
@@ -140,39 +138,10 @@ class Connections:
                         return await connection.ask(request, limits)
                     finally:
                         self._give_back(connection)
-                finally:
-                    self._pass_on()
         except TimeoutError as error:
             if sent:
                 raise
             raise NotConnected("timed out before there was a connection for it") from error
-
-    async def _turn(self) -> bool:
-        """Wait for a connection that another request is done with; first come, first served.
-
-        Returns:
-            Whether that took any time.
-        """
-        if self._free:
-            self._free -= 1
-            return False
-        mine = asyncio.get_running_loop().create_future()
-        self._waiting.append(mine)
-        try:
-            await mine
-        except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():
-                self._pass_on()  # it came at the same time
-            raise
-        return True
-
-    def _pass_on(self) -> None:
-        while self._waiting:
-            first = self._waiting.popleft()
-            if not first.done():
-                first.set_result(None)
-                return
-        self._free += 1
 
     def _take(self) -> "_Connection | None":
         """The connection that was used last; it has had the least time to break."""
