@@ -312,6 +312,41 @@ def test_a_new_leader_waits_for_those_who_were_told() -> None:
     assert len(other.where("high")) == 1
 
 
+def test_a_pod_without_a_group_that_nobody_can_help_is_nominated_no_more() -> None:
+    """Semantics §10.3: whoever has nominated it; kube-scheduler clears that as well."""
+    cluster = full("n1", n1=50)
+    cluster.pod("high", priority=10, nominated="n1")
+    cluster.settle()
+
+    told = [each for each in cluster.effects if isinstance(each, SetPodCondition)]
+    assert all("No preemption victims found" in each.message for each in told)
+    assert {each.nominated for each in told} == {""}
+
+
+def test_a_pod_that_waits_for_those_who_leave_for_it_stays_nominated() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1")
+    cluster.change("low-n1", deleting=True, preempted=True)
+    cluster.pod("high", priority=10, nominated="n1")
+    cluster.settle()
+
+    (told,) = (each for each in cluster.effects if isinstance(each, SetPodCondition))
+    assert told.message.endswith("a terminating pod on the nominated node.")
+    assert told.nominated == "n1"
+
+
+def test_a_pod_that_could_not_go_to_its_node_even_then_waits_for_nobody_there() -> None:
+    """Semantics §10.3: the node was cordoned after others had been told to leave it."""
+    cluster = full()
+    cluster.node("n1", cpu=1, unschedulable=True)
+    cluster.change("low-n1", deleting=True, preempted=True)
+    cluster.pod("high", priority=10, nominated="n1")
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-n2"}
+    assert cluster.where("high") == {"high": "n2"}
+
+
 def test_a_group_raises_nobody_elses_priority() -> None:
     """Semantics §10.1: a PodGroup's class counts for nobody by default, but may lower it."""
     cluster = full()

@@ -31,10 +31,12 @@ from enbloc.engine.preemption import (
     no_victims,
     preempt_for_gang,
     preempt_for_pod,
+    some_could_go,
 )
 from enbloc.engine.queue import Place
 from enbloc.engine.state import PREEMPTION, Against, Claim, Members, solo_key, stand_in
 from enbloc.engine.tally import CALLED_UP
+from enbloc.engine.trial import Trial
 from enbloc.engine.turn import Departure, Turn
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
@@ -78,13 +80,21 @@ class Preemptions(Policy):
         self._put_off: dict[GroupKey, None] = {}
         #: What came of the last search for a group; until it is placed.
         self._said: dict[GroupKey, str] = {}
+        #: Pods without a group for which the last search found nobody, each with "".
+        self._nowhere: dict[GroupKey, Mapping[PodUID, str]] = {}
         #: Pending pods that this process has nominated, or has seen nominated.
         self._known: set[PodUID] = set()
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
-        """Where the pending pods of a group are to go once its victims are gone."""
+        """Where the pending pods of a group are to go once its victims are gone.
+
+        "" = nowhere: a pod without a group that nobody can help is nominated no more, by whomever.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/preemption/preemption.go
+        Evaluator.Preempt.
+        """
         found = self._open.get(group)
-        return found.nodes if found is not None else {}
+        return found.nodes if found is not None else self._nowhere.get(group, {})
 
     def preempted(self, group: GroupKey) -> str:
         """By whom members of a group were preempted; "" = none were since it was placed last."""
@@ -121,7 +131,8 @@ class Preemptions(Policy):
         if plugin is None or not facts.deficit:
             return ""
         self._tally.preemption_attempts += 1
-        waits = self._waits(turn, facts)
+        self._nowhere.pop(facts.key, None)
+        waits = self._waits(turn, facts, profile)
         if waits:
             return waits
         candidates = self._candidates(turn, facts)
@@ -136,23 +147,28 @@ class Preemptions(Policy):
                 setbacks = self._set_back(turn, facts.key)
                 self._put_off[facts.key] = None
                 return setbacks.pause(turn.now)
+        if not helps and not facts.solo:
+            return ""
         if not helps:
-            return no_victims(diagnosis) if facts.solo else ""
+            self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
+            return no_victims(diagnosis)
         found = self._search(turn, facts, profile, plugin, candidates, place)
         self._effort.take(found.steps)
         self._said[facts.key] = found.message
         if not found.victims:  # nobody helps, or it is short of something else
+            if facts.solo:
+                self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
             return found.message
         return _waiting(self._begin(turn, facts, profile, found))
 
-    def _waits(self, turn: Turn, facts: GroupFacts) -> str:
+    def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""
         under_way = self._open.get(facts.key)
         if under_way is not None and self._leaving(under_way):
             return _waiting(under_way)
         if not all(pod.preempts for pod in facts.pending):
             return _NEVER
-        if self._awaited(facts):
+        if self._awaited(turn, facts, profile):
             return _TERMINATING
         setbacks = self._setbacks.get(facts.key)
         return setbacks.pause(turn.now) if setbacks is not None else ""
@@ -186,9 +202,7 @@ class Preemptions(Policy):
         candidates: Candidates,
         place: Placing,
     ) -> Preemption:
-        core = self._core
-        ledgers = core.plans.ledgers(profile)
-        trial = core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
+        trial = self._trial(turn, facts, profile)
         budgets = tuple(self._state.budgets.values())
         if facts.solo:
             enough = plugin.candidate_nodes(len(trial.nodes))
@@ -198,19 +212,25 @@ class Preemptions(Policy):
             return Preemption()  # that nobody has a lower priority is plain to see
         return preempt_for_gang(facts, trial, units, budgets, place, SEARCH_LIMIT)
 
-    def _awaited(self, facts: GroupFacts) -> bool:
-        """Whether pods that were told to leave for one of these are terminating yet.
+    def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
+        """The cluster as a group may see it."""
+        core = self._core
+        ledgers = core.plans.ledgers(profile)
+        return core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
 
-        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
-        default_preemption.go PodEligibleToPreemptOthers.
-        """
+    def _awaited(self, turn: Turn, facts: GroupFacts, profile: Profile) -> bool:
+        """Whether pods that were told to leave for one of these are terminating yet."""
         spared = self._spared(facts.key)
-        return any(
-            pod.deleting and pod.preempted and pod.priority < facts.priority
-            for node in {pod.nominated for pod in facts.pending if pod.nominated}
-            for pod in self._state.on(node)
-            if pod.uid not in spared
-        )
+
+        def leaving(node: str) -> bool:
+            return any(
+                pod.deleting and pod.preempted and pod.priority < facts.priority
+                for pod in self._state.on(node)
+                if pod.uid not in spared
+            )
+
+        waiting = [pod for pod in facts.pending if pod.nominated and leaving(pod.nominated)]
+        return bool(waiting) and some_could_go(waiting, self._trial(turn, facts, profile))
 
     # ── what it leads to ─────────────────────────────────────────────────────────────────────
 
@@ -420,6 +440,7 @@ class Preemptions(Policy):
         """
         del members
         self._said.pop(facts.key, None)
+        self._nowhere.pop(facts.key, None)
         self._put_off.pop(facts.key, None)
         each = self._open.get(facts.key)
         if each is not None:
@@ -444,7 +465,7 @@ class Preemptions(Policy):
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
         key = members.key
-        for known in (self._setbacks, self._said, self._put_off, self._preempted):
+        for known in (self._setbacks, self._said, self._nowhere, self._put_off, self._preempted):
             known.pop(key, None)
         self._known = {uid for uid in self._known if uid in self._state.pods}
         each = self._open.get(key)

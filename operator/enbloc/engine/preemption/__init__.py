@@ -5,7 +5,7 @@
 from enbloc.engine.preemption.candidates import Candidates
 from enbloc.engine.preemption.effort import Effort
 from enbloc.engine.preemption.gang import Placing, preempt_for_gang
-from enbloc.engine.preemption.lone import no_victims, preempt_for_pod
+from enbloc.engine.preemption.lone import no_victims, preempt_for_pod, some_could_go
 from enbloc.engine.preemption.units import Preemption, Unit, cost
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "no_victims",
     "preempt_for_gang",
     "preempt_for_pod",
+    "some_could_go",
 ]

@@ -105,6 +105,22 @@ def preempt_for_pod(
     )
 
 
+def some_could_go(pods: Sequence[Pod], trial: Trial) -> bool:
+    """Whether one of some pods may go to the node for which it is nominated, now or later.
+
+    That is, if others leave it: where even that would not do it waits for nobody there.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
+    default_preemption.go PodEligibleToPreemptOthers.
+    """
+
+    def could(pod: Pod) -> bool:
+        row, ranking = trial.nodes.row(pod.nominated), trial.filter_of(pod)
+        return row is not None and bool((ranking.mask | ranking.resolvable(trial.nodes))[row])
+
+    return any(map(could, pods))
+
+
 def no_victims(diagnosis: Diagnosis) -> str:
     """What is said of a pod that finds no node where nobody has a lower priority."""
     nodes, helped = diagnosis.nodes, diagnosis.resolvable

@@ -254,7 +254,8 @@ class Reporter:
             facts: the group.
             reporter: who says so.
             why: why.
-            nominated: where its pending pods go once others have left.
+            nominated: where its pending pods go once others have left; "" = nowhere, whoever has
+                nominated them.
         """
         # On today's nodes it is infeasible; an autoscaler can bring others (semantics §6.2).
         infeasible = why.reason is Reason.INFEASIBLE
@@ -264,7 +265,7 @@ class Reporter:
             text = _of_member(own, facts, why) if own else why.message
             if facts.solo:
                 text = text.removeprefix(f"pod {pod.key}: ")  # that is where it is said
-            node = nominated.get(pod.uid, "")
+            node = nominated.get(pod.uid)
             if self._pod_condition(turn, pod, reason, text, node) and facts.solo:
                 self._emit_pod(
                     turn,
@@ -384,19 +385,20 @@ class Reporter:
         )
 
     def _pod_condition(
-        self, turn: Turn, pod: Pod, reason: Reason, message: str, nominated: str = ""
+        self, turn: Turn, pod: Pod, reason: Reason, message: str, nominated: str | None = None
     ) -> bool:
         """Write a pod's condition, in full; False where it stands already.
 
-        What somebody else has nominated a pod for stays.
+        What somebody else has nominated a pod for stays, unless that is "".
         """
-        wanted = (reason, message, nominated)
+        wanted = (reason, message, nominated or "")
         before = self._pods.get(pod.uid)
-        if before == wanted:
+        overruled = nominated == "" and bool(pod.nominated)
+        if before == wanted and not overruled:
             return False
         self._pods[pod.uid] = wanted
-        ours = nominated or (before is not None and before[2])
-        node = nominated if ours else None
+        ours = nominated or overruled or (before is not None and before[2])
+        node = nominated or "" if ours else None
         turn.effects.append(SetPodCondition(pod.key, pod.uid, reason, message, node))
         return before is None or before[:2] != wanted[:2]
 
