@@ -15,8 +15,9 @@ from enbloc.client.binding import Binding
 from enbloc.client.errors import MOST_SAID
 from enbloc.client.extender import ExtenderClient, ExtenderFailed, Filtered, Question
 from enbloc.errors import ConfigError
-from enbloc.framework.extenders import TLS, Extender
+from enbloc.framework.extenders import TLS, Extender, NodeVictims
 from enbloc.model.credentials import URL
+from enbloc.model.pods import PodUID
 from tests.client.certificates import Authority
 from tests.client.extenders import FakeExtender
 from tests.client.fake import serving
@@ -29,6 +30,13 @@ QUESTION = Question(
     NODES,
     {name: msgspec.Raw(msgspec.json.encode(node)) for name, node in OBJECTS.items()},
 )
+
+
+def victims(node: str, *uids: str, violations: int = 0) -> NodeVictims:
+    return NodeVictims(node, tuple(map(PodUID, uids)), violations)
+
+
+CANDIDATES = (victims("n1", "a", "b", violations=1), victims("n2", "c"))
 BINDING = Binding("ns", "p", "u1", "n1")
 
 
@@ -102,6 +110,71 @@ async def test_a_bind_names_pod_and_node() -> None:
         await client.bind(BINDING)
     named = {"PodName": "p", "PodNamespace": "ns", "PodUID": "u1", "Node": "n1"}
     assert fake.asked == [("bind", named)]
+
+
+# ── who gives way ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_extender_that_knows_the_pods_is_sent_who_would_have_to_go_by_uid() -> None:
+    left = {"n2": {"Pods": [{"UID": "c"}, {"UID": "d"}], "NumPDBViolations": 2}}
+    fake = FakeExtender(preempt={"NodeNameToMetaVictims": left})
+    async with calling(fake, node_cache_capable=True) as client:
+        found = await client.preempt(QUESTION.pod, CANDIDATES, {})
+    assert found == (victims("n2", "c", "d", violations=2),)
+    named = {
+        "n1": {"Pods": [{"UID": "a"}, {"UID": "b"}], "NumPDBViolations": 1},
+        "n2": {"Pods": [{"UID": "c"}], "NumPDBViolations": 0},
+    }
+    sent = {"Pod": POD, "NodeNameToVictims": None, "NodeNameToMetaVictims": named}
+    assert fake.asked == [("preempt", sent)]
+
+
+async def test_an_extender_that_does_not_is_sent_those_pods_and_answers_uids() -> None:
+    pods = {uid: {"metadata": {"uid": uid}} for uid in "abc"}
+    objects = {PodUID(uid): msgspec.Raw(msgspec.json.encode(pod)) for uid, pod in pods.items()}
+    fake = FakeExtender(preempt={"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "b"}]}}})
+    async with calling(fake) as client:
+        found = await client.preempt(QUESTION.pod, CANDIDATES, objects)
+    assert found == (victims("n1", "b"),)
+    ((_, sent),) = fake.asked
+    assert sent["NodeNameToMetaVictims"] is None
+    assert sent["NodeNameToVictims"] == {
+        "n1": {"Pods": [pods["a"], pods["b"]], "NumPDBViolations": 1},
+        "n2": {"Pods": [pods["c"]], "NumPDBViolations": 0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (None, ()),
+        ({"NodeNameToMetaVictims": None}, ()),
+        ({"nodenametometavictims": {"n1": {"pods": [{"uid": "a"}]}}}, (("n1", ("a",), 0),)),
+        ({"NodeNameToMetaVictims": {"n1": None}}, (("n1", (), 0),)),
+        ({"NodeNameToMetaVictims": {"n1": {"Pods": [None, {}]}}}, (("n1", ("", ""), 0),)),
+    ],
+)
+async def test_an_answer_about_victims_may_leave_things_out(
+    answer: Any, found: tuple[Any, ...]
+) -> None:
+    async with calling(FakeExtender(preempt=answer), node_cache_capable=True) as client:
+        assert await client.preempt(QUESTION.pod, CANDIDATES, {}) == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"NodeNameToMetaVictims": {"n9": {"Pods": [{"UID": "a"}]}}}, "it names n9, about which"),
+        ({"NodeNameToMetaVictims": ["n1"]}, "cannot read the answer"),
+        ({"NodeNameToMetaVictims": {"n1": "a"}}, "cannot read the answer"),
+        ({"NodeNameToMetaVictims": {"n1": {"Pods": ["a"]}}}, "cannot read the answer"),
+        ({"NodeNameToMetaVictims": {"n1": {"NumPDBViolations": 2**70}}}, "cannot read the answer"),
+    ],
+)
+async def test_an_answer_about_victims_that_is_none_says_why(answer: Any, message: str) -> None:
+    async with calling(FakeExtender(preempt=answer), node_cache_capable=True) as client:
+        with pytest.raises(ExtenderFailed, match=f"preempt: {message}"):
+            await client.preempt(QUESTION.pod, CANDIDATES, {})
 
 
 async def _hangs(_: Any) -> web.StreamResponse:

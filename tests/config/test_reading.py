@@ -270,7 +270,6 @@ def test_what_is_accepted_and_not_honoured_is_named() -> None:
         "clientConnection.acceptContentTypes",
         "profiles[0].percentageOfNodesToScore",
         "profiles[0].plugins.placementScore",
-        "extenders[0].preemptVerb",
         "extenders[0].enableHTTPS",
         "profiles[0].plugins.filter.enabled[0].weight",
         "profiles[0].plugins.filter.disabled[0].name",

@@ -37,7 +37,7 @@ from enbloc.controller.sources.derived_groups import checked
 from enbloc.controller.sources.source import GroupView, RefusedGroup
 from enbloc.controller.sources.source import Source as Origin
 from enbloc.errors import ConfigError
-from enbloc.framework.extenders import Extender
+from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.live.group_status import GroupObject
 from enbloc.live.informers import PriorityClassObject
 from enbloc.live.raw_nodes import RawNode, without_managed_fields
@@ -319,7 +319,7 @@ class _Fed(ExtenderClient):
 
 
 def _extender(ask: Callable[[_Fed], Coroutine[Any, Any, Any]]) -> Decode:
-    fed = _Fed(Extender(URL("http://x"), "f", "p", "", "b", node_cache_capable=True))
+    fed = _Fed(Extender(URL("http://x"), "f", "p", "e", "b", node_cache_capable=True))
 
     def decode(raw: bytes) -> str:
         fed.raw = raw
@@ -337,11 +337,14 @@ def _extender(ask: Callable[[_Fed], Coroutine[Any, Any, Any]]) -> Decode:
 def _extenders() -> list[Decoder]:
     question = Question(msgspec.Raw(b"{}"), ["n1", "n2"])
     bound = Binding("ns", "p", "u", "n1")
+    pod, candidates = msgspec.Raw(b"{}"), [NodeVictims("n1", ()), NodeVictims("n2", ())]
     return [
         Decoder("extender filter", _extender(lambda fed: fed.filter(question)),
             [sample("extender.json")]),
         Decoder("extender prioritize", _extender(lambda fed: fed.prioritize(question)),
             [sample("priorities.json")]),
+        Decoder("extender preempt", _extender(lambda fed: fed.preempt(pod, candidates, {})),
+            [sample("victims.json")]),
         Decoder("extender bind", _extender(lambda fed: fed.bind(bound)), [sample("extender.json")]),
     ]  # fmt: skip
 

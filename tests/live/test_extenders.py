@@ -14,7 +14,7 @@ from enbloc.config import default_profiles
 from enbloc.engine.effects import Ask
 from enbloc.engine.events import Answer, BindRefused, Bound, Event
 from enbloc.framework.act import Target
-from enbloc.framework.extenders import Extender
+from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.framework.profile import Profile
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
@@ -29,6 +29,8 @@ from tests.live.objects import objects
 KEY, UID = PodKey("ns", "p"), PodUID("u1")
 TARGET = Target("plan-1", KEY, UID, "n1")
 POD = Pod(KEY, UID, PodSpec())
+VICTIM = Pod(PodKey("ns", "victim"), PodUID("u2"), PodSpec())
+GONE = Pod(PodKey("ns", "gone"), PodUID("u3"), PodSpec())
 
 
 def shown(node: str = "", uid: str = UID, **requests: str) -> dict[str, Any]:
@@ -54,6 +56,11 @@ class World:
 
     async def ask(self, *, filter: bool = True, prioritize: bool = False) -> Answer:  # noqa: A002
         ask = Ask("q", "enbloc", 0, POD, ("n1", "n2"), filter, prioritize)
+        return await self.extenders.answer(ask)
+
+    async def preempt(self, *pods: Pod) -> Answer:
+        named = NodeVictims("n1", tuple(pod.uid for pod in pods))
+        ask = Ask("q", "enbloc", 0, POD, candidates=(named,), victims=pods)
         return await self.extenders.answer(ask)
 
     async def bind(self) -> Event:
@@ -169,6 +176,45 @@ async def test_a_pod_that_may_not_be_read_is_a_problem() -> None:
     async with fake.serving(), world(fake) as here:
         here.client.before = refuse
         assert "cannot get pods" in (await here.ask()).problem
+
+
+# ── who gives way ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_extender_is_asked_who_gives_way_and_answers_the_engine() -> None:
+    left = {"n1": {"Pods": [{"UID": "u2"}], "NumPDBViolations": 1}}
+    fake = FakeExtender(preempt={"NodeNameToMetaVictims": left})
+    async with fake.serving(), world(fake) as here:
+        answer = await here.preempt(VICTIM, GONE)
+    assert answer == Answer("q", candidates=(NodeVictims("n1", (VICTIM.uid,), 1),))
+    ((_, asked),) = fake.asked
+    assert asked["NodeNameToMetaVictims"]["n1"]["Pods"] == [{"UID": "u2"}, {"UID": "u3"}]
+    assert here.extenders.nodes is None
+
+
+async def test_an_extender_that_does_not_know_the_pods_is_sent_those_that_are_there() -> None:
+    fake = FakeExtender(preempt={"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "u2"}]}}})
+    async with fake.serving(), world(fake, node_cache_capable=False) as here:
+        here.client.store.objects["pods", "victim"] = victim = shown("n1", VICTIM.uid)
+        answer = await here.preempt(VICTIM, GONE)
+    assert answer == Answer("q", candidates=(NodeVictims("n1", (VICTIM.uid,)),))
+    ((_, asked),) = fake.asked
+    del victim["metadata"]["managedFields"]
+    assert asked["NodeNameToVictims"] == {"n1": {"Pods": [victim], "NumPDBViolations": 0}}
+
+
+async def test_nobody_is_asked_who_gives_way_where_all_are_gone() -> None:
+    fake = FakeExtender(preempt={})
+    async with fake.serving(), world(fake, node_cache_capable=False) as here:
+        assert await here.preempt(GONE) == Answer("q")
+    assert fake.asked == []
+
+
+async def test_an_extender_that_fails_to_say_who_gives_way_is_a_problem() -> None:
+    fake = FakeExtender(preempt={"NodeNameToMetaVictims": {"n9": {}}})
+    async with fake.serving(), world(fake) as here:
+        answer = await here.preempt(VICTIM)
+    assert answer.problem == "preempt: it names n9, about which it was not asked"
 
 
 # ── binding ──────────────────────────────────────────────────────────────────────────────────

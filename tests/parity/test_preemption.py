@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enbloc.engine.preemption import Unit, preempt_for_pod
+from enbloc.engine.preemption import Unit, candidates_for_pod, preempt_for_pod
 from enbloc.engine.trial import Trial
 from enbloc.model.budgets import Budget
 from enbloc.model.groups import GroupKey
@@ -46,16 +46,17 @@ def test_victims_node_and_message_are_those_of_the_reference() -> None:
             pod = replace(incoming, priority=dice.choice((0, 10, 10, 20)))
             if not world.hosts or reference.feasible(pod, world, case.settings):
                 continue
-            found = preempt_for_pod(
+            tried = candidates_for_pod(
                 pod, Trial(profile, world.snapshot()), _units(pod, world), budgets, 100
             )
             wanted, message = reference_preemption.candidates(pod, world, case.settings, budgets)
             about = world.about(pod, case.settings) + f"\n  {budgets}"
             if not wanted:
-                assert (found.victims, found.message) == ((), message), about
+                assert (tried.nodes, tried.message) == ([], message), about
                 seen["helps nobody"] += 1
                 continue
             least = min(each.cost() for each in wanted)
+            found = preempt_for_pod(pod, tried.nodes)
             ((_, node),) = found.nodes
             (chosen,) = (each for each in wanted if world.hosts[each.row].node.name == node)
             victims = {pod.uid for unit in found.victims for pod in unit.pods}

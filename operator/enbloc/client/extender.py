@@ -6,7 +6,7 @@ Its Go types have no JSON names, so fields are spelled as in Go, and are read in
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -20,7 +20,8 @@ from enbloc.client.decoding import UNREADABLE, decoded, why
 from enbloc.client.errors import MOST_SAID, APIError
 from enbloc.client.transport import Call, Transport
 from enbloc.errors import EnblocError
-from enbloc.framework.extenders import TLS, Extender
+from enbloc.framework.extenders import TLS, Extender, NodeVictims
+from enbloc.model.pods import PodUID
 from enbloc.model.text import clipped, printable
 from enbloc.wire.objects import Int64
 
@@ -102,6 +103,19 @@ class _FilterResult(_Result):
     error: str | None = None
 
 
+class _PreemptionResult(_Result):
+    node_name_to_meta_victims: dict[str, msgspec.Raw] | None = None
+
+
+class _MetaVictims(_Result):
+    pods: list[msgspec.Raw] | None = None
+    num_pdb_violations: Int64 | None = None
+
+
+class _MetaPod(_Result):
+    uid: str | None = None
+
+
 class _HostPriority(_Result):
     host: str | None = None
     score: Int64 | None = None
@@ -153,9 +167,7 @@ class ExtenderClient:
         if names is None:
             listed = result.nodes or _Nodes()
             names = [node.metadata.name for node in listed.items or ()]
-        strange = sorted(set(names) - set(question.nodes))
-        if strange:
-            raise ExtenderFailed(f"{verb}: it names {strange[0]}, about which it was not asked")
+        _check_known(names, question.nodes, verb)
         refused, hopeless = result.failed_nodes or {}, result.failed_and_unresolvable_nodes or {}
         return Filtered(
             tuple(dict.fromkeys(names)),
@@ -174,6 +186,41 @@ class ExtenderClient:
         asked = set(question.nodes)
         each = (_read(item, _HostPriority, verb) for item in _items(raw, verb))
         return tuple((found.host, found.score or 0) for found in each if found.host in asked)
+
+    async def preempt(
+        self,
+        pod: msgspec.Raw,
+        candidates: Sequence[NodeVictims],
+        objects: Mapping[PodUID, msgspec.Raw],
+    ) -> tuple[NodeVictims, ...]:
+        """Which of some nodes it leaves to a pod, and who would have to go there.
+
+        Args:
+            pod: the object as JSON.
+            candidates: the nodes, and who would have to go.
+            objects: those pods as JSON, for an extender that does not know them itself.
+
+        Raises:
+            ExtenderFailed: it did not answer, or named an unknown node.
+        """
+        verb = self.extender.preempt_verb
+        meta = self.extender.node_cache_capable
+        named = {
+            each.node: {
+                "Pods": [{"UID": uid} if meta else objects[uid] for uid in each.pods],
+                "NumPDBViolations": each.violations,
+            }
+            for each in candidates
+        }
+        arguments = {
+            "Pod": pod,
+            "NodeNameToVictims": None if meta else named,
+            "NodeNameToMetaVictims": named if meta else None,
+        }
+        result = _read(await self._ask(verb, arguments), _PreemptionResult, verb)
+        left = result.node_name_to_meta_victims or {}
+        _check_known(left, named, verb)
+        return tuple(_victims(node, raw, verb) for node, raw in left.items())
 
     async def bind(self, binding: Binding) -> None:
         """Let it bind a pod.
@@ -213,6 +260,21 @@ class ExtenderClient:
         except APIError as error:
             why = f"answered {error.code} {error.message}" if error.code else error.message
             raise ExtenderFailed(f"{verb}: {why}", unknown=error.outcome_unknown) from error
+
+
+def _check_known(names: Iterable[str], asked: Iterable[str], verb: str) -> None:
+    """Raise if a node is named that was not in the question."""
+    strange = sorted(set(names) - set(asked))
+    if strange:
+        raise ExtenderFailed(f"{verb}: it names {strange[0]}, about which it was not asked")
+
+
+def _victims(node: str, raw: msgspec.Raw, verb: str) -> NodeVictims:
+    """Who would have to leave a node, as an extender says it."""
+    found = _read(raw, _MetaVictims, verb)
+    pods = (_read(pod, _MetaPod, verb).uid for pod in found.pods or ())
+    uids = tuple(PodUID(uid or "") for uid in pods)
+    return NodeVictims(node, uids, found.num_pdb_violations or 0)
 
 
 def _said(why: str) -> str:

@@ -57,9 +57,6 @@ def _check(extender: ExtenderConfiguration, findings: Findings) -> None:
         findings.problem(extender.at("weight"), text)
     if extender.http_timeout < 0:
         findings.problem(extender.at("httpTimeout"), "must not be negative")
-    if extender.preempt_verb:
-        text = "accepted and not called yet"
-        findings.warning(extender.at("preemptVerb"), text)
 
 
 def _made(extender: ExtenderConfiguration, findings: Findings) -> Extender:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from enbloc.framework.act import Target
+from enbloc.framework.extenders import NodeVictims
 from enbloc.model.groups import GroupKey, LifeMemory
 from enbloc.model.names import Condition, EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
@@ -193,7 +194,7 @@ class Emit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Ask an extender about one class of pods; answer Answer.
+    """Ask an extender about one class of pods, or who gives way to a pod; answer Answer.
 
     Attributes:
         question: a name of its own.
@@ -202,15 +203,19 @@ class Ask(msgspec.Struct, frozen=True):
         nodes: feasible by our own filters, and by the extenders asked before.
         filter: ask which of the nodes it leaves.
         prioritize: ask what scores it gives the nodes that are left.
+        candidates: ask which of these it leaves, and who would have to go there; then no nodes.
+        victims: the pods that these name.
     """
 
     question: str
     profile: str
     extender: int
     pod: Pod
-    nodes: tuple[str, ...]
-    filter: bool
-    prioritize: bool
+    nodes: tuple[str, ...] = ()
+    filter: bool = False
+    prioritize: bool = False
+    candidates: tuple[NodeVictims, ...] = ()
+    victims: tuple[Pod, ...] = ()
 
 
 class Decided(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from enbloc.framework.extenders import NodeVictims
 from enbloc.model.binding import Cause
 from enbloc.model.budgets import Budget
 from enbloc.model.groups import Group, GroupKey
@@ -249,6 +250,7 @@ class Answer(msgspec.Struct, frozen=True):
         refused: `(node, why)`; another placing of other pods may help.
         unresolvable: `(node, why)`; nothing helps but a change of the node.
         scores: `(node, score)`, 0 to 10 as it gave them.
+        candidates: those that it leaves, and who it says would have to go, which may be others.
         problem: why the question could not be answered; "" = it was.
     """
 
@@ -257,6 +259,7 @@ class Answer(msgspec.Struct, frozen=True):
     refused: tuple[tuple[str, str], ...] = ()
     unresolvable: tuple[tuple[str, str], ...] = ()
     scores: tuple[tuple[str, int], ...] = ()
+    candidates: tuple[NodeVictims, ...] = ()
     problem: str = ""
 
 

@@ -7,19 +7,30 @@ parked, holding nothing, until each class of its members has been through the ex
 Then it is decided, once, with their answers; our own filters are asked again at that time, so an
 answer may be a little old, never dangerous. Nodes that changed meanwhile make the group ask anew,
 a few times at most.
+
+So it is with who gives way to a pod without a group: the pod is parked, evicting nobody, until the
+extenders that have a say in that were asked, and then they are looked for again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from enbloc.engine.effects import Ask
 from enbloc.engine.events import Answer
+from enbloc.engine.preemption import (
+    NodeCandidate,
+    NodeCandidates,
+    Preemption,
+    importance,
+    preempt_for_pod,
+)
 from enbloc.engine.trial import ClassKey, NodeView, Opinion, Trial
 from enbloc.errors import PluginError
-from enbloc.framework.extenders import Extender
+from enbloc.framework.extenders import Extender, NodeVictims
+from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -39,6 +50,10 @@ _REASON: Final = "node(s) were refused by an extender"
 
 _MOST_ROUNDS: Final = 3
 
+#: What is said where extenders leave no node. Source: kube-scheduler v1.36
+#: pkg/scheduler/framework/preemption/preemption.go Evaluator.Preempt.
+_NO_CANDIDATE: Final = "no candidate node for preemption"
+
 
 @dataclass(slots=True)
 class _Query:
@@ -46,18 +61,33 @@ class _Query:
 
     Attributes:
         version: of the node table that the questions were about.
-        waiting: questions without an answer yet.
+        waiting: questions without an answer yet; None = about who gives way, not about a class.
         answers: per class, by the place of the extender.
+        asked: which candidates, by the place of the extender.
+        victims: what was said of them.
+        changes: how often they were others than those that an answer was about.
     """
 
     version: int
     rounds: int = 1
-    waiting: dict[str, tuple[ClassKey, int]] = field(
-        default_factory=dict[str, tuple[ClassKey, int]]
+    waiting: dict[str, tuple[ClassKey | None, int]] = field(
+        default_factory=dict[str, tuple[ClassKey | None, int]]
     )
     answers: dict[ClassKey, dict[int, Answer]] = field(
         default_factory=dict[ClassKey, dict[int, Answer]]
     )
+    asked: dict[int, Sequence[NodeVictims]] = field(
+        default_factory=dict[int, Sequence[NodeVictims]]
+    )
+    victims: dict[int, Answer] = field(default_factory=dict[int, Answer])
+    changes: int = 0
+
+
+class _Narrowed(NamedTuple):
+    """What an extender leaves of some candidates; or why nobody gives way, "" = nothing."""
+
+    left: Sequence[NodeCandidate] = ()
+    problem: str = ""
 
 
 class ExtenderQueries:
@@ -85,7 +115,8 @@ class ExtenderQueries:
             return None
         query = self._open[group]
         key, index = query.waiting.pop(answer.question)
-        query.answers.setdefault(key, {})[index] = answer
+        answers = query.victims if key is None else query.answers.setdefault(key, {})
+        answers[index] = answer
         return None if query.waiting else group
 
     def ask(self, group: GroupKey, trial: Trial, pods: Sequence[Pod]) -> list[Ask] | None:
@@ -117,11 +148,14 @@ class ExtenderQueries:
             done.add(key)
             question = self._next(query, key, pod, trial)
             if question is not None:
-                self._count += 1
                 asks.append(question)
-                query.waiting[question.question] = (key, question.extender)
-                self._asker[question.question] = group
+                self._sent(group, key, question)
         return asks if query.waiting else None
+
+    def _sent(self, group: GroupKey, key: ClassKey | None, question: Ask) -> None:
+        self._count += 1
+        self._open[group].waiting[question.question] = (key, question.extender)
+        self._asker[question.question] = group
 
     def _next(self, query: _Query, key: ClassKey, pod: Pod, trial: Trial) -> Ask | None:
         """The next question about a class; leaves its opinions with `trial` when done."""
@@ -150,6 +184,97 @@ class ExtenderQueries:
                 left = left & view.feasible
         trial.consulted(key, opinions)
         return None
+
+    def consult(
+        self, group: GroupKey, profile: Profile, pod: Pod, found: NodeCandidates
+    ) -> tuple[Preemption, Ask | None]:
+        """Who gives way to a pod; or what must be asked of extenders before that is known.
+
+        Source: kube-scheduler v1.36 pkg/scheduler/framework/preemption/preemption.go
+        Evaluator.callExtenders.
+
+        Args:
+            group: that of the pod, after `ask` has said that everything is known.
+            profile: of the pod.
+            pod: it fits nowhere.
+            found: where it would fit, and without whom.
+        """
+        left, message = found.nodes, found.message
+        for index, extender in enumerate(profile.extenders):
+            if not left or not extender.preempt_verb or not extender.interested(pod):
+                continue
+            answer = self._answer_about(group, index, left)
+            if answer is None:
+                question = self._ask_about(group, index, left, profile, pod)
+                return Preemption(steps=found.steps), question
+            narrowed = _narrowed(extender, answer, left)
+            if not narrowed.problem:
+                left, message = narrowed.left, f"preemption: {_NO_CANDIDATE}"
+            elif not extender.ignorable:
+                left, message = (), f"preemption: {extender.url}: {narrowed.problem}"
+        if not left:
+            return Preemption(message=message, steps=found.steps), None
+        return preempt_for_pod(pod, left, found.steps), None
+
+    def _answer_about(
+        self, group: GroupKey, index: int, left: Sequence[NodeCandidate]
+    ) -> Answer | None:
+        """What an extender said of some candidates; None = it has to be asked."""
+        query = self._open[group]
+        answer = query.victims.get(index)
+        if answer is None or query.asked[index] == _shown(left):
+            return answer
+        query.changes += 1
+        return answer if query.changes >= _MOST_ROUNDS else None
+
+    def _ask_about(
+        self,
+        group: GroupKey,
+        index: int,
+        left: Sequence[NodeCandidate],
+        profile: Profile,
+        pod: Pod,
+    ) -> Ask:
+        shown = self._open[group].asked[index] = _shown(left)
+        victims = (each for one in left for unit in one.victims for each in unit.pods)
+        question = Ask(
+            question=f"{profile.name}/{self._count}",
+            profile=profile.name,
+            extender=index,
+            pod=pod,
+            candidates=shown,
+            victims=tuple({each.uid: each for each in victims}.values()),
+        )
+        self._sent(group, None, question)
+        return question
+
+
+def _shown(candidates: Sequence[NodeCandidate]) -> tuple[NodeVictims, ...]:
+    return tuple(each.shown() for each in candidates)
+
+
+def _narrowed(extender: Extender, answer: Answer, left: Sequence[NodeCandidate]) -> _Narrowed:
+    """Those candidates that an extender leaves; a gang of which it names a pod goes whole."""
+    if answer.problem:
+        return _Narrowed(problem=answer.problem)
+    said = {each.node: each for each in answer.candidates}
+    found: list[NodeCandidate] = []
+    for candidate in left:
+        chosen = said.get(candidate.node)
+        if chosen is None:
+            continue
+        unit_of = {pod.uid: unit for unit in candidate.units for pod in unit.pods}
+        if not unit_of.keys() >= set(chosen.pods):
+            text = f'it names a pod that is not of lower priority on node "{candidate.node}"'
+            return _Narrowed(problem=text)
+        victims = {unit_of[uid] for uid in chosen.pods}
+        if victims:
+            order = tuple(sorted(victims, key=importance))
+            found.append(replace(candidate, victims=order, violations=chosen.violations))
+        elif not extender.ignorable:
+            text = f'expected at least one victim pod on node "{candidate.node}"'
+            return _Narrowed(problem=text)
+    return _Narrowed(found)
 
 
 def _view(extender: Extender, answer: Answer, nodes: Nodes) -> NodeView | None:

@@ -4,9 +4,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from enbloc.model.credentials import URL
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodUID
+
+
+class NodeVictims(NamedTuple):
+    """Who would have to leave one node for a pod.
+
+    Attributes:
+        node: its name.
+        pods: those who would, the most important first.
+        violations: how many of them go beyond a PodDisruptionBudget.
+    """
+
+    node: str
+    pods: tuple[PodUID, ...]
+    violations: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,16 @@ from enbloc.client.items import Identified
 from enbloc.client.paths import PODS
 from enbloc.engine.effects import Ask
 from enbloc.engine.events import Answer
-from enbloc.framework.extenders import Extender
+from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.framework.profile import Profile
 from enbloc.live.raw_nodes import without_managed_fields
 from enbloc.model.binding import Cause
-from enbloc.model.pods import PodKey, PodUID
+from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.wire import codec
 from enbloc.wire.objects import PodObject
+
+#: So many pods are read at once.
+READS: Final = 16
 
 _IDENTIFIED: Final = msgspec.json.Decoder(Identified).decode
 _POD: Final = msgspec.json.Decoder(PodObject).decode
@@ -88,6 +91,9 @@ class Extenders:
         answer = Answer(ask.question)
         try:
             pod = await self._pod(ask.pod.key, ask.pod.uid)
+            if ask.candidates:
+                left = await self._preempt(caller, pod, ask)
+                return Answer(ask.question, candidates=left)
             question = Question(pod, ask.nodes, self.nodes or {})
             if ask.filter:
                 found = await caller.filter(question)
@@ -109,6 +115,35 @@ class Extenders:
                     },
                 )
         return answer
+
+    async def _preempt(
+        self, caller: ExtenderClient, pod: msgspec.Raw, ask: Ask
+    ) -> tuple[NodeVictims, ...]:
+        """Ask who gives way to a pod; without those who are gone, and nodes that all have left."""
+        if caller.extender.node_cache_capable:
+            return await caller.preempt(pod, ask.candidates, {})
+        objects = await self._objects(ask.victims)
+        there = (
+            each._replace(pods=tuple(uid for uid in each.pods if uid in objects))
+            for each in ask.candidates
+        )
+        left = [each for each in there if each.pods]
+        return await caller.preempt(pod, left, objects) if left else ()
+
+    async def _objects(self, pods: Sequence[Pod]) -> Mapping[PodUID, msgspec.Raw]:
+        """Those of some pods that are there, as JSON."""
+        slots = asyncio.Semaphore(READS)
+
+        async def read(pod: Pod) -> msgspec.Raw | None:
+            async with slots:
+                try:
+                    return await self._pod(pod.key, pod.uid)
+                except ExtenderFailed:
+                    return None
+
+        found = await asyncio.gather(*map(read, pods))
+        shown = zip(pods, found, strict=True)
+        return {pod.uid: raw for pod, raw in shown if raw is not None}
 
     async def bind(
         self, profile: str, binding: Binding, unknown: Callable[[], None]

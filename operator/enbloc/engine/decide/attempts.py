@@ -154,8 +154,7 @@ class Attempts:
             asked = question(facts, bound, trial, room, core.plans.reserved(profile), turn.now)
             never = partial(self._refutations.of, core.state.epoch, facts, bound, hurried=hurried)
             steps = core.settings.search_steps
-            if hurried:
-                steps = min(steps, HURRIED_STEPS)
+            steps = min(steps, HURRIED_STEPS) if hurried else steps
             plan = schedule_group(plan_id, facts, trial, room, never, steps)
             self._note_lack(facts, profile, plan, wanted)
             if hurried and _to_be_searched(plan):
@@ -167,7 +166,10 @@ class Attempts:
                 return True
             if core.queue.call_up(item, self._admission.lacked_capacity, self._alike):
                 return False
-        plan = self._preempting(turn, facts, profile, plan, room)
+        tried = self._preempting(turn, facts, profile, plan, room)
+        if tried is None:
+            return False
+        plan = tried
         core.extender_queries.drop(item.key)
         item.attempted(turn.now, core.plans.opened)
         turn.effects.append(_decided(item, profile, facts, plan))
@@ -197,8 +199,11 @@ class Attempts:
 
     def _preempting(
         self, turn: Turn, facts: GroupFacts, profile: Profile, plan: Plan, room: Room | None
-    ) -> Plan:
-        """A group that fits nowhere, with what came of letting others give way."""
+    ) -> Plan | None:
+        """A group that fits nowhere, with what came of letting others give way.
+
+        None = extenders have to be asked about that.
+        """
         if plan.verdict is not PlanResult.UNSCHEDULABLE or plan.settled:
             return plan
         steps = self._core.settings.search_steps
@@ -207,6 +212,8 @@ class Attempts:
             said = self._preemptions.tried(turn, facts, profile, plan.diagnosis, place)
         except PluginError as error:
             return replace(plan, verdict=PlanResult.ERROR, message=str(error))
+        if said is None:
+            return None
         return replace(plan, message=" ".join(filter(None, (plan.message, said))))
 
     def _note_lack(

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from enbloc.engine.core import Core
-from enbloc.engine.effects import EventType
+from enbloc.engine.effects import Ask, EventType
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.setbacks import Setbacks
 from enbloc.engine.policies.under_way import HANG_SECONDS, UnderWay, stays
@@ -28,9 +28,9 @@ from enbloc.engine.preemption import (
     Placing,
     Preemption,
     Unit,
+    candidates_for_pod,
     no_victims,
     preempt_for_gang,
-    preempt_for_pod,
     some_could_go,
 )
 from enbloc.engine.queue import Place
@@ -109,7 +109,7 @@ class Preemptions(Policy):
         profile: Profile,
         diagnosis: Diagnosis,
         place: Placing,
-    ) -> str:
+    ) -> str | None:
         """A group fits nowhere: let others give way, if they may and that helps.
 
         Args:
@@ -120,7 +120,8 @@ class Preemptions(Policy):
             place: tries to place it.
 
         Returns:
-            What is to be added to the reason for which it waits; "" = nothing.
+            What is to be added to the reason for which it waits; "" = nothing, None = extenders
+            are asked first, whose answers bring it back.
 
         Raises:
             PluginError: a plugin failed.
@@ -152,12 +153,14 @@ class Preemptions(Policy):
         if not helps:
             self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
             return no_victims(diagnosis)
-        found = self._search(turn, facts, profile, plugin, candidates, place)
+        found, ask = self._search(turn, facts, profile, plugin, candidates, place)
         self._effort.take(found.steps)
+        if ask is not None:
+            turn.effects.append(ask)
+            self._tally.preemption_attempts -= 1  # it is one with that which follows
+            return None
         self._said[facts.key] = found.message
         if not found.victims:  # nobody helps, or it is short of something else
-            if facts.solo:
-                self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
             return found.message
         return _waiting(self._begin(turn, facts, profile, found))
 
@@ -201,16 +204,21 @@ class Preemptions(Policy):
         plugin: decide.Preempts,
         candidates: Candidates,
         place: Placing,
-    ) -> Preemption:
+    ) -> tuple[Preemption, Ask | None]:
+        """Who gives way; or what extenders must be asked before that is known."""
         trial = self._trial(turn, facts, profile)
         budgets = tuple(self._state.budgets.values())
         if facts.solo:
             enough = plugin.candidate_nodes(len(trial.nodes))
-            return preempt_for_pod(facts.pending[0], trial, candidates.on, budgets, enough)
+            pod = facts.pending[0]
+            found = candidates_for_pod(pod, trial, candidates.on, budgets, enough)
+            if not found.nodes:
+                self._nowhere[facts.key] = {pod.uid: ""}
+            return self._core.extender_queries.consult(facts.key, profile, pod, found)
         units = candidates.everywhere()
         if not units:
-            return Preemption()  # that nobody has a lower priority is plain to see
-        return preempt_for_gang(facts, trial, units, budgets, place, SEARCH_LIMIT)
+            return Preemption(), None  # that nobody has a lower priority is plain to see
+        return preempt_for_gang(facts, trial, units, budgets, place, SEARCH_LIMIT), None
 
     def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
         """The cluster as a group may see it."""

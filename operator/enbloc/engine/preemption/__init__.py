@@ -5,16 +5,27 @@
 from enbloc.engine.preemption.candidates import Candidates
 from enbloc.engine.preemption.effort import Effort
 from enbloc.engine.preemption.gang import Placing, preempt_for_gang
-from enbloc.engine.preemption.lone import no_victims, preempt_for_pod, some_could_go
-from enbloc.engine.preemption.units import Preemption, Unit, cost
+from enbloc.engine.preemption.lone import (
+    NodeCandidate,
+    NodeCandidates,
+    candidates_for_pod,
+    no_victims,
+    preempt_for_pod,
+    some_could_go,
+)
+from enbloc.engine.preemption.units import Preemption, Unit, cost, importance
 
 __all__ = [
     "Candidates",
     "Effort",
+    "NodeCandidate",
+    "NodeCandidates",
     "Placing",
     "Preemption",
     "Unit",
+    "candidates_for_pod",
     "cost",
+    "importance",
     "no_victims",
     "preempt_for_gang",
     "preempt_for_pod",

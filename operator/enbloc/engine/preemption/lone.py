@@ -15,7 +15,7 @@ default_preemption.go, pkg/scheduler/framework/preemption/preemption.go.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from enbloc.engine.preemption.units import Preemption, Unit, importance
 from enbloc.engine.trial import Trial
+from enbloc.framework.extenders import NodeVictims
 from enbloc.framework.status import Diagnosis
 from enbloc.model.budgets import Allowance, Budget
 from enbloc.model.nodes import Mask
@@ -65,6 +66,30 @@ class _Row:
     def violations(self) -> int:
         return sum(len(unit.pods) for unit in self.victims if unit in self.beyond)
 
+
+@dataclass(frozen=True, slots=True)
+class NodeCandidate:
+    """A node on which a pod fits once some units are gone.
+
+    Attributes:
+        node: its name.
+        units: everybody of lower priority who has pods there.
+        beyond: those of them that go beyond a budget.
+        victims: those of them who would have to go, the most important first.
+        violations: how many of their pods go beyond a budget.
+    """
+
+    node: str
+    units: Collection[Unit]
+    beyond: frozenset[Unit]
+    victims: tuple[Unit, ...]
+    violations: int
+
+    def shown(self) -> NodeVictims:
+        """The same as extenders are asked about it."""
+        pods = tuple(pod.uid for unit in self.victims for pod in unit.pods)
+        return NodeVictims(self.node, pods, self.violations)
+
     def cost(self) -> tuple[int, int, int, int, float]:
         """The least is chosen: the criteria of pickOneNodeForPreemption, in its order."""
         top = max(unit.priority for unit in self.victims)
@@ -78,10 +103,25 @@ class _Row:
         )
 
 
-def preempt_for_pod(
+@dataclass(frozen=True, slots=True)
+class NodeCandidates:
+    """What came of looking for nodes that a pod could have.
+
+    Attributes:
+        nodes: in the order of the node table.
+        message: why there is none, as kube-scheduler says it; "" = there are some.
+        steps: how often filters were asked, and pods moved.
+    """
+
+    nodes: Sequence[NodeCandidate]
+    message: str
+    steps: int
+
+
+def candidates_for_pod(
     pod: Pod, trial: Trial, units_on: UnitsOn, budgets: Sequence[Budget], enough: int
-) -> Preemption:
-    """Find the node where the pods of lower priority matter least that a pod needs gone.
+) -> NodeCandidates:
+    """Find the nodes on which a pod fits without pods of lower priority.
 
     Args:
         pod: it fits nowhere.
@@ -94,14 +134,28 @@ def preempt_for_pod(
         PluginError: a plugin failed.
     """
     search = _Search(pod, trial, units_on, budgets, enough)
-    chosen = min(search.candidates(), key=_Row.cost, default=None)
-    if chosen is None:
-        return Preemption(message=search.message(), steps=search.steps)
+    names = trial.nodes.names
+    nodes = [
+        NodeCandidate(
+            names[row.row],
+            row.local,
+            frozenset(row.beyond),
+            tuple(sorted(row.victims, key=importance)),
+            row.violations,
+        )
+        for row in search.candidates()
+    ]
+    return NodeCandidates(nodes, "" if nodes else search.message(), search.steps)
+
+
+def preempt_for_pod(pod: Pod, nodes: Sequence[NodeCandidate], steps: int = 0) -> Preemption:
+    """Take the node where those who have to go matter least; there is one."""
+    chosen = min(nodes, key=NodeCandidate.cost)
     return Preemption(
-        nodes=((pod, trial.nodes.names[chosen.row]),),
-        victims=tuple(sorted(chosen.victims, key=importance)),
-        beyond=frozenset(chosen.beyond.intersection(chosen.victims)),
-        steps=search.steps,
+        nodes=((pod, chosen.node),),
+        victims=chosen.victims,
+        beyond=chosen.beyond.intersection(chosen.victims),
+        steps=steps,
     )
 
 
