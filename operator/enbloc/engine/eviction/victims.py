@@ -25,6 +25,9 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
 
+#: No further unit is handed out while the answers about so many members are awaited: who was not
+#: told may stay yet.
+MOST_AWAITED: Final = 16
 #: When no answer has come for so long (seconds), those that are awaited count as refusals.
 ANSWER_SECONDS: Final = 300.0
 
@@ -136,7 +139,7 @@ class Victims:
 
     def evict(self, turn: Turn) -> Eviction | None:
         """Hand out the oldest eviction that was chosen, pod by pod."""
-        while self._chosen:
+        while self._may_send:
             eviction = self._chosen.pop(next(iter(self._chosen)))
             due = [v for v in eviction.victims.values() if v.stage is VictimStage.CHOSEN]
             if not due:
@@ -159,6 +162,10 @@ class Victims:
                 )
             return eviction
         return None
+
+    @property
+    def _may_send(self) -> bool:
+        return bool(self._chosen) and len(self._awaited) < MOST_AWAITED
 
     # ── what becomes of them ─────────────────────────────────────────────────────────────────
 
@@ -286,7 +293,7 @@ class Victims:
 
     def deadline(self) -> float | None:
         """When somebody is late; 0 while one is chosen and not sent, or there is news."""
-        if self._chosen or self._leaving or self._departures:
+        if self._may_send or self._leaving or self._departures:
             return 0.0
         times = [eviction.until for eviction in self._evictions.values()]
         if self._ends:
