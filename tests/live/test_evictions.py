@@ -9,13 +9,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 from prometheus_client import REGISTRY
 
 from enbloc.engine.effects import Evict
 from enbloc.engine.events import Evicted, EvictRefused
-from enbloc.live.evictions import Evictions
+from enbloc.live.evictions import SLOTS, Evictions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodKey, PodUID
@@ -32,11 +33,15 @@ class Kubernetes:
         self.owners: list[dict[str, Any]] = [{"controller": True, "kind": "Job", "name": "j"}]
         self.open = asyncio.Event()
         self.open.set()
+        self.marks = asyncio.Event()
+        self.marks.set()
         self.asked: list[str] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         await self.open.wait()
         name, _, subresource = request.path.split("/pods/")[1].partition("/")
+        if (request.method, name) == ("PATCH", "b"):
+            await self.marks.wait()
         self.asked.append(f"{request.method} {subresource or name}")
         if subresource == "eviction":
             return self.evict()
@@ -86,7 +91,7 @@ async def test_an_evicted_pod_is_answered_and_counted(caplog: pytest.LogCaptureF
     caplog.set_level(logging.INFO)
     before = counted("evicted")
     async with evicting(Kubernetes()) as (evictions, told):
-        evictions.start(evict("a"))
+        evictions.start([evict("a")])
         assert await told.next() == Evicted(PodUID("uid-a"))
     assert counted("evicted") == before + 1
     [record] = caplog.records
@@ -99,7 +104,7 @@ async def test_a_pod_is_never_evicted_twice_at_once() -> None:
     server.open.clear()
     async with evicting(server) as (evictions, told):
         for name in "aba":
-            evictions.start(evict(name))
+            evictions.start([evict(name)])
         await asyncio.sleep(0.01)
         server.open.set()
         answers = {(await told.next()).uid for _ in "ab"}
@@ -108,11 +113,38 @@ async def test_a_pod_is_never_evicted_twice_at_once() -> None:
     assert server.asked.count("POST eviction") == 2
 
 
+async def test_none_of_those_who_go_together_is_evicted_before_all_are_marked() -> None:
+    """Semantics §10.3: whoever leads next knows by their conditions who else was to go."""
+    server = Kubernetes()
+    server.marks.clear()
+    async with evicting(server) as (evictions, told):
+        evictions.start([evict("a"), evict("b")])
+        await asyncio.sleep(0.1)
+        assert sorted(server.asked) == ["GET a", "GET b", "PATCH status"]
+        server.marks.set()
+        assert {(await told.next()).uid for _ in "ab"} == {"uid-a", "uid-b"}
+
+
+async def test_of_more_who_go_together_than_are_asked_about_at_once_all_are_evicted() -> None:
+    async with evicting(Kubernetes()) as (evictions, told):
+        evictions.start([evict(f"p{number}") for number in range(2 * SLOTS)])
+        assert len({(await told.next()).uid for _ in range(2 * SLOTS)}) == 2 * SLOTS
+
+
+async def test_one_that_is_gone_already_keeps_nobody_from_going() -> None:
+    server = Kubernetes()
+    server.owners = []
+    async with evicting(server) as (evictions, told):
+        evictions.start([msgspec.structs.replace(evict("a"), bare=True), evict("b")])
+        answers = {type(await told.next()) for _ in "ab"}
+    assert answers == {Evicted, EvictRefused}
+
+
 async def test_an_eviction_that_was_answered_may_be_asked_for_again() -> None:
     server = Kubernetes()
     async with evicting(server) as (evictions, told):
         for _ in range(2):
-            evictions.start(evict("a"))
+            evictions.start([evict("a")])
             await told.next()
     assert server.asked.count("POST eviction") == 2
 
@@ -123,7 +155,7 @@ async def test_a_budget_says_when_to_ask_again_on_the_engines_clock() -> None:
     causes = [{"reason": "DisruptionBudget", "message": "The disruption budget b needs 8"}]
     server.evict = lambda: refusal(429, "TooManyRequests", causes=causes, retryAfterSeconds=45)
     async with evicting(server) as (evictions, told):
-        evictions.start(evict("a"))
+        evictions.start([evict("a")])
         assert await told.next() == EvictRefused(
             PodUID("uid-a"), "The disruption budget b needs 8", NOW + 45.0
         )
@@ -136,7 +168,7 @@ async def test_a_missing_permission_is_an_error_for_who_runs_enbloc(
     server = Kubernetes()
     server.evict = lambda: refusal(403, "Forbidden", "may not create pods/eviction")
     async with evicting(server) as (evictions, told):
-        evictions.start(evict("a"))
+        evictions.start([evict("a")])
         refused = await told.next()
     assert isinstance(refused, EvictRefused)
     assert refused.retry_at == NOW + 10.0
@@ -148,7 +180,7 @@ async def test_a_bare_pod_is_never_evicted() -> None:
     server = Kubernetes()
     server.owners = []
     async with evicting(server) as (evictions, told):
-        evictions.start(evict("a"))
+        evictions.start([evict("a")])
         refused = await told.next()
     assert isinstance(refused, EvictRefused)
     assert refused.retry_at == math.inf
@@ -160,7 +192,7 @@ async def test_a_bare_pod_is_never_evicted() -> None:
 async def test_who_no_longer_leads_evicts_nothing_and_answers_nothing() -> None:
     server = Kubernetes()
     async with evicting(server, leads=False) as (evictions, told):
-        evictions.start(evict("a"))
+        evictions.start([evict("a")])
         async with asyncio.timeout(5.0):
             ended = await told.ended.get()
         assert told.events.empty()
@@ -172,7 +204,7 @@ async def test_evictions_under_way_are_given_up_at_the_end() -> None:
     server = Kubernetes()
     server.open.clear()
     async with evicting(server) as (evictions, told):
-        evictions.start(evict("a"))
+        evictions.start([evict("a")])
         await asyncio.sleep(0.01)
         evictions.close()
         async with asyncio.timeout(5.0):

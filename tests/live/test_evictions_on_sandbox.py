@@ -74,7 +74,7 @@ async def outcome(world: World, name: str, uid: PodUID) -> Evicted | EvictRefuse
         world.cluster, component="scheduler", rules=rules, clock=time_source()
     ) as client:
         evictions = Evictions(client, lambda: 0.0, told.put_nowait, lambda _: None)
-        evictions.start(effect)
+        evictions.start([effect])
         async with asyncio.timeout(20.0):
             return await told.get()
 

@@ -7,6 +7,44 @@ from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 
+def test_a_new_leader_has_the_rest_of_a_gang_leave() -> None:
+    """Semantics §10.3: though what is free by now is all that the preemptor needs."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.nodes("n3", cpu=1)
+    cluster.pod("mid", node="n3", priority=5)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    for name in ("low-0", "low-1"):
+        cluster.change(name, preempted=True)
+    cluster.delete("low-0")
+    other = cluster.restarted()
+    other.settle(seconds=5)
+
+    assert [each.pod.name for each in other.evicted] == ["low-1"]
+    assert set(other.where()) == {"mid", "high"}
+
+
+def test_a_gang_that_was_chosen_and_not_told_stays_under_a_new_leader() -> None:
+    """Semantics §10.3: capacity has appeared elsewhere meanwhile."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    for name in ("low-0", "low-1"):
+        cluster.change(name, preempted=True)
+    cluster.node("n3", cpu=1)
+    cluster.pod("high", priority=10)
+    other = cluster.restarted()
+    other.settle(seconds=5)
+
+    assert not other.evicted
+    assert len(other.where()) == 3
+
+
 def test_no_more_are_told_while_answers_are_awaited() -> None:
     """Semantics §10.3: who was not told stays when capacity appears elsewhere."""
     cluster = Cluster()

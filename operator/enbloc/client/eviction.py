@@ -8,6 +8,8 @@
       │   └────terminating─────────────────────► Evicted
       ▼
     mark: PATCH DisruptionTarget=True, if the pod is still as seen
+      ▼
+    all that go together are marked, or settled
       ├─ Pending, or regardless of budgets ──► DELETE, with UID ──► Evicted
       └─ else ─────► Eviction API, with UID ──┬─201──────────────► Evicted
                                               └─429 of a budget──► Blocked
@@ -119,7 +121,38 @@ class Exempt(msgspec.Struct, frozen=True):
 Outcome = Evicted | Blocked | Exempt
 
 
-async def evict(client: Client, victim: Victim, now: Callable[[], float]) -> Outcome:
+class Together:
+    """Pods that are evicted together: none is, before all are marked or settled otherwise.
+
+    So whoever leads next knows who else was to go.
+
+    Args:
+        count: how many they are.
+        slots: bounds how many pods are asked about at once; None = their number does.
+    """
+
+    def __init__(self, count: int = 1, slots: asyncio.Semaphore | None = None) -> None:
+        self.slots = slots or asyncio.Semaphore(count)
+        self._left = count
+        self._all = asyncio.Event()
+
+    def ready(self) -> None:
+        """One more is marked, or settled."""
+        self._left -= 1
+        if not self._left:
+            self._all.set()
+
+    async def wait(self) -> None:
+        """Until all are."""
+        await self._all.wait()
+
+
+async def evict(
+    client: Client,
+    victim: Victim,
+    now: Callable[[], float],
+    together: Together | None = None,
+) -> Outcome:
     """Evict a pod that has a controller; what may have happened is looked at, and sent again.
 
     Ends only when the outcome is certain, or cancelled.
@@ -128,11 +161,20 @@ async def evict(client: Client, victim: Victim, now: Callable[[], float]) -> Out
         client: the API.
         victim: the pod.
         now: server time, seconds since the epoch.
+        together: with whom it goes; None = alone.
 
     Raises:
         Fenced: not sent, because the client may no longer write.
     """
-    attempt = _Attempt(client, victim, now)
+    attempt = _Attempt(client, victim, now, together or Together())
+    try:
+        return await _settle(attempt)
+    finally:
+        attempt.ready()
+
+
+async def _settle(attempt: "_Attempt") -> Outcome:
+    """Try until the outcome is certain."""
     backoff = Backoff(initial=0.1)
     while True:
         try:
@@ -156,14 +198,39 @@ async def evict(client: Client, victim: Victim, now: Callable[[], float]) -> Out
 class _Attempt:
     """One round of looking, marking and evicting; remembers whether a deletion was sent."""
 
-    def __init__(self, client: Client, victim: Victim, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        victim: Victim,
+        now: Callable[[], float],
+        together: Together,
+    ) -> None:
         self._client = client
         self._victim = victim
         self._now = now
+        self._together = together
+        self._ready = False
         self._sent = False
+
+    def ready(self) -> None:
+        """Nobody waits for this pod any more."""
+        if not self._ready:
+            self._ready = True
+            self._together.ready()
 
     async def go(self) -> Outcome | None:
         """Once through; None if the pod has to be looked at again."""
+        async with self._together.slots:
+            found = await self._look()
+        if not isinstance(found, _Pod):
+            return found
+        self.ready()
+        await self._together.wait()
+        async with self._together.slots:
+            return await self._evict(found)
+
+    async def _look(self) -> _Pod | Outcome:
+        """The pod, marked; or what is certain of it already."""
         victim = self._victim
         try:
             pod: _Pod = await self._client.get(PODS, victim.name, victim.namespace, shape=_Pod)
@@ -174,7 +241,11 @@ class _Attempt:
         settled = _settled(pod, bare=victim.bare)
         if settled is not None:
             return settled
-        marked = await self._mark(pod)
+        return await self._mark(pod)
+
+    async def _evict(self, marked: _Pod) -> Outcome:
+        """Have it deleted."""
+        victim = self._victim
         self._sent = True
         pending = _phase(marked) == "Pending"
         if pending or victim.regardless:

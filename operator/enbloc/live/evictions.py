@@ -5,7 +5,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
 from enbloc.client import eviction as kube
@@ -47,20 +47,21 @@ class Evictions:
         #: Evictions that are not answered, one of each pod.
         self._tasks: dict[PodUID, asyncio.Task[None]] = {}
 
-    def start(self, effect: Evict) -> None:
-        """Evict a pod, unless that is under way."""
-        if effect.uid in self._tasks:
-            return
-        task = asyncio.create_task(self._run(effect), name=f"evict {effect.pod}")
-        self._tasks[effect.uid] = task
-        task.add_done_callback(self._broken)
+    def start(self, effects: Sequence[Evict]) -> None:
+        """Evict pods together, all but those of which that is under way."""
+        fresh = {effect.uid: effect for effect in effects if effect.uid not in self._tasks}
+        together = kube.Together(len(fresh), self._slots)
+        for effect in fresh.values():
+            task = asyncio.create_task(self._run(effect, together), name=f"evict {effect.pod}")
+            self._tasks[effect.uid] = task
+            task.add_done_callback(self._broken)
 
     def close(self) -> None:
         """Give up what is under way; nobody is told."""
         for task in self._tasks.values():
             task.cancel()
 
-    async def _run(self, effect: Evict) -> None:
+    async def _run(self, effect: Evict, together: kube.Together) -> None:
         pod = effect.pod
         victim = kube.Victim(
             pod.namespace,
@@ -72,8 +73,7 @@ class Evictions:
             effect.regardless,
         )
         try:
-            async with self._slots:
-                outcome = await kube.evict(self._client, victim, self._now)
+            outcome = await kube.evict(self._client, victim, self._now, together)
         except Fenced:
             logger.debug("Did not evict pod %s: no longer the leader", pod)
             return

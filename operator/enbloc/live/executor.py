@@ -117,6 +117,7 @@ class Executor:
             seconds: how long the step took; each of its decisions counts for a like part.
         """
         decided: list[Decided] = []
+        evicted: list[Evict] = []
         for effect in effects:
             match effect:
                 case Bind(target=target):
@@ -133,7 +134,7 @@ class Executor:
                 case SetPodCondition() | SetGangRunning():
                     self._pods.put(effect)
                 case Evict():
-                    self._evictions.start(effect)
+                    evicted.append(effect)
                 case Emit():
                     count_end(effect)
                     self._recorder.emit(notice(effect))
@@ -143,6 +144,7 @@ class Executor:
                     decided.append(effect)
                 case _:
                     assert_never(effect)
+        self._evictions.start(evicted)
         for each in decided:
             self._decisions.decided(each, seconds / len(decided))
 

@@ -21,7 +21,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask, EventType
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.setbacks import Setbacks
-from enbloc.engine.policies.under_way import HANG_SECONDS, UnderWay, stays
+from enbloc.engine.policies.under_way import HANG_SECONDS, UnderWay, rest_of_gang, stays
 from enbloc.engine.preemption import (
     Candidates,
     Effort,
@@ -82,7 +82,7 @@ class Preemptions(Policy):
         self._said: dict[GroupKey, str] = {}
         #: Pods without a group for which the last search found nobody, each with "".
         self._nowhere: dict[GroupKey, Mapping[PodUID, str]] = {}
-        #: Pending pods that this process has nominated, or has seen nominated.
+        #: Pods that this process has nominated or chosen, or has seen nominated.
         self._known: set[PodUID] = set()
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
@@ -263,12 +263,16 @@ class Preemptions(Policy):
             why=_why(profile),
         )
         self._claim(facts, found.nodes, turn.now)
-        each.start(self._victims)
+        self._start(each)
         self._tally.preemption_victims.append(float(len(each.pods)))
         if not facts.solo:
             note = f"preempting {_named(each.pods)} of lower priority"
             self._reporter.group_event(turn, facts, EventType.NORMAL, EventReason.PREEMPTING, note)
         return each
+
+    def _start(self, each: UnderWay) -> None:
+        self._known.update(pod.uid for pod in each.pods)
+        each.start(self._victims)
 
     def _of_several_budgets(self, pod: Pod) -> bool:
         """The Eviction API refuses such a pod, whatever its budgets allow."""
@@ -372,13 +376,13 @@ class Preemptions(Policy):
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Who needs nothing any more claims nothing; who was nominated before we came does."""
-        del members
         if not facts.deficit:
             self._setbacks.pop(facts.key, None)
             if not self._victims.of(facts.key):
                 self._preempted.pop(facts.key, None)
         each = self._open.get(facts.key)
         planned = self._core.plans.of(facts.key) is not None
+        self._finish(members, facts)
         if each is None:
             self._resume(turn, facts)
         elif not facts.deficit or facts.problem or not (facts.pending or planned):
@@ -418,7 +422,19 @@ class Preemptions(Policy):
             until=until,
         )
         self._claim(facts, nodes, turn.now, until)
-        each.start(self._victims)
+        self._start(each)
+
+    def _finish(self, members: Members, facts: GroupFacts) -> None:
+        """Have the rest of a gang leave of which an earlier leader has evicted some.
+
+        All of a unit have the condition before the first of them leaves.
+        """
+        if members.solo or not facts.deficit or self._victims.of(facts.key) is not None:
+            return
+        rest = [pod for pod in members.bound if pod.preempted and pod.uid not in self._known]
+        if rest:
+            self._known.update(pod.uid for pod in rest)
+            self._victims.choose(rest_of_gang(facts.key, rest))
 
     def _begun(self, facts: GroupFacts, nodes: Collection[str]) -> dict[GroupKey, list[Pod]]:
         """Who was chosen to leave these nodes; with a gang that lost some of its minimum, all."""

@@ -157,6 +157,24 @@ class UnderWay:
                 evictions.cancel(group)
 
 
+def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
+    """The eviction of who is left of a gang that gave way, whatever a budget says.
+
+    A part of a minimum is worth nothing.
+    """
+    return Eviction(
+        group,
+        pods,
+        Reason.PREEMPTION_BY_SCHEDULER,
+        _REST,
+        None,
+        patience=HANG_SECONDS,
+        by="a higher priority pod",
+        regardless=True,
+        whole=True,
+    )
+
+
 def stays(pod: Pod, state: ClusterState) -> bool:
     """Whether a victim holds its capacity yet."""
     now = state.pods.get(pod.uid)
