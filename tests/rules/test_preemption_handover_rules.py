@@ -61,3 +61,19 @@ def test_no_more_are_told_while_answers_are_awaited() -> None:
     assert told == MOST_AWAITED
     assert cluster.where("high") == {"high": "n2"}
     assert len(cluster.evicted) == told
+
+
+def test_who_did_not_leave_is_named_while_others_are_waited_for() -> None:
+    """Semantics §10.4."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.pod("low-n1", node="n1")
+    cluster.pod("low-n2", node="n2", priority=5)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=70)
+
+    assert {each.pod.name for each in cluster.evicted} == {"low-n1", "low-n2"}
+    assert cluster.pod_conditions("high")[-1][1].endswith(
+        "preemption: waiting for pod ns/low-n2 to leave; pod ns/low-n1 on node n1 did not leave"
+    )

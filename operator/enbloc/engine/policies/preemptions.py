@@ -162,19 +162,24 @@ class Preemptions(Policy):
         self._said[facts.key] = found.message
         if not found.victims:  # nobody helps, or it is short of something else
             return found.message
-        return _waiting(self._begin(turn, facts, profile, found))
+        return self._waiting(self._begin(turn, facts, profile, found))
 
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""
         under_way = self._open.get(facts.key)
         if under_way is not None and self._leaving(under_way):
-            return _waiting(under_way)
+            return self._waiting(under_way)
         if not all(pod.preempts for pod in facts.pending):
             return _NEVER
         if self._awaited(turn, facts, profile):
             return _TERMINATING
         setbacks = self._setbacks.get(facts.key)
         return setbacks.pause(turn.now) if setbacks is not None else ""
+
+    def _waiting(self, under_way: UnderWay) -> str:
+        waits = f"preemption: waiting for {_named(under_way.pods)} to leave"
+        setbacks = self._setbacks.get(under_way.key)
+        return f"{waits}; {setbacks.why}" if setbacks is not None else waits
 
     def _leaving(self, under_way: UnderWay) -> bool:
         return any(stays(pod, self._state) for pod in under_way.pods)
@@ -531,10 +536,6 @@ def _named_preemptor(facts: GroupFacts) -> str:
 def _why(profile: Profile) -> str:
     """The message of a victim's condition, as kube-scheduler's."""
     return f"{profile.name}: preempting to accommodate a higher priority pod"
-
-
-def _waiting(under_way: UnderWay) -> str:
-    return f"preemption: waiting for {_named(under_way.pods)} to leave"
 
 
 def _named(pods: Sequence[Pod]) -> str:
