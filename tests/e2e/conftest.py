@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import ControlPlane
+from tests.e2e import incidents
 from tests.e2e.bare import bare_control_plane
 from tests.e2e.claims import Claims, claims_of
+from tests.e2e.evictions import Evictions, watched
+from tests.e2e.fault_proxy import FaultProxy
 from tests.e2e.requests import Requests
 from tests.e2e.targets import ControlPlaneTarget, SandboxTarget, Target
 from tests.e2e.world import World, opened
@@ -92,3 +95,20 @@ async def world(
 async def claims(world: World) -> AsyncGenerator[Claims]:
     async with claims_of(world) as claims:
         yield claims
+
+
+@pytest.fixture
+async def proxy(world: World) -> FaultProxy:
+    """Between the scheduler and the API server."""
+    return await incidents.fault_proxy(world)
+
+
+@pytest.fixture
+async def evictions(
+    world: World, proxy: FaultProxy, request: pytest.FixtureRequest
+) -> AsyncGenerator[Evictions]:
+    """Who is made to leave, judged at the end unless the test failed."""
+    async with watched(world, proxy) as found:
+        yield found
+        if request.node.stash.get(_PASSED, False):
+            await found.judge()

@@ -165,11 +165,14 @@ def is_binding(method: str, path: str) -> bool:
     return method == "POST" and path.endswith("/binding")
 
 
-def evicts(asked: Asked) -> bool:
+def is_eviction(method: str, path: str) -> bool:
     """Whether a request deletes or evicts pods."""
-    parts = asked.path.split("/")
-    of_pods = "pods" in parts
-    return of_pods and (asked.method == "DELETE" or asked.path.endswith("/eviction"))
+    return "pods" in path.split("/") and (method == "DELETE" or path.endswith("/eviction"))
+
+
+def evicts(asked: Asked) -> bool:
+    """Whether this one does."""
+    return is_eviction(asked.method, asked.path)
 
 
 class FaultProxy:

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from enbloc.client.paths import JOBS, POD_GROUPS, STATEFUL_SETS
+from enbloc.client.paths import JOBS, POD_DISRUPTION_BUDGETS, POD_GROUPS, STATEFUL_SETS
 from enbloc.model import names
 
 
@@ -124,4 +124,14 @@ def parallel_set(name: str, replicas: int, labels: Mapping[str, str]) -> dict[st
                 "spec": {**pod("")["spec"], "restartPolicy": "Always"},
             },
         },
+    }
+
+
+def budget(name: str, labels: Mapping[str, str], **spec: Any) -> dict[str, Any]:
+    """A PodDisruptionBudget of the pods with these labels; more of its spec as the API has it."""
+    return {
+        "apiVersion": POD_DISRUPTION_BUDGETS.api_version,
+        "kind": POD_DISRUPTION_BUDGETS.kind,
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": dict(labels)}, **spec},
     }
