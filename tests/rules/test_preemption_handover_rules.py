@@ -77,3 +77,18 @@ def test_who_did_not_leave_is_named_while_others_are_waited_for() -> None:
     assert cluster.pod_conditions("high")[-1][1].endswith(
         "preemption: waiting for pod ns/low-n2 to leave; pod ns/low-n1 on node n1 did not leave"
     )
+
+
+def test_what_keeps_one_victim_on_its_node_may_keep_all_who_are_to_leave_it() -> None:
+    """Semantics §10.4: those who hang a moment later are not counted on again."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=3)
+    for name, grace in (("a", 5.0), ("b", 6.0), ("c", 7.0)):
+        cluster.pod(f"low-{name}", node="n1", grace=grace)
+    cluster.pod("mid", node="n2", spec=spec(cpu=3), priority=5)
+    cluster.evict_answer = lambda each: "ok" if each.pod.name == "mid" else "slow"
+    cluster.pod("high", priority=10, spec=spec(cpu=2))
+    cluster.settle(seconds=60)
+
+    assert cluster.where("high") == {"high": "n2"}
+    assert len(cluster.evicted) == 3

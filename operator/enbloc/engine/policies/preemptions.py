@@ -331,7 +331,7 @@ class Preemptions(Policy):
             if departure.by:
                 self._tell(turn, departure)
         self._try_again(turn)
-        lost = _lost_nodes(turn) if self._open else ()
+        lost = _lost_nodes(turn) if self._open else set[str]()
         for each in tuple(self._open.values()):
             for answer in turn.refused_evictions:
                 each.refused(answer)
@@ -349,15 +349,18 @@ class Preemptions(Policy):
             if item is not None and item.place in (Place.WAITING, Place.BACKOFF):
                 self._core.queue.activate(item, CALLED_UP)
 
-    def _look(self, turn: Turn, each: UnderWay, lost: Collection[str]) -> None:
+    def _look(self, turn: Turn, each: UnderWay, lost: set[str]) -> None:
         """See who is gone, and who will not go."""
-        stuck = each.look(turn, self._victims, self._state)
-        needed = lost and {*each.nodes.values()}.intersection(lost)
-        if needed:
-            stuck = [*stuck, *(p for p in each.pods if p.node in needed and stays(p, self._state))]
+        stuck = {pod.uid: pod for pod in each.look(turn, self._victims, self._state)}
+        # What keeps one on its node may keep all who are to leave it.
+        nodes = {pod.node for pod in stuck.values() if self._terminates(pod.uid)}
+        nodes |= lost and lost.intersection(each.nodes.values())
+        if nodes:
+            on_them = (pod for pod in each.pods if pod.node in nodes)
+            stuck |= {pod.uid: pod for pod in on_them if stays(pod, self._state)}
         if stuck:
             self._end(turn, each)
-            self._set_back(turn, each.key, stuck)
+            self._set_back(turn, each.key, [*stuck.values()])
             self._put_off[each.key] = None
         elif each.until <= turn.now:  # they are gone, or somebody else nominated it
             self._end(turn, each)
@@ -511,7 +514,7 @@ class Preemptions(Policy):
         return min(times, default=None)
 
 
-def _lost_nodes(turn: Turn) -> Collection[str]:
+def _lost_nodes(turn: Turn) -> set[str]:
     """Nodes that went, or are not ready any more: nobody knows when what is there ends."""
     return {
         happening.node.name
