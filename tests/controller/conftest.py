@@ -116,9 +116,9 @@ class World:
         )
 
     async def scheduler_says(
-        self, status: str, reason: str, name: str = "train", **fields: Any
+        self, status: str, reason: str, name: str = "train", *, preempted: str = "", **fields: Any
     ) -> None:
-        """The scheduler's part of the status, as its shell applies it."""
+        """The scheduler's part of the status, as its shell applies it; by whom it was preempted."""
         condition = {
             "type": "Scheduled",
             "status": status,
@@ -127,11 +127,15 @@ class World:
             "observedGeneration": 1,
             "lastTransitionTime": "2026-11-21T05:00:00Z",
         }
+        conditions = [condition]
+        if preempted:
+            more = {"reason": "PreemptionByScheduler", "message": preempted, "status": "True"}
+            conditions.append({**condition, "type": "DisruptionTarget", **more})
         body = {
             "apiVersion": POD_GROUPS.api_version,
             "kind": POD_GROUPS.kind,
             "metadata": {"name": name, "namespace": self.namespace},
-            "status": {"conditions": [condition], **fields},
+            "status": {"conditions": conditions, **fields},
         }
         await self.client.patch(
             POD_GROUPS,

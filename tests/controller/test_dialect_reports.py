@@ -335,6 +335,12 @@ REFUSED = {"status": "False", "reason": "Unschedulable", "message": "2 members d
         ),
         (
             members("waiting", "waiting", role="worker"),
+            {"status": "False", "reason": "Preempted", "message": "preempted by pod ns/high"},
+            "NotEnoughResources",
+            "preempted by pod ns/high",
+        ),
+        (
+            members("waiting", "waiting", role="worker"),
             {"status": "False", "reason": "InvalidSpec", "message": "spec is invalid"},
             "InvalidSpec",
             "spec is invalid",

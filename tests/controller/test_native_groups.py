@@ -169,6 +169,32 @@ async def test_its_condition_says_why_it_waits_and_stays_true_once_it_was(
         assert condition((await world.get(native))["status"], KIND) == found
 
 
+async def test_that_it_was_preempted_stands_there_until_it_is_bound_again(
+    world: World, native: Resource
+) -> None:
+    async with controller(world):
+        await group(world, native, **GANG_OF_2)
+        await member(world, "a")
+        await eventually(lambda: made(world))
+        await world.scheduler_says("True", "Scheduled")
+        await told(world, native, "True", "Scheduled")
+        await world.scheduler_says("False", "Preempted", preempted="preempted by pod ns/high")
+
+        async def preempted() -> dict[str, Any]:
+            return condition((await world.get(native))["status"], "DisruptionTarget")
+
+        found = await eventually(preempted)
+        assert (found["status"], found["reason"]) == ("True", "PreemptionByScheduler")
+        assert found["message"] == "preempted by pod ns/high"
+
+        await world.scheduler_says("True", "Scheduled")
+
+        async def over() -> bool:
+            return not await preempted()
+
+        await eventually(over)
+
+
 async def settled(world: World, native: Resource, name: str = "later") -> None:
     """Another group that came later was told, so whatever is to be said of others was."""
     await group(world, native, name, schedulingPolicy={"basic": {}})

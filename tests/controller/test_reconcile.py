@@ -108,6 +108,7 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
                 Reason.SCHEDULER_ERROR,
                 Reason.INVALID_SPEC,
                 Reason.TIMED_OUT,
+                Reason.PREEMPTED,
                 Reason.RESERVATION_EXPIRED,
             )
         ),
@@ -165,6 +166,16 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             ),
             ("False", Reason.TIMED_OUT, "evicting 2 members to release capacity"),
             id="7 a started group that is evicted says so rather than what it lacks",
+        ),
+        pytest.param(
+            STARTED,
+            pods(running),
+            says(
+                ("Scheduled", "False", "Preempted", "preempted by pod ns/high"),
+                ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
+            ),
+            ("False", Reason.PREEMPTED, "preempted by pod ns/high"),
+            id="a started group that is preempted says so rather than what it lacks",
         ),
         pytest.param(
             STARTED,

@@ -89,6 +89,7 @@ a_verdict = st.sampled_from(
         ("False", "WaitingForMembers"),
         ("False", "Binding"),
         ("False", "TimedOut"),
+        ("False", "Preempted"),
         ("False", "BelowMinimum"),
         ("True", "ReservationExpired"),
         ("Unknown", "Pending"),

@@ -42,6 +42,11 @@ def test_a_state_is_told_once_and_another_state_again() -> None:
     assert told.reason is EventReason.GANG_INFEASIBLE
 
 
+def test_that_a_gang_gave_way_is_told_as_kube_scheduler_tells_it_of_a_pod() -> None:
+    told = Waits().news(group(Reason.PREEMPTED, message="preempted by pod ns/high"))
+    assert told == ("Normal", EventReason.PREEMPTED, "preempted by pod ns/high")
+
+
 def test_a_gang_that_starts_at_once_costs_no_event() -> None:
     waits = Waits()
     for reason in ("Pending", "WaitingForMembers", "Binding", "Starting", "Running", "Succeeded"):

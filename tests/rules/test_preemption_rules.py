@@ -19,6 +19,8 @@ from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster
 
+JOB = Owner("Job", "job", "job-1")
+
 
 def full(nodes: str = "n1 n2", **of: int) -> Cluster:
     """Nodes of one CPU each, full of one bound pod of priority 0."""
@@ -53,16 +55,17 @@ def test_a_pod_of_lower_priority_gives_way_to_one_that_fits_nowhere() -> None:
     assert event.note == "Preempted by pod ns/high on node n2"
 
 
-def test_the_preemptor_is_nominated_and_says_for_whom_it_waits() -> None:
-    """Semantics §10.3."""
+def test_the_preemptor_is_nominated_and_says_for_whom_it_waits_and_until_when() -> None:
+    """Semantics §10.3: once that is certain, and not each second anew."""
     cluster = full(n1=20)
     cluster.evict_answer = lambda _: "slow"
     cluster.pod("high", priority=10)
-    cluster.settle()
+    cluster.settle(seconds=50)
 
-    (told,) = (each for each in cluster.effects if isinstance(each, SetPodCondition))
-    assert told.nominated == "n2"
-    assert told.message == (
+    first, told = (each for each in cluster.effects if isinstance(each, SetPodCondition))
+    assert first.nominated == told.nominated == "n2"
+    assert told.message == f"{first.message}, until 1970-01-01T00:17:40Z at the latest"
+    assert first.message == (
         "0/2 nodes are available: 2 Insufficient cpu. "
         "preemption: waiting for pod ns/low-n2 to leave"
     )
@@ -111,6 +114,42 @@ def test_a_whole_gang_gives_way_where_its_minimum_would_be_broken() -> None:
     assert len(cluster.where("high")) == 1
     (event,) = [e for e in cluster.events(EventReason.PREEMPTED) if e.group is not None]
     assert event.note == "preempted by pod ns/high: 2 of its members are evicted"
+
+
+def test_a_preempted_gang_says_by_whom_until_it_starts_again() -> None:
+    """Semantics §10.3: over a restart as well."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, owner=JOB)
+    cluster.settle()
+    cluster.run_pods(["low-0", "low-1"])
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    whom = "preempted by pod ns/high: 2 of its members are evicted"
+    assert cluster.condition("low") == (False, Reason.PREEMPTED, f"{whom}; 0 of 2 members exist")
+    assert cluster.condition("low", "DisruptionTarget") == (
+        True,
+        Reason.PREEMPTION_BY_SCHEDULER,
+        whom,
+    )
+
+    cluster.pod("low-2", "low", owner=JOB)
+    cluster.pod("low-3", "low", owner=JOB)
+    other = cluster.restarted()
+    other.settle()
+
+    status, reason, message = other.condition("low")
+    assert (status, reason) == (False, Reason.PREEMPTED)
+    assert message.startswith(f"{whom}; 1 of the 2 required members fit")
+
+    other.node("n3", cpu=1)
+    other.settle()
+
+    assert other.condition("low")[:2] == (True, Reason.SCHEDULED)
+    assert {each.type for each in other.status["low"].conditions} >= {"Scheduled"}
+    assert "DisruptionTarget" not in {each.type for each in other.status["low"].conditions}
 
 
 def test_of_an_elastic_gang_only_the_surplus_gives_way() -> None:

@@ -133,6 +133,7 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
             "conditions": [
                 {"type": "Scheduled", "status": "False"},
                 {"type": "InitiallyScheduled", "status": "True"},
+                {"type": "DisruptionTarget", "status": "True", "message": "by n/high"},
             ],
         },
     )
@@ -147,7 +148,13 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
         priority_class="low",
         resource_version=7,
         memory=Memory(
-            "job-1", 60.0, 3, (("worker", 3), ("launcher", 0)), 2, initially_scheduled=True
+            "job-1",
+            60.0,
+            3,
+            (("worker", 3), ("launcher", 0)),
+            2,
+            initially_scheduled=True,
+            preempted="by n/high",
         ),
     )
     assert made.minimums() == (("launcher", 1), ("worker", 0))

@@ -91,7 +91,7 @@ def waiting(*pods: Pod) -> GroupFacts:
 
 def remembered(status: SetGroupStatus) -> Memory:
     """What is read back from a status that was written."""
-    holds = {condition.type for condition in status.conditions if condition.status}
+    holds = {each.type: each.message for each in status.conditions if each.status}
     return Memory(
         incarnation=status.incarnation,
         started=status.started,
@@ -100,6 +100,7 @@ def remembered(status: SetGroupStatus) -> Memory:
         attempts=status.attempts,
         initially_scheduled=Condition.INITIALLY_SCHEDULED in holds,
         lives=status.lives,
+        preempted=holds.get(Condition.DISRUPTION_TARGET, ""),
     )
 
 

@@ -67,6 +67,7 @@ _WAITS: Final = (
     Reason.BINDING,
     Reason.BELOW_MINIMUM,
     Reason.TIMED_OUT,
+    Reason.PREEMPTED,
 )
 
 CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
@@ -170,6 +171,10 @@ REASONS: Final[Mapping[Reason, str]] = {
         "scheduleTimeoutSeconds, or was not used up within the configuration's "
         "reservationSeconds, and is released; later pods use what is free."
     ),
+    Reason.PREEMPTED: (
+        "Members were evicted for a pod or a gang of higher priority, which the message names, "
+        "with what the group waits for now. It keeps its place in the queue."
+    ),
     Reason.PREEMPTION_BY_SCHEDULER: (
         "Members give way to a pod or a gang of higher priority, which the message names."
     ),
@@ -224,7 +229,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "The rest did not fit in time, or another gang needs the capacity; members are evicted.",
     ),
     EventReason.PREEMPTED: EventMeaning(
-        "pod, PodGroup",
+        f"pod, {_GROUP}",
         False,
         "It gives way to a pod or a gang of higher priority, which the note names.",
     ),

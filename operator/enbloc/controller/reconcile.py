@@ -19,10 +19,10 @@ up is the reason of condition Ready (docs/reference/api.md); this is how it move
 
 Who says what, first match: the spec (InvalidSpec); the end of this life (Succeeded, Failed: also
 condition Finished); no word of the scheduler about this life (Pending, WaitingForMembers,
-MembersCannotExist); its condition Scheduled at TimedOut; its condition Satisfied at False in a
-group that has started (BelowMinimum); Scheduled at True, whatever its reason (Starting, Running);
-else the reason and message of Scheduled as they stand, so that the two never contradict each
-other, except that what members exist is counted now (WaitingForMembers, MembersCannotExist).
+MembersCannotExist); its condition Scheduled at TimedOut or Preempted; its condition Satisfied at
+False in a group that has started (BelowMinimum); Scheduled at True, whatever its reason (Starting,
+Running); else the reason and message of Scheduled as they stand, so that the two never contradict
+each other, except that what members exist is counted now (WaitingForMembers, MembersCannotExist).
 """
 
 from collections import Counter
@@ -151,7 +151,7 @@ def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
         view.started
         and satisfied is not None
         and satisfied.status == "False"
-        and scheduled.reason != Reason.TIMED_OUT
+        and scheduled.reason not in (Reason.TIMED_OUT, Reason.PREEMPTED)
     ):
         # The scheduler also says what the missing members wait for, where it tried to place them.
         lacking = scheduled if scheduled.reason == Reason.BELOW_MINIMUM else satisfied

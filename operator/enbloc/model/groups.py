@@ -127,6 +127,8 @@ class Memory:
         lives: what is kept of each life that matters still, the newest last.
         expected: how many members their owners can run at once from now on, as the controller
             says; None = nobody knows.
+        preempted: by whom members were preempted since the floor was bound last, as condition
+            DisruptionTarget says it; "" = none were.
     """
 
     incarnation: str = ""
@@ -137,6 +139,7 @@ class Memory:
     initially_scheduled: bool = False
     lives: tuple[LifeMemory, ...] = ()
     expected: int | None = None
+    preempted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ class Reason(StrEnum):
     TIMED_OUT = "TimedOut"
     MEMBERS_CANNOT_EXIST = "MembersCannotExist"
     RESERVATION_EXPIRED = "ReservationExpired"
+    PREEMPTED = "Preempted"
     PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
     SATISFIED = "Satisfied"
     SUCCEEDED = "Succeeded"

@@ -124,6 +124,8 @@ _MOST_TOLD: Final = 3
 _MOST_NAMED: Final = 1024
 #: Of what is quoted of an object in a problem.
 _QUOTED: Final = 64
+#: Of a condition's message so much is remembered (characters).
+_LONGEST_NOTE: Final = 1024
 _LONGEST_TIME: Final = 64
 #: Nobody who preempts waits longer for a pod to end (seconds).
 _LONGEST_GRACE: Final = 3600
@@ -334,20 +336,20 @@ def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, in
 
 
 def _memory(status: PodGroupStatusObject) -> Memory:
+    said = {each.type: each.message or "" for each in status.conditions or ()
+            if each.status == "True"}  # fmt: skip
     return Memory(
         incarnation=status.incarnation or "",
         started=_maybe_seconds(status.started_time),
         succeeded=status.succeeded or 0,
         roles=tuple((role.name, role.succeeded or 0) for role in status.roles or ()),
         attempts=status.attempts or 0,
-        initially_scheduled=any(
-            each.type == Condition.INITIALLY_SCHEDULED and each.status == "True"
-            for each in status.conditions or ()
-        ),
+        initially_scheduled=Condition.INITIALLY_SCHEDULED in said,
         lives=tuple(_life(each) for each in status.lives or () if each.incarnation)[
             -MOST_LIVES_KEPT:
         ],
         expected=status.expected,
+        preempted=said.get(Condition.DISRUPTION_TARGET, "")[:_LONGEST_NOTE],
     )
 
 

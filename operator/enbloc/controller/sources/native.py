@@ -37,12 +37,15 @@ COMPOSITES: Final = tuple(
 _CONDITIONS: Final[Mapping[str, str]] = {"v1alpha2": "PodGroupScheduled"}
 _CONDITION: Final = "PodGroupInitiallyScheduled"
 _TREE_CONDITION: Final = "CompositePodGroupInitiallyScheduled"
+#: That a PodGroup gives way, in every version.
+_DISRUPTED: Final = "DisruptionTarget"
 #: By why the group is not scheduled: the reason that kube-scheduler gives. It writes nothing while
 #: it waits for members.
 _REASONS: Final[Mapping[str, str]] = {
     Reason.UNSCHEDULABLE: "Unschedulable",
     Reason.INFEASIBLE: "Unschedulable",
     Reason.TIMED_OUT: "Unschedulable",
+    Reason.PREEMPTED: "Unschedulable",
     Reason.SCHEDULER_ERROR: "SchedulerError",
     Reason.INVALID_SPEC: "SchedulerError",
 }
@@ -169,7 +172,10 @@ def _ignored(spec: _Spec | _TreeSpec) -> str:
 
 
 def report(found: NativePodGroup, view: GroupView) -> Mapping[str, Any] | None:
-    """Conditions with ours among them, as kube-scheduler writes it: once True it stays True."""
+    """Conditions with ours among them, as kube-scheduler writes it: once True it stays True.
+
+    That it was preempted stands until its minimum is bound again.
+    """
     return _told(found, view, _CONDITIONS.get(view.version, _CONDITION))
 
 
@@ -181,25 +187,43 @@ def report_tree(found: CompositePodGroup, view: GroupView) -> Mapping[str, Any] 
 def _told(found: SourceObject, view: GroupView, kind: str) -> Mapping[str, Any] | None:
     if not view.ours:
         return None
-    conditions = _conditions(found)
-    standing = next((one for one in conditions if one.get("type") == kind), None)
-    before = {} if standing is None else standing
+    standing = {str(one.get("type")): one for one in _conditions(found)}
+    wanted = dict(standing)
     said = _said(view)
-    if before.get("status") == "True" or said is None:
-        return None
-    status, reason, message = said
+    if said is not None and standing.get(kind, {}).get("status") != "True":
+        wanted[kind] = _condition(kind, *said, standing.get(kind, {}), found, view.now)
+    preempted = view.condition(Condition.DISRUPTION_TARGET)
+    before = standing.get(_DISRUPTED, {})
+    if preempted:
+        text = str(preempted.get("message", ""))
+        wanted[_DISRUPTED] = _condition(
+            _DISRUPTED, "True", Reason.PREEMPTION_BY_SCHEDULER, text, before, found, view.now
+        )
+    elif before.get("reason") == Reason.PREEMPTION_BY_SCHEDULER:
+        del wanted[_DISRUPTED]  # it starts again
+    return None if wanted == standing else {"conditions": [*wanted.values()]}
+
+
+def _condition(
+    kind: str,
+    status: str,
+    reason: str,
+    message: str,
+    before: Mapping[str, Any],
+    found: SourceObject,
+    now: float,
+) -> Mapping[str, Any]:
     same = before.get("status") == status
-    wanted = {
+    made = {
         "type": kind,
         "status": status,
-        "lastTransitionTime": before.get("lastTransitionTime") if same else time_text(view.now),
+        "lastTransitionTime": before.get("lastTransitionTime") if same else time_text(now),
         "reason": reason,
         "message": message,
     }
     if found.metadata.generation:  # v1alpha2 counts none, and a 0 is not kept
-        wanted["observedGeneration"] = found.metadata.generation
-    others = [wanted if one is standing else one for one in conditions]
-    return {"conditions": others if standing is not None else [*conditions, wanted]}
+        made["observedGeneration"] = found.metadata.generation
+    return made
 
 
 def _said(view: GroupView) -> tuple[str, str, str] | None:

@@ -58,7 +58,9 @@ _ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
-_LACK: Final = frozenset({Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.TIMED_OUT})
+_LACK: Final = frozenset(
+    {Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.TIMED_OUT, Reason.PREEMPTED}
+)
 #: While these are the reasons, the scheduler has not said no.
 _UNDECIDED: Final = frozenset({"", Reason.PENDING, Reason.BINDING, Reason.WAITING_FOR_MEMBERS})
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 
+from enbloc.api.words import EVENTS
 from enbloc.client.events import Notice, ObjectReference
 from enbloc.client.paths import POD_GROUPS, Resource
 from enbloc.model import names
@@ -25,6 +26,7 @@ _EVENTS: Final[Mapping[str, EventReason]] = {
     Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
     Reason.BELOW_MINIMUM: EventReason.GANG_BELOW_MINIMUM,
     Reason.TIMED_OUT: EventReason.GANG_TIMED_OUT,
+    Reason.PREEMPTED: EventReason.PREEMPTED,
 }
 #: The wait is over.
 _OVER: Final = frozenset({Reason.STARTING, Reason.RUNNING, Reason.SUCCEEDED})
@@ -55,7 +57,7 @@ class Waits:
         message = str(ready.get("message") or "")
         if reason is not None and reason is not before:
             self._told[uid] = reason
-            return Said("Warning", reason, message)
+            return Said("Warning" if EVENTS[reason].warning else "Normal", reason, message)
         if reason is None and before is not None and ready.get("reason") in _OVER:
             del self._told[uid]
             return Said("Normal", EventReason.GANG_SCHEDULED, message)

@@ -258,7 +258,7 @@ class Admission:
         staying = self._victims.staying(item.key)
         if staying:
             text = f"evicting {staying} members to release capacity"
-            why, plugin = Explanation(Reason.TIMED_OUT, text), ""
+            why, plugin = Explanation(self._leaves_for(item.key), text), ""
         pause = None
         if why is None and facts.pending:
             pause = self._pause(facts, turn.now)
@@ -283,6 +283,11 @@ class Admission:
             else:
                 self._wait(turn, facts, why)
         return True
+
+    def _leaves_for(self, key: GroupKey) -> Reason:
+        eviction = self._victims.of(key)
+        preempted = eviction and eviction.reason is Reason.PREEMPTION_BY_SCHEDULER
+        return Reason.PREEMPTED if preempted else Reason.TIMED_OUT
 
     def _wait(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
         """Say what a group waits for that may not be tried; of what is to come, after a while."""

@@ -283,6 +283,16 @@ class Victims:
             return 0
         return sum(not victim.terminating for victim in eviction.victims.values())
 
+    def latest(self, group: GroupKey) -> float:
+        """Until when members of a group are waited for, engine clock.
+
+        Infinity = it is not certain yet that all of them leave; minus infinity = none is to.
+        """
+        eviction = self._evictions.get(group)
+        if eviction is None:
+            return -math.inf
+        return max(victim.end for victim in eviction.victims.values())
+
     def leaving(self) -> Sequence[Pod]:
         """The members that terminate or are to, and are waited for yet."""
         return [

@@ -46,6 +46,7 @@ from enbloc.framework.status import Diagnosis
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.times import time_text
 
 #: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
 SEARCH_LIMIT: Final = 5000
@@ -73,7 +74,7 @@ class Preemptions(Policy):
         self._open: dict[GroupKey, UnderWay] = {}
         #: Of preemptors; until they are whole.
         self._setbacks: dict[GroupKey, Setbacks] = {}
-        #: By group: who preempted members of it since it was placed last.
+        #: By group: who preempted members of it since it was placed last; "" = nobody.
         self._preempted: dict[GroupKey, str] = {}
         self._effort = Effort()
         #: Groups of which victims are looked for once there is effort left, the first come first.
@@ -177,7 +178,9 @@ class Preemptions(Policy):
         return setbacks.pause(turn.now) if setbacks is not None else ""
 
     def _waiting(self, under_way: UnderWay) -> str:
-        waits = f"preemption: waiting for {_named(under_way.pods)} to leave"
+        latest = under_way.latest
+        until = f", until {time_text(math.ceil(latest))} at the latest" if latest < math.inf else ""
+        waits = f"preemption: waiting for {_named(under_way.pods)} to leave{until}"
         setbacks = self._setbacks.get(under_way.key)
         return f"{waits}; {setbacks.why}" if setbacks is not None else waits
 
@@ -318,7 +321,7 @@ class Preemptions(Policy):
             return
         self._preempted[group] = note
         facts = self._groups.facts(members)
-        kind, reason = EventType.WARNING, EventReason.PREEMPTED
+        kind, reason = EventType.NORMAL, EventReason.PREEMPTED
         self._reporter.group_event(turn, facts, kind, reason, note)
         self._tally.preempted_gangs += departure.whole
         turn.change(group)
@@ -352,6 +355,8 @@ class Preemptions(Policy):
     def _look(self, turn: Turn, each: UnderWay, lost: set[str]) -> None:
         """See who is gone, and who will not go."""
         stuck = {pod.uid: pod for pod in each.look(turn, self._victims, self._state)}
+        if each.times(self._victims):
+            self._put_off[each.key] = None  # so that it is said
         # What keeps one on its node may keep all who are to leave it.
         nodes = {pod.node for pod in stuck.values() if self._terminates(pod.uid)}
         nodes |= lost and lost.intersection(each.nodes.values())
@@ -384,10 +389,11 @@ class Preemptions(Policy):
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Who needs nothing any more claims nothing; who was nominated before we came does."""
+        self._remember(members)
         if not facts.deficit:
             self._setbacks.pop(facts.key, None)
             if not self._victims.of(facts.key):
-                self._preempted.pop(facts.key, None)
+                self._preempted[facts.key] = ""
         each = self._open.get(facts.key)
         planned = self._core.plans.of(facts.key) is not None
         self._finish(members, facts)
@@ -464,6 +470,12 @@ class Preemptions(Policy):
             if members is not None and self._groups.facts(members).deficit:
                 pods += [pod for pod in members.bound if pod not in pods]
         return begun
+
+    def _remember(self, members: Members) -> None:
+        """Take from the status, the first time, who preempted a group before this process."""
+        memory = members.group.memory if members.group is not None else None
+        if memory is not None and memory.incarnation == members.incarnation:
+            self._preempted.setdefault(members.key, memory.preempted)
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """It is placed, where it was to go or elsewhere: who was not told stays.

@@ -45,6 +45,7 @@ class UnderWay:
         until: when it is over, whatever has become of it, engine clock.
         placed: a plan of the preemptor is open, or was.
         renewed: one came to nothing, and the nodes were claimed once more.
+        latest: until when its victims are waited for, engine clock; infinity = not known yet.
     """
 
     key: GroupKey
@@ -57,6 +58,7 @@ class UnderWay:
     until: float = math.inf
     placed: bool = False
     renewed: bool = False
+    latest: float = math.inf
     #: Groups of which others evict some; what is left goes when that is over.
     _later: set[GroupKey] = field(default_factory=set[GroupKey])
     #: Those of which an eviction was refused, and is not settled yet.
@@ -148,6 +150,15 @@ class UnderWay:
             self._evict(evictions, group, left, regardless=True, why=_REST)
         else:
             self._kept.add(group)
+
+    def times(self, evictions: Victims) -> bool:
+        """Find out until when its victims are waited for; whether that is news."""
+        if self.latest < math.inf:
+            return False
+        latest = max((evictions.latest(group) for group in self.victims), default=-math.inf)
+        if -math.inf < latest < math.inf:
+            self.latest = latest
+        return self.latest < math.inf
 
     def ends(self, evictions: Victims, counted_on: set[GroupKey]) -> None:
         """It is over: who was not told stays, unless somebody else counts on his leaving."""

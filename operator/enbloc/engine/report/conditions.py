@@ -47,7 +47,17 @@ class Progress(NamedTuple):
     preempted: str = ""
 
 
-_LEAVING: Final = Reason.TIMED_OUT
+#: Members are being evicted, and none is looked for in the place of those that were lost.
+_LEAVING: Final = (Reason.TIMED_OUT, Reason.PREEMPTED)
+
+#: Why a preempted group would be said to wait had it not been preempted: its own message follows.
+_WAITS: Final = (
+    Reason.PENDING,
+    Reason.WAITING_FOR_MEMBERS,
+    Reason.UNSCHEDULABLE,
+    Reason.BELOW_MINIMUM,
+    Reason.PREEMPTED,
+)
 
 #: Nothing was decided yet.
 PENDING = Explanation(Reason.PENDING, "waiting for its turn")
@@ -115,9 +125,12 @@ def _scheduled(
         why = Explanation(Reason.BINDING, progress.binding)
     elif why.reason is Reason.PENDING:
         status = None
-    elif facts.started and floor.held and not facts.problem and why.reason is not _LEAVING:
+    elif facts.started and floor.held and not facts.problem and why.reason not in _LEAVING:
         lost = f"{floor.held} of {floor.minimum} members are left"
         why = Explanation(Reason.BELOW_MINIMUM, f"{lost}: {why.message}")
+    if progress.preempted and not progress.binding and why.reason in _WAITS:
+        status = False
+        why = Explanation(Reason.PREEMPTED, f"{progress.preempted}; {why.message}")
     scheduled = ConditionValue(Condition.SCHEDULED, status, why.reason, why.message)
     if not ever:
         return (scheduled,)
