@@ -32,6 +32,7 @@ PATHS: Final = {
     "services": "/api/v1/namespaces/default/services",
     "persistentvolumeclaims": "/api/v1/namespaces/default/persistentvolumeclaims",
     "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
+    "priorityclasses": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "resourceclaims.resource.k8s.io": "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
     "resourceclaimtemplates": (
         "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
@@ -54,6 +55,7 @@ KINDS: Final = {
     "v1 Service": "services",
     "batch/v1 Job": "jobs.batch",
     "storage.k8s.io/v1 StorageClass": "storageclasses",
+    "scheduling.k8s.io/v1 PriorityClass": "priorityclasses",
     "resource.k8s.io/v1 ResourceClaimTemplate": "resourceclaimtemplates",
     "enbloc.dev/v1alpha1 PodGroup": "podgroups.enbloc.dev",
     "scheduling.k8s.io/v1alpha2 PodGroup": "podgroups.scheduling.k8s.io",

@@ -15,6 +15,7 @@ ANYWHERE: Final = (
     "README.md",
     "docs/how-to/gangs-for-workloads.md",
     "docs/how-to/survive-a-node.md",
+    "docs/how-to/keep-spare-nodes.md",
     "docs/how-to/reserve-room-for-executors.md",
     "docs/how-to/whole-gangs-in-a-service.md",
     "docs/how-to/gang-with-volumes.md",

@@ -320,6 +320,25 @@ def test_another_set_is_chosen_when_a_victim_hangs() -> None:
     assert len(cluster.where("high")) == 1
 
 
+@pytest.mark.parametrize("preempts", [True, False])
+def test_pods_of_negative_priority_hold_room_for_gangs_that_may_preempt(preempts: bool) -> None:
+    """Semantics §10.1: as few of them leave as are needed, and those that are made again wait."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1)
+    for number in range(3):
+        cluster.pod(f"spare-{number}", priority=-10, preempts=False, owner=JOB)
+    cluster.settle()
+    cluster.gang("gang", 2, preempts=preempts)
+    cluster.settle()
+    for number in range(len(cluster.evicted)):
+        cluster.pod(f"spare-{3 + number}", priority=-10, preempts=False, owner=JOB)
+    cluster.settle(seconds=60)
+
+    assert len(cluster.where("gang")) == (2 if preempts else 0)
+    assert len(cluster.where("spare")) == (1 if preempts else 3)
+    assert len(cluster.evicted) == (2 if preempts else 0)
+
+
 def test_a_pod_that_belongs_to_its_node_never_gives_way() -> None:
     """Semantics §10.1."""
     cluster = full()
