@@ -29,9 +29,9 @@ from enbloc.engine.preemption import (
     Preemption,
     Unit,
     candidates_for_pod,
+    could_go,
     no_victims,
     preempt_for_gang,
-    some_could_go,
 )
 from enbloc.engine.queue import Place
 from enbloc.engine.state import PREEMPTION, Against, Claim, Members, solo_key, stand_in
@@ -169,7 +169,11 @@ class Preemptions(Policy):
         """Why nobody is looked for now; "" = nothing keeps it from that."""
         under_way = self._open.get(facts.key)
         if under_way is not None and self._leaving(under_way):
-            return self._waiting(under_way)
+            nodes = under_way.nodes
+            going = [(pod, nodes[pod.uid]) for pod in facts.pending if pod.uid in nodes]
+            if could_go(going, self._trial(turn, facts, profile)):
+                return self._waiting(under_way)
+            self._end(turn, under_way)
         if not all(pod.preempts for pod in facts.pending):
             return _NEVER
         if self._awaited(turn, facts, profile):
@@ -245,8 +249,9 @@ class Preemptions(Policy):
                 if pod.uid not in spared
             )
 
-        waiting = [pod for pod in facts.pending if pod.nominated and leaving(pod.nominated)]
-        return bool(waiting) and some_could_go(waiting, self._trial(turn, facts, profile))
+        nominated = [(pod, pod.nominated) for pod in facts.pending if pod.nominated]
+        waiting = [(pod, node) for pod, node in nominated if leaving(node)]
+        return bool(waiting) and could_go(waiting, self._trial(turn, facts, profile))
 
     # ── what it leads to ─────────────────────────────────────────────────────────────────────
 

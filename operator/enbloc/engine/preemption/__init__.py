@@ -9,9 +9,9 @@ from enbloc.engine.preemption.lone import (
     NodeCandidate,
     NodeCandidates,
     candidates_for_pod,
+    could_go,
     no_victims,
     preempt_for_pod,
-    some_could_go,
 )
 from enbloc.engine.preemption.units import Preemption, Unit, cost, importance
 
@@ -25,9 +25,9 @@ __all__ = [
     "Unit",
     "candidates_for_pod",
     "cost",
+    "could_go",
     "importance",
     "no_victims",
     "preempt_for_gang",
     "preempt_for_pod",
-    "some_could_go",
 ]

@@ -15,7 +15,7 @@ default_preemption.go, pkg/scheduler/framework/preemption/preemption.go.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -159,20 +159,20 @@ def preempt_for_pod(pod: Pod, nodes: Sequence[NodeCandidate], steps: int = 0) ->
     )
 
 
-def some_could_go(pods: Sequence[Pod], trial: Trial) -> bool:
-    """Whether one of some pods may go to the node for which it is nominated, now or later.
+def could_go(pods: Iterable[tuple[Pod, str]], trial: Trial) -> bool:
+    """Whether each of some pods may go to the node for which it is nominated, now or later.
 
-    That is, if others leave it: where even that would not do it waits for nobody there.
+    That is, if others leave it: who could not even then waits for nobody there.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
     default_preemption.go PodEligibleToPreemptOthers.
     """
 
-    def could(pod: Pod) -> bool:
-        row, ranking = trial.nodes.row(pod.nominated), trial.filter_of(pod)
+    def could(pod: Pod, node: str) -> bool:
+        row, ranking = trial.nodes.row(node), trial.filter_of(pod)
         return row is not None and bool((ranking.mask | ranking.resolvable(trial.nodes))[row])
 
-    return any(map(could, pods))
+    return all(could(pod, node) for pod, node in pods)
 
 
 def no_victims(diagnosis: Diagnosis) -> str:
