@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
+from enbloc.model.ledger import OfCluster, OfNamespace
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.weight import weight_of
 
@@ -182,7 +183,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceSlice:
+class ResourceSlice(OfCluster):
     """Some devices of a pool, or counters that its devices share.
 
     Attributes:
@@ -205,11 +206,6 @@ class ResourceSlice:
 
     kind: ClassVar[str] = "ResourceSlice"
 
-    @property
-    def key(self) -> str:
-        """Its name."""
-        return self.name
-
 
 class Config(NamedTuple):
     """What a driver is told about devices; scheduling only passes it on.
@@ -226,7 +222,7 @@ class Config(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClass:
+class DeviceClass(OfCluster):
     """Which devices a request for the class may get.
 
     Attributes:
@@ -242,11 +238,6 @@ class DeviceClass:
     resource_version: str = field(default="", compare=False)
 
     kind: ClassVar[str] = "DeviceClass"
-
-    @property
-    def key(self) -> str:
-        """Its name."""
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +398,7 @@ class DeviceState(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceClaim:
+class ResourceClaim(OfNamespace):
     """A request for devices, and what it got.
 
     Attributes:
@@ -433,11 +424,6 @@ class ResourceClaim:
     problem: str = ""
 
     kind: ClassVar[str] = "ResourceClaim"
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     def reserved(self, uid: str) -> bool:
         """Whether the object with this UID is among those that it is reserved for."""

@@ -33,6 +33,31 @@ class Fact(Protocol):
         ...
 
 
+class OfCluster:
+    """A base of facts of a kind without namespaces."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
+
+class OfNamespace:
+    """A base of facts of a kind with namespaces."""
+
+    __slots__ = ()
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
 class ByName(NamedTuple):
     """Said of an object that no other is like, so that pods which name it are told apart by it.
 

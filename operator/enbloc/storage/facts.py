@@ -5,6 +5,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
+from enbloc.model.ledger import OfCluster, OfNamespace
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.selectors import Labels, Selector
 
@@ -34,7 +35,7 @@ class Attachable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PersistentVolume:
+class PersistentVolume(OfCluster):
     """A PersistentVolume.
 
     Attributes:
@@ -75,11 +76,6 @@ class PersistentVolume:
 
     kind: ClassVar[str] = "PersistentVolume"
 
-    @property
-    def key(self) -> str:
-        """Its name."""
-        return self.name
-
     def holds(self, claim: "PersistentVolumeClaim") -> bool:
         """Whether it is bound, or reserved, to a claim.
 
@@ -91,7 +87,7 @@ class PersistentVolume:
 
 
 @dataclass(frozen=True, slots=True)
-class PersistentVolumeClaim:
+class PersistentVolumeClaim(OfNamespace):
     """A PersistentVolumeClaim.
 
     Attributes:
@@ -127,11 +123,6 @@ class PersistentVolumeClaim:
     kind: ClassVar[str] = "PersistentVolumeClaim"
 
     @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
-    @property
     def bound(self) -> bool:
         """It is bound for good."""
         return self.volume != "" and self.bind_completed
@@ -155,7 +146,7 @@ class PersistentVolumeClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class StorageClass:
+class StorageClass(OfCluster):
     """A StorageClass.
 
     Attributes:
@@ -172,18 +163,13 @@ class StorageClass:
     kind: ClassVar[str] = "StorageClass"
 
     @property
-    def key(self) -> str:
-        """Its name."""
-        return self.name
-
-    @property
     def provisions(self) -> bool:
         """Volumes are made on demand."""
         return self.provisioner not in ("", NO_PROVISIONER)
 
 
 @dataclass(frozen=True, slots=True)
-class CSINode:
+class CSINode(OfCluster):
     """A CSINode.
 
     Attributes:
@@ -200,14 +186,9 @@ class CSINode:
 
     kind: ClassVar[str] = "CSINode"
 
-    @property
-    def key(self) -> str:
-        """The name of the node."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class CSIDriver:
+class CSIDriver(OfCluster):
     """A CSIDriver; `storage_capacity`: it says what storage is left where."""
 
     name: str
@@ -216,14 +197,9 @@ class CSIDriver:
 
     kind: ClassVar[str] = "CSIDriver"
 
-    @property
-    def key(self) -> str:
-        """Its name."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class CSIStorageCapacity:
+class CSIStorageCapacity(OfNamespace):
     """A CSIStorageCapacity: what is left of one class in one segment of the nodes.
 
     Attributes:
@@ -244,11 +220,6 @@ class CSIStorageCapacity:
     kind: ClassVar[str] = "CSIStorageCapacity"
 
     @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
-    @property
     def limit(self) -> int | None:
         """Bytes that one volume can have as far as is known.
 
@@ -259,7 +230,7 @@ class CSIStorageCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeAttachment:
+class VolumeAttachment(OfCluster):
     """A VolumeAttachment: a volume that is attached to a node; `volume` = "" is none by name."""
 
     name: str
@@ -269,11 +240,6 @@ class VolumeAttachment:
     resource_version: str = ""
 
     kind: ClassVar[str] = "VolumeAttachment"
-
-    @property
-    def key(self) -> str:
-        """Its name."""
-        return self.name
 
 
 VolumeFact: TypeAlias = (
