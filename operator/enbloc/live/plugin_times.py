@@ -116,11 +116,11 @@ class MemberCall:
         self._profile, self._plugin, self._point = profile, plugin, point
         self.status = _UNASKED
 
-    def answered(self, status: Status) -> None:
-        """Take note of its answer."""
-        if not isinstance(status, Status):
-            raise TypeError(f"expected a Status, got {type(status).__name__}")
-        self.status = status
+    def answered(self, answer: object) -> None:
+        """Take note of its answer, which is a Status if the plugin keeps its contract."""
+        if not isinstance(answer, Status):
+            raise TypeError(f"expected a Status, got {type(answer).__name__}")
+        self.status = answer
 
     def __enter__(self) -> Self:
         self._began = time.perf_counter()
