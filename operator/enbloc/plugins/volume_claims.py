@@ -18,6 +18,23 @@ from enbloc.storage.wanted import names_of
 UNLIMITED: Final = 2**31 - 1
 
 
+class FollowsVolumes:
+    """A base of what answers by the table of volumes: pods without volumes make no difference."""
+
+    def placed(self, pod: Pod, row: int) -> bool:
+        """A pod with volumes may take some; what it took, the table says."""
+        del row
+        return bool(pod.spec.volumes)
+
+    def removed(self, pod: Pod, row: int) -> bool:
+        """Likewise when one leaves."""
+        return self.placed(pod, row)
+
+    def ignores(self, pod: Pod) -> bool:
+        """Whether it has no volumes."""
+        return not pod.spec.volumes
+
+
 def volumes_of(nodes: Nodes) -> Volumes:
     """The table of volumes that a node table carries."""
     return ledgers_of(nodes).volumes

@@ -19,7 +19,7 @@ from enbloc.framework.reads import Reads
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.plugins.volume_claims import UNLIMITED, volumes_of
+from enbloc.plugins.volume_claims import UNLIMITED, FollowsVolumes, volumes_of
 from enbloc.storage.available import Bits, VolumeChoice, each_bit
 from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.storage.matching import exchanged, freeable
@@ -68,7 +68,7 @@ class _Makeable(NamedTuple):
     space: Mask | None
 
 
-class BindingFilter:
+class BindingFilter(FollowsVolumes):
     """What nodes answer about one class of pods.
 
     Args:
@@ -144,20 +144,6 @@ class BindingFilter:
         """All: volumes and storage stay taken when a pod is gone."""
         del pod, nodes
         return refused.copy()
-
-    def placed(self, pod: Pod, row: int) -> bool:
-        """A pod with volumes may take some; what it took, the table says."""
-        del row
-        return bool(pod.spec.volumes)
-
-    def removed(self, pod: Pod, row: int) -> bool:
-        """Likewise when one leaves."""
-        del row
-        return bool(pod.spec.volumes)
-
-    def ignores(self, pod: Pod) -> bool:
-        """Whether it has no volumes."""
-        return not pod.spec.volumes
 
     def fork(self) -> "BindingFilter":
         """A copy that follows another copy of the table."""

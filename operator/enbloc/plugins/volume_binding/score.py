@@ -17,7 +17,7 @@ from enbloc.framework.reads import Reads
 from enbloc.framework.shape import broken_line
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
-from enbloc.plugins.volume_claims import volumes_of
+from enbloc.plugins.volume_claims import FollowsVolumes, volumes_of
 from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.storage.matching import smallest_fit
 from enbloc.storage.table import Volumes
@@ -39,7 +39,7 @@ class _Share(NamedTuple):
     counts: npt.NDArray[np.bool_]
 
 
-class BindingScore:
+class BindingScore(FollowsVolumes):
     """Scores one class of pods.
 
     Args:
@@ -65,20 +65,6 @@ class BindingScore:
             held = volumes.held(claim.key) if volumes.shared(pod, claim.key) else None
             if held is None:
                 self._by_class.setdefault(claim.storage_class, []).append(claim)
-
-    def placed(self, pod: Pod, row: int) -> bool:
-        """A pod with volumes may take some."""
-        del row
-        return bool(pod.spec.volumes)
-
-    def removed(self, pod: Pod, row: int) -> bool:
-        """Likewise when one leaves."""
-        del row
-        return bool(pod.spec.volumes)
-
-    def ignores(self, pod: Pod) -> bool:
-        """Whether it has no volumes."""
-        return not pod.spec.volumes
 
     def fork(self) -> "BindingScore":
         """It remembers nothing."""
