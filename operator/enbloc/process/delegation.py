@@ -36,7 +36,7 @@ from enbloc.client.errors import APIError, Forbidden, NotFound
 from enbloc.client.paths import CONFIG_MAPS, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
 from enbloc.errors import EnblocError
 from enbloc.process.access_rules import AccessRules
-from enbloc.telemetry import Asked, RequestRefusal
+from enbloc.telemetry import Asked, Problems, RequestRefusal
 from enbloc.telemetry.health import ENDPOINTS
 
 #: The ConfigMap in which the API server says whose client certificates it accepts.
@@ -54,8 +54,6 @@ REVIEW_SECONDS: Final = 10.0
 MOST_TOKEN: Final = 12288
 ANONYMOUS: Final = "system:anonymous"
 _BEARER: Final = "bearer "
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ class Delegation:
         self._reviews = asyncio.Semaphore(MOST_REVIEWS)
         self._stack = AsyncExitStack()
         self._looking: asyncio.Task[None] | None = None
-        self._said: dict[str, str] = {}
+        self._problems = Problems()
 
     async def __aenter__(self) -> Self:
         if self._rules.look_up or self._rules.client_authorities is not None:
@@ -166,10 +164,11 @@ class Delegation:
                 allowed = await self._may(user, asked.path)
         except (EnblocError, OSError, TimeoutError) as error:
             why = str(error) or "the API server took too long"
-            self._say(asked.path, f"Cannot decide who may read {asked.path}: {why}")
+            problem = f"Cannot decide who may read {asked.path}: {why}"
+            self._problems.report(asked.path, problem, logging.WARNING)
             text = "Internal error occurred: cannot review access; see the log"
             return RequestRefusal(500, "InternalError", text)
-        self._said.pop(asked.path, None)
+        self._problems.report(asked.path, None)
         if allowed:
             return None
         text = f'forbidden: User "{user.name}" cannot get path "{asked.path}"'
@@ -268,14 +267,14 @@ class Delegation:
             wait = AUTHORITY_SECONDS
             try:
                 self._certify(await self._authorities())
-                self._said.pop("authorities", None)
+                self._problems.report("authorities", None)
             except (EnblocError, OSError, ValueError) as error:
                 refused = isinstance(error, Forbidden | NotFound)
                 wait = REFUSED_SECONDS if refused else AUTHORITY_SECONDS
                 # A cluster need not publish its authorities; tokens are enough.
                 level = logging.INFO if isinstance(error, NotFound) else logging.WARNING
                 text = f"Client certificates are not accepted: {_why(error)}"
-                self._say("authorities", text, level)
+                self._problems.report("authorities", text, level)
             await asyncio.sleep(wait)
 
     async def _authorities(self) -> str:
@@ -286,12 +285,6 @@ class Delegation:
         client = await self._client(self._authentication)
         found: _ConfigMap = await client.get(CONFIG_MAPS, name, namespace, shape=_ConfigMap)
         return (found.data or {}).get(key, "")
-
-    def _say(self, about: str, text: str, level: int = logging.WARNING) -> None:
-        """Log what is wrong, once until it changes or is over."""
-        if self._said.get(about) != text:
-            self._said[about] = text
-            logger.log(level, "%s", text)
 
 
 def _why(error: Exception) -> str:

@@ -16,12 +16,13 @@ class Problems:
     def __init__(self) -> None:
         self._problems: dict[str, str] = {}
 
-    def report(self, work: str, problem: str | None) -> None:
+    def report(self, work: str, problem: str | None, level: int = logging.ERROR) -> None:
         """Take note of the problem with some work, or that there is none.
 
         Args:
             work: what cannot be done; its newest problem replaces the one before.
             problem: one line with the fix; logged once, however much work it stops. None = over.
+            level: at which it is logged.
         """
         if problem is None:
             over = self._problems.pop(work, None)
@@ -31,7 +32,7 @@ class Problems:
         known = problem in self._problems.values()
         self._problems[work] = problem
         if not known:
-            logger.error("%s%s", problem[:1].upper(), problem[1:])
+            logger.log(level, "%s%s", problem[:1].upper(), problem[1:])
 
     @property
     def active(self) -> tuple[str, ...]:

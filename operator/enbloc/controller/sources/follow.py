@@ -113,7 +113,8 @@ class Sources:
         self._told: LRUCache[tuple[str, str, str], str] = LRUCache(TOLD)
         self._was_ours: LRUCache[str, None] = LRUCache(TOLD)  # by UID
         self._waits = Waits()
-        self._refused: set[str] = set()
+        #: What keeps sources from being read; this process is as ready without them.
+        self._unread = Problems()
         self.derived: Final = DerivedGroups(
             writer, problems, self._wanted, self._outdated, self._not_as_wanted
         )
@@ -241,14 +242,11 @@ class Sources:
             log.warning("Cannot create %s %s: %s", kind.label(), name, error)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:
-        """Say once what keeps a source from being read; enbloc is as ready without it."""
+        label = resource.label()
 
         def say(problem: str | None) -> None:
-            if problem is not None and resource.label() not in self._refused:
-                self._refused.add(resource.label())
-                log.warning("Cannot follow %s: %s", resource.label(), problem)
-            elif problem is None:
-                self._refused.discard(resource.label())
+            text = None if problem is None else f"cannot follow {label}: {problem}"
+            self._unread.report(label, text, logging.WARNING)
 
         return say
 
