@@ -47,7 +47,7 @@ def test_victims_node_and_message_are_those_of_the_reference() -> None:
             if not world.hosts or reference.feasible(pod, world, case.settings):
                 continue
             tried = candidates_for_pod(
-                pod, Trial(profile, world.snapshot()), _units(pod, world), budgets, 100
+                pod, Trial(profile, world.snapshot()), _units(pod, world), budgets, lambda _: 100
             )
             wanted, message = reference_preemption.candidates(pod, world, case.settings, budgets)
             about = world.about(pod, case.settings) + f"\n  {budgets}"

@@ -376,7 +376,10 @@ class Preempts(Plugin, Protocol):
     """Lets the engine look for pods that give way, in its place among PostFilter plugins."""
 
     def candidate_nodes(self, nodes: int) -> int:
-        """On how many of so many nodes victims are looked for, for a pod without a gang."""
+        """How many candidates are enough for a pod without a gang, of so many refused nodes.
+
+        That is, of nodes that it could have if pods left them.
+        """
         ...
 
 

@@ -16,8 +16,9 @@ class DefaultPreemption:
     default_preemption.go.
 
     Attributes:
-        min_candidate_nodes_percentage: of the nodes, at least so many are tried, in percent.
-        min_candidate_nodes_absolute: and at least so many.
+        min_candidate_nodes_percentage: so many candidates are enough, in percent of the nodes that
+            could do;
+        min_candidate_nodes_absolute: but no fewer than this.
     """
 
     min_candidate_nodes_percentage: int = 10

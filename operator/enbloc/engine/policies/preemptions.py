@@ -221,8 +221,8 @@ class Preemptions(Policy):
         trial = self._trial(turn, facts, profile)
         budgets = tuple(self._state.budgets.values())
         if facts.solo:
-            enough = plugin.candidate_nodes(len(trial.nodes))
             pod = facts.pending[0]
+            enough = plugin.candidate_nodes
             found = candidates_for_pod(pod, trial, candidates.on, budgets, enough)
             if not found.nodes:
                 self._nowhere[facts.key] = {pod.uid: ""}

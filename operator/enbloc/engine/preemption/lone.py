@@ -43,6 +43,8 @@ _MOST_STEPS: Final = 20_000
 
 #: The units of lower priority that have pods on a row of the node table.
 UnitsOn = Callable[[int], Sequence[Unit]]
+#: How many candidates are enough, of so many rows that could do.
+Enough = Callable[[int], int]
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ class NodeCandidates:
 
 
 def candidates_for_pod(
-    pod: Pod, trial: Trial, units_on: UnitsOn, budgets: Sequence[Budget], enough: int
+    pod: Pod, trial: Trial, units_on: UnitsOn, budgets: Sequence[Budget], enough: Enough
 ) -> NodeCandidates:
     """Find the nodes on which a pod fits without pods of lower priority.
 
@@ -128,7 +130,7 @@ def candidates_for_pod(
         trial: the cluster as the pod may see it.
         units_on: who has a lower priority than the pod, by row.
         budgets: every PodDisruptionBudget.
-        enough: on so many nodes it is tried, if one of them needs no budget to be broken.
+        enough: so many candidates are, if one of them needs no budget to be broken.
 
     Raises:
         PluginError: a plugin failed.
@@ -194,7 +196,7 @@ class _Search:
         trial: Trial,
         units_on: UnitsOn,
         budgets: Sequence[Budget],
-        enough: int,
+        enough: Enough,
     ) -> None:
         self._pod, self._trial = pod, trial
         self._units_on, self._budgets = units_on, budgets
@@ -208,14 +210,14 @@ class _Search:
         may = trial.filter_of(self._pod).resolvable(trial.nodes)
         rows = np.flatnonzero(may).tolist()
         self._reasons[_NOT_HELPFUL] = len(may) - len(rows)
-        size = max(1, self._enough)
+        enough = max(1, self._enough(len(rows)))
         found: list[_Row] = []
-        for start in range(0, len(rows), size):
-            for some in self._together(rows[start : start + size]):
+        for start in range(0, len(rows), enough):
+            for some in self._together(rows[start : start + enough]):
                 found += self._tried(some)
                 if self.steps >= _MOST_STEPS:
                     return found
-            if len(found) >= self._enough and any(not row.violations for row in found):
+            if len(found) >= enough and any(not row.violations for row in found):
                 break
         return found
 
