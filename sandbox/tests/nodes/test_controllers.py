@@ -41,6 +41,22 @@ async def until_job(yard: Yard, name: str, **status: Any) -> dict[str, Any]:
     )
 
 
+async def test_controllers_that_have_ended_do_nothing_more(yard: Yard) -> None:
+    """A failed pod of a Job is replaced a while later, but not by who is gone."""
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, said: complaints.append(said))
+    controllers = yard.controllers(ControllerPace(retry=0.5))
+    await yard.kubelet(NODE)
+    fails = {RUN_SECONDS_KEY: "0", EXIT_CODE_KEY: "1"}
+    await yard.client.create(JOBS, job("j", annotations=fails), "default")
+    await yard.until(JOBS, "j", lambda found: found["status"].get("active") == 1)
+    await bind_all(yard)
+    await until_job(yard, "j", failed=1)
+    await yard.stop(controllers)
+    await asyncio.sleep(1.0)
+    assert not complaints
+
+
 async def test_a_new_node_takes_pods_once_its_kubelet_has_spoken(yard: Yard) -> None:
     yard.controllers()
     await yard.client.create(NODES, Shape("mute", 1, 1).manifest())

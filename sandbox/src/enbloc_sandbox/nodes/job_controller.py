@@ -121,6 +121,10 @@ class JobController:
         work.busy = True
         self._tasks.create_task(self._step(uid, work))
 
+    async def _wake_later(self, uid: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._wake(uid)
+
     async def _step(self, uid: str, work: _Work) -> None:
         assert work.job is not None
         job = work.job
@@ -131,7 +135,7 @@ class JobController:
             await self._report(job, step.status)
         again_in = step.again_in if all(created) else self._retry
         if again_in is not None:
-            asyncio.get_running_loop().call_later(again_in, self._wake, uid)
+            self._tasks.create_task(self._wake_later(uid, again_in))
         work.busy = False
         if work.again:
             work.again = False
