@@ -15,13 +15,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from enbloc.client.errors import AlreadyExists
 from enbloc.client.items import Deleted, Seen, Synced
 from enbloc.client.paths import EVENTS, PODS, PRIORITY_CLASSES
 from enbloc.client.reflector import Reflector
 from enbloc.model.names import DISRUPTION_TARGET, EventReason
 from tests.e2e.fault_proxy import FaultProxy, evicts
-from tests.e2e.observer import PodView
+from tests.e2e.observer import Meta, PodView
 from tests.e2e.world import World
 
 #: PriorityClasses: those of HIGH go before those of MID, and these before everybody's.
@@ -44,6 +46,22 @@ class Episode:
     told: set[str] = field(default_factory=set[str])
 
 
+class Regarding(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class Series(msgspec.Struct):
+    count: int = 1
+
+
+class EventView(msgspec.Struct):
+    metadata: Meta
+    regarding: Regarding
+    reason: str = ""
+    series: Series | None = None
+
+
 class Evictions:
     """Watches the pods of a test, and judges who was made to leave.
 
@@ -59,10 +77,25 @@ class Evictions:
         #: By UID, the names of those who were told why they leave, and left or will.
         self._told: dict[str, str] = {}
         self._episodes: list[Episode] = []
+        #: By UID, also of those that are gone.
+        self._events: dict[str, EventView] = {}
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
         """Watch until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch_events())
+            tasks.create_task(self._watch_pods())
+
+    async def _watch_events(self) -> None:
+        async for item in Reflector(self._world.client, EVENTS, EventView).stream():
+            match item:
+                case Seen(meta, event) if self._ours(event.regarding.namespace):
+                    self._events[meta.uid] = event
+                case _:
+                    pass
+
+    async def _watch_pods(self) -> None:
         async for item in Reflector(self._world.client, PODS, PodView).stream():
             match item:
                 case Seen(meta, pod) if self._ours(meta.namespace):
@@ -120,26 +153,24 @@ class Evictions:
         )
         wrong += [f"{name} was evicted {times} times" for name, times in asked.items() if times > 1]
         assert not wrong, "\n".join(wrong)
-        await self._world.eventually(
-            self._all_said, lambda: f"{self.told} have one event {EventReason.PREEMPTED} each"
-        )
+        said = f"{self.told} have one event {EventReason.PREEMPTED} each"
+        await self._world.until(self._all_said, said)
         self._world.observer.deleted_by_test |= self.told
 
     def _in_part(self, episode: Episode) -> bool:
         minimum = self._world._minimums.get(episode.group, 1)
         return 0 < len(episode.held - episode.told) < minimum
 
-    async def _all_said(self) -> bool:
-        said = await self.said(EventReason.PREEMPTED)
+    def _all_said(self) -> bool:
+        said = self.said(EventReason.PREEMPTED)
         return {name: said[name] for name in self.told} == dict.fromkeys(self.told, 1)
 
-    async def said(self, reason: str) -> Counter[str]:
+    def said(self, reason: str) -> Counter[str]:
         """How often an event with this reason was written, by the name of what it is about."""
         found = Counter[str]()
-        async for item in self._world.client.list(EVENTS):
-            about = item["regarding"]
-            if item["reason"] == reason and self._ours(about["namespace"]):
-                found[about["name"]] += (item.get("series") or {}).get("count", 1)
+        for event in self._events.values():
+            if event.reason == reason:
+                found[event.regarding.name] += event.series.count if event.series else 1
         return found
 
 

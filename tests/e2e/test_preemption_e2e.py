@@ -41,7 +41,9 @@ async def test_a_gang_takes_the_place_of_a_whole_one_whose_job_makes_its_pods_ag
     await world.quiet()
     assert evictions.told == victims
     assert bound(world, "low") == set()
-    assert (await evictions.said(EventReason.PREEMPTING)) == {"high": 1}
+    await world.until(
+        lambda: evictions.said(EventReason.PREEMPTING) == {"high": 1}, "the preemptor says it"
+    )
     for name in sorted(bound(world, "high")):
         await world.remove_pod(name)
     await world.bound("low", 2)
