@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods as the API server sends them become facts, and never an exception."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject, group, node
 
 BOUND = {"name": "p", "namespace": "n", "uid": "u"}
 KEY = "enbloc.dev/pod-group"
+SAVED = "1970-01-01T00:01:00Z"
 
 
 def read_pod(
@@ -396,3 +398,50 @@ def test_numbers_that_the_api_does_not_allow_are_refused_when_decoding(
 ) -> None:
     with pytest.raises(msgspec.ValidationError, match=r"\$\.spec\.(priority|overhead)"):
         read_pod(spec=spec)
+
+
+# ── what preemption reads ────────────────────────────────────────────────────────────────────
+
+
+def test_a_pod_says_its_class_and_whether_it_is_static() -> None:
+    made = read_pod(
+        {"annotations": {"kubernetes.io/config.mirror": "1"}},
+        {"priorityClassName": "system-node-critical"},
+    )
+    assert (made.priority_class, made.mirror) == ("system-node-critical", True)
+    other = read_pod()
+    assert (other.priority_class, other.mirror) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "at"),
+    [
+        pytest.param({}, None, id="never"),
+        pytest.param({"enbloc.dev/checkpointed-at": "1970-01-01T00:01:00Z"}, 60.0, id="ours"),
+        pytest.param(
+            {"volcano.sh/last-checkpoint-time": "1970-01-01T00:01:00Z"}, 60.0, id="theirs"
+        ),
+        pytest.param(
+            {
+                "enbloc.dev/checkpointed-at": "1970-01-01T00:01:00+00:00",
+                "volcano.sh/last-checkpoint-time": "now",
+            },
+            60.0,
+            id="both",
+        ),
+        pytest.param({"enbloc.dev/checkpointed-at": "now"}, math.inf, id="no time"),
+        pytest.param({"enbloc.dev/checkpointed-at": ""}, math.inf, id="nothing"),
+        pytest.param({"enbloc.dev/checkpointed-at": "9" * 100_000}, math.inf, id="very long"),
+        pytest.param({"enbloc.dev/checkpointed-at": "1e400"}, math.inf, id="beyond all numbers"),
+        pytest.param({"enbloc.dev/checkpointed-at": "1969-12-31T00:00:00Z"}, math.inf, id="early"),
+    ],
+)
+def test_a_pod_and_a_podgroup_say_when_their_work_was_saved_last(
+    annotations: dict[str, str], at: float | None
+) -> None:
+    made = read_pod({"annotations": annotations})
+    assert made.checkpointed == at
+    assert made.problem == ""
+    document = {"metadata": {**BOUND, "annotations": annotations}}
+    read = msgspec.json.decode(msgspec.json.encode(document), type=PodGroupObject)
+    assert group(read).checkpointed == at

@@ -369,6 +369,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         '"true" for the kinds that are gangs by nature, "all", "false", or kinds with dots between '
         'them, as in "Job.RayCluster". On a pod: "true" or "false", whatever the namespace says.',
     ),
+    names.CHECKPOINT_KEY: KeyMeaning(
+        "annotation",
+        "pod, PodGroup",
+        "you",
+        "When the work of the pod, or of all members, was saved last, as 2026-01-31T12:00:00Z: "
+        "an eviction loses what was done since. The later of the two counts.",
+    ),
     names.SCHEDULE_TIMEOUT_KEY: KeyMeaning(
         "annotation",
         "a workload, or a PodGroup of another project",
@@ -432,7 +439,19 @@ KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
         "Tells the Deployment of a ReplicaSet's pod: pods of one Deployment are one incarnation.",
     ),
     names.MIRROR_POD_KEY: KeyMeaning(
-        "annotation", "pod", "the kubelet", "A mirror pod is never a member of a group."
+        "annotation",
+        "pod",
+        "the kubelet",
+        "A mirror pod is never a member of a group, and never gives way to others.",
+    ),
+    names.KUEUE_GROUP_KEY: KeyMeaning(
+        "label",
+        "pod",
+        "you, or a controller",
+        "Pods that Kueue admits together: they give way to others together or not at all.",
+    ),
+    names.VOLCANO_CHECKPOINT_KEY: KeyMeaning(
+        "annotation", "pod, PodGroup", "you", "As enbloc.dev/checkpointed-at, where that is absent."
     ),
     names.PART_OF_KEY: KeyMeaning(
         "label",

@@ -163,6 +163,7 @@ class Group:
         writers: the field managers of schedulers of ours that own a part of its status, in order.
         derived: it was made for an object of another project, which need not list every role that
             its pods name.
+        checkpointed: when the work of all members was saved last, as `Pod.checkpointed`.
     """
 
     key: GroupKey
@@ -184,6 +185,7 @@ class Group:
     derived: bool = False
     sub_groups: tuple[SubGroup, ...] = ()
     min_group_count: int = 0
+    checkpointed: float | None = None
 
     @property
     def tree(self) -> Tree | None:

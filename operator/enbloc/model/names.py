@@ -31,6 +31,11 @@ DERIVED_KEY: Final = "enbloc.dev/derived-from"
 #: On a namespace: for which kinds of workload groups are made; on a pod: whether for its workload.
 AUTO_GROUP_KEY: Final = "enbloc.dev/auto-group"
 SCHEDULE_TIMEOUT_KEY: Final = "enbloc.dev/schedule-timeout-seconds"
+#: On a pod or a PodGroup: when its work was saved last. Volcano's, where it has none of ours.
+CHECKPOINT_KEY: Final = "enbloc.dev/checkpointed-at"
+VOLCANO_CHECKPOINT_KEY: Final = "volcano.sh/last-checkpoint-time"
+#: By this label of a pod Kueue knows those that it admits, and evicts, together.
+KUEUE_GROUP_KEY: Final = "kueue.x-k8s.io/pod-group-name"
 RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
 COMPONENT_KEY: Final = "enbloc.dev/component"

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.model.names import (
     API_GROUP,
     AUTO_GROUP_KEY,
+    CHECKPOINT_KEY,
     MIN_MEMBER_KEY,
     PLAN_KEY,
     POD_GROUP_KEY,
@@ -28,6 +29,7 @@ _OURS: Final = frozenset(
         SIZE_KEY,
         AUTO_GROUP_KEY,
         SCHEDULE_TIMEOUT_KEY,
+        CHECKPOINT_KEY,
     }
 )
 _PROJECT: Final = API_GROUP.partition(".")[0]

@@ -272,6 +272,10 @@ class Pod:
         grace: seconds that it has to end when it is deleted.
         preempted: condition DisruptionTarget says that a scheduler has chosen it to give way, or
             that the Eviction API made it leave, which does not keep who had chosen it.
+        priority_class: `spec.priorityClassName`; "" = none.
+        mirror: it stands for a static pod, which its kubelet alone can end.
+        checkpointed: when its work was saved last, as its annotation says, server seconds;
+            infinity = that is no time, None = it says nothing.
     """
 
     key: PodKey
@@ -314,6 +318,9 @@ class Pod:
     preempts: bool = True
     grace: float = 30.0
     preempted: bool = False
+    priority_class: str = ""
+    mirror: bool = False
+    checkpointed: float | None = None
 
     @property
     def size(self) -> int:

@@ -35,6 +35,7 @@ from enbloc.model.names import (
     GANG_RUNNING,
     JOBSET_RESTART_KEY,
     JOBSET_UID_KEY,
+    MIRROR_POD_KEY,
     OUTDATED_REASONS,
     PLAN_KEY,
     RANK_KEY,
@@ -51,6 +52,7 @@ from enbloc.model.text import clipped
 from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
 from enbloc.model.workloads import equals
+from enbloc.wire.checkpoints import checkpointed
 from enbloc.wire.codec_groups import parts
 from enbloc.wire.codec_selectors import (
     label_selector,
@@ -216,6 +218,9 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         preempts=spec.preemption_policy != "Never",
         grace=_grace(spec),
         preempted=_preempted(status, deleting=metadata.deletion_timestamp is not None),
+        priority_class=_shared(spec.priority_class_name) if spec.priority_class_name else "",
+        mirror=MIRROR_POD_KEY in annotations,
+        checkpointed=checkpointed(annotations) if annotations else None,
     )
 
 
@@ -279,6 +284,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         derived=DERIVED_KEY in (metadata.labels or _EMPTY),
         sub_groups=needed.sub_groups,
         min_group_count=needed.min_group_count,
+        checkpointed=checkpointed(metadata.annotations or _EMPTY),
     )
 
 

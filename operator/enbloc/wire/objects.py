@@ -282,6 +282,7 @@ class PodSpecObject(_Struct):
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None
+    priority_class_name: str | None = None
     preemption_policy: str | None = None
     termination_grace_period_seconds: Int64 | None = None
     scheduling_group: SchedulingGroupObject | None = None
