@@ -27,8 +27,11 @@ from tests.e2e.processes import Server
 from tests.e2e.targets import ControlPlaneTarget
 from tests.patience import PATIENCE
 
-#: Else every new node begins with a taint that nobody here would take away.
-FLAGS: Final = {API_SERVER: ["--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"]}
+#: Else every new node begins with a taint that nobody here would take away; and the priority of a
+#: pod is what it says.
+FLAGS: Final = {
+    API_SERVER: ["--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority"]
+}
 
 
 def bare_control_plane() -> ControlPlane:
@@ -72,8 +75,9 @@ class Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
 
 
-class Status(msgspec.Struct):
+class Status(msgspec.Struct, rename="camel"):
     conditions: list[Condition] = []
+    nominated_node_name: str = ""
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -81,6 +85,7 @@ class Meta(msgspec.Struct, rename="camel"):
     uid: str
     namespace: str = ""
     resource_version: str = ""
+    deletion_timestamp: str | None = None
 
 
 class PodView(msgspec.Struct):
@@ -95,9 +100,15 @@ class PodView(msgspec.Struct):
         if self.spec.node_name:
             return PlanResult(node=self.spec.node_name)
         for one in self.status.conditions:
-            if (one.type, one.status) == ("PodScheduled", "False") and one.message:
+            said = one.message and one.reason != "SchedulingGated"
+            if (one.type, one.status) == ("PodScheduled", "False") and said:
                 return PlanResult(message=one.message)
         return None
+
+    def preempted(self) -> bool:
+        """It was told to leave for one of higher priority."""
+        marks = {(one.type, one.status, one.reason) for one in self.status.conditions}
+        return ("DisruptionTarget", "True", "PreemptionByScheduler") in marks
 
 
 class Bare:

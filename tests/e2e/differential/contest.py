@@ -11,6 +11,7 @@ from typing import Final
 
 from enbloc.client.paths import PODS
 from enbloc.model.names import SCHEDULER_NAME
+from tests.controlplane import SCHEDULER
 from tests.e2e.bare import Bare, PlanResult, without_afterwards
 from tests.e2e.differential.clusters import Cluster
 from tests.e2e.differential.stage import Stage
@@ -137,15 +138,42 @@ class Contest:
         return scores
 
 
-@asynccontextmanager
-async def opened(bare: Bare, kube: Process) -> AsyncGenerator[Contest]:
-    """The contest, once what stands during the whole run is there."""
+async def furnished(bare: Bare) -> dict[str, str]:
+    """Make what stands during the whole run; the UID of the object that owns pods, by namespace."""
     owners: dict[str, str] = {}
     kinds = {resource: namespace for namespace, resource in OWNERS.items()}
     for resource, namespace, body in STANDING:
         uid = await bare.create(resource, body, namespace)
         if resource in kinds:
             owners[kinds[resource]] = uid
+    return owners
+
+
+def kube_scheduler(bare: Bare, verbose: str) -> Process:
+    """A kube-scheduler with its default profile, not started yet.
+
+    Args:
+        bare: the API server.
+        verbose: which files of its source log how much, as in "schedule_one=10".
+    """
+    cp = bare.target.cp
+    command = [
+        str(cp.bin(SCHEDULER)),
+        f"--kubeconfig={cp.kubeconfig_for_user(f'system:{SCHEDULER}')}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=1000",
+        "--kube-api-burst=2000",
+        f"--vmodule={verbose}",
+    ]
+    return Process(SCHEDULER, command, bare.path / f"{SCHEDULER}.log")
+
+
+@asynccontextmanager
+async def opened(bare: Bare) -> AsyncGenerator[Contest]:
+    """The contest, once what stands during the whole run is there."""
+    owners = await furnished(bare)
+    kube = kube_scheduler(bare, "schedule_one=10")
     kube.start()
     bare.start_enbloc()
     contest = Contest(bare, kube, owners)

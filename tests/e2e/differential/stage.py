@@ -7,7 +7,7 @@ pods before. Nodes come by another stream: who sees the mark, which is made last
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -53,6 +53,12 @@ class Stage:
             await self._settle(next(iter(wanted_nodes)))
         await asyncio.gather(*(self._pod(pods.get(name), pod) for name, pod in wanted_pods.items()))
         self._now = cluster
+
+    async def remake(self, names: Container[str]) -> None:
+        """Make the pods of these names again, as they were."""
+        gone = [pod for pod in self._now.pods if pod["metadata"]["name"] in names]
+        await asyncio.gather(*map(self._remove, gone))
+        await asyncio.gather(*(self._pod(None, pod) for pod in gone))
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────
 

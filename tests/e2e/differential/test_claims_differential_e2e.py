@@ -30,9 +30,9 @@ from typing import Final
 
 import pytest
 
-from tests.controlplane import CONTROLLER_MANAGER, SCHEDULER
+from tests.controlplane import CONTROLLER_MANAGER
 from tests.e2e import bare
-from tests.e2e.differential import claim_cases, claim_contest, device_cases
+from tests.e2e.differential import claim_cases, claim_contest, contest, device_cases
 from tests.e2e.differential.claim_cases import Maker
 from tests.e2e.differential.claim_contest import ClaimContest
 from tests.e2e.targets import ControlPlaneTarget
@@ -89,15 +89,6 @@ async def contestants(
 ) -> AsyncGenerator[ClaimContest]:
     cp = bare_target.cp
     common = ["--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000"]
-    kube = Process(
-        SCHEDULER,
-        [
-            str(cp.bin(SCHEDULER)),
-            f"--kubeconfig={cp.kubeconfig_for_user(f'system:{SCHEDULER}')}",
-            *(*common, "--secure-port=0", "--vmodule=schedule_one=10"),
-        ],
-        tmp_path / f"{SCHEDULER}.log",
-    )
     controllers = Process(
         CONTROLLER_MANAGER,
         [
@@ -108,11 +99,10 @@ async def contestants(
         ],
         tmp_path / f"{CONTROLLER_MANAGER}.log",
     )
-    async with (
-        bare.opened(bare_target, tmp_path) as cluster,
-        claim_contest.opened_claims(cluster, kube, controllers) as both,
-    ):
-        yield both
+    async with bare.opened(bare_target, tmp_path) as cluster:
+        kube = contest.kube_scheduler(cluster, "schedule_one=10")
+        async with claim_contest.opened_claims(cluster, kube, controllers) as both:
+            yield both
 
 
 @pytest.mark.controlplane

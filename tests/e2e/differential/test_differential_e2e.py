@@ -26,14 +26,12 @@ from typing import Final
 
 import pytest
 
-from tests.controlplane import SCHEDULER
 from tests.e2e import bare
 from tests.e2e.differential import clusters, contest, pods
 from tests.e2e.differential.clusters import Cluster
 from tests.e2e.differential.contest import Answer, Contest
 from tests.e2e.differential.vocabulary import Json
 from tests.e2e.targets import ControlPlaneTarget
-from tests.hack.processes import Process
 
 CASES: Final = int(os.environ.get("ENBLOC_DIFFERENTIAL_CASES", "300"))
 SEED: Final = int(os.environ.get("ENBLOC_DIFFERENTIAL_SEED", "1"))
@@ -84,18 +82,7 @@ SCORERS: Final = {
 
 @pytest.fixture
 async def contestants(bare_target: ControlPlaneTarget, tmp_path: Path) -> AsyncGenerator[Contest]:
-    cp = bare_target.cp
-    command = [
-        str(cp.bin(SCHEDULER)),
-        f"--kubeconfig={cp.kubeconfig_for_user(f'system:{SCHEDULER}')}",
-        "--leader-elect=false",
-        "--secure-port=0",
-        "--kube-api-qps=1000",
-        "--kube-api-burst=2000",
-        "--vmodule=schedule_one=10",
-    ]
-    kube = Process(SCHEDULER, command, tmp_path / f"{SCHEDULER}.log")
-    async with bare.opened(bare_target, tmp_path) as cluster, contest.opened(cluster, kube) as both:
+    async with bare.opened(bare_target, tmp_path) as cluster, contest.opened(cluster) as both:
         yield both
 
 
