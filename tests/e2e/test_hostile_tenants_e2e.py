@@ -289,11 +289,13 @@ async def test_a_member_created_with_a_node_does_not_put_its_group_first(world: 
 async def test_a_member_created_with_a_node_makes_no_gang_of_higher_priority_yield(
     world: World,
 ) -> None:
-    """Semantics §2.7, §4.4: a gang that has not started lost a member, whose node was taken."""
+    """Semantics §2.7, §4.4: a gang that has not started lost a member, whose node was taken.
+
+    It does not preempt, or it would have the node back.
+    """
+    patient = {"metadata": {"name": "e2e-million"}, "value": 10**6, "preemptionPolicy": "Never"}
     with suppress(AlreadyExists):
-        await world.client.create(
-            PRIORITY_CLASSES, {"metadata": {"name": "e2e-million"}, "value": 10**6}
-        )
+        await world.client.create(PRIORITY_CLASSES, patient)
     proxy = await incidents.fault_proxy(world)
     nodes = await world.nodes(2, cpu=4, start=float(_HOUR))
     await world.group("rich", 2, scheduleTimeoutSeconds=_HOUR)
