@@ -29,6 +29,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
 
 from hack.faults_of_capacity import CAPACITY  # noqa: E402  # as above
 from hack.faults_of_gangs import GANGS, Fault  # noqa: E402  # as above
+from hack.faults_of_preemption import PREEMPTION  # noqa: E402  # as above
 
 #: Where faults are planted.
 ENGINE: Final = Path("operator/enbloc/engine")
@@ -40,7 +41,7 @@ SUITES: Final = ("tests/rules", "tests/engine", "tests/laws")
 HANG: Final = 600
 
 
-FAULTS: Final = (*GANGS, *CAPACITY)
+FAULTS: Final = (*GANGS, *CAPACITY, *PREEMPTION)
 
 
 def planted(tree: Path, fault: Fault) -> Path:

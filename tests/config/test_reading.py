@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from enbloc.config import LeaderElection
+from enbloc.config import LeaderElection, effective
 from enbloc.config.strict import duration, seconds
+from enbloc.engine.preemption import MinRuntime, PreemptionLimits
 from enbloc.engine.queue.item import Backoff
 from enbloc.engine.settings import Settings
 from enbloc.model.request_rate import RequestRate
@@ -133,6 +134,64 @@ KINDS = "KubeSchedulerConfiguration, EnblocConfiguration or Policy"
         pytest.param(
             OURS + "---\n" + OURS, "kind: a second EnblocConfiguration; the", id="ours 2×"
         ),
+        pytest.param(
+            OURS + "minRuntimeSeconds: -1",
+            "minRuntimeSeconds: must be greater than or equal to 0, is -1",
+            id="protected for less than no time",
+        ),
+        pytest.param(
+            OURS + "minRuntimeSeconds: 1000000000000",
+            "minRuntimeSeconds: must be less than or equal to 31536000, is 1000000000000",
+            id="protected for ever",
+        ),
+        pytest.param(
+            OURS + "minRuntimeSeconds: 10m",
+            'minRuntimeSeconds: must be an integer, is "10m"',
+            id="protected for no number of seconds",
+        ),
+        pytest.param(
+            OURS + "minRuntimes: {batch: 600}", "minRuntimes: must be a list", id="rules by name"
+        ),
+        pytest.param(
+            OURS + "minRuntimes: [{seconds: 600}]",
+            "minRuntimes[0]: names neither a priorityClassName nor a namespace",
+            id="a rule for all",
+        ),
+        pytest.param(
+            OURS + "minRuntimes: [{namespace: a}]",
+            "minRuntimes[0].seconds: Required",
+            id="a rule without a time",
+        ),
+        pytest.param(
+            OURS + "minRuntimes: [{namespace: a, seconds: -1}]",
+            "minRuntimes[0].seconds: must be greater than or equal to 0, is -1",
+            id="a rule with less than no time",
+        ),
+        pytest.param(
+            OURS + "minRuntimes: [{priorityClassName: 'High!', seconds: 1}]",
+            'minRuntimes[0].priorityClassName: must be a name of one, is "High!"',
+            id="no name of a PriorityClass",
+        ),
+        pytest.param(
+            OURS + "minRuntimes: [{namespace: a, seconds: 1}, {namespace: a, seconds: 2}]",
+            "minRuntimes[1]: Duplicate: minRuntimes[0] has the same names",
+            id="two rules for the same",
+        ),
+        pytest.param(
+            OURS + "preemptionDelaySeconds: 1e12",
+            "preemptionDelaySeconds: must be an integer",
+            id="a delay for ever",
+        ),
+        pytest.param(
+            OURS + "maxEvictionsPerUnit: 0",
+            "maxEvictionsPerUnit: must be greater than 0, is 0",
+            id="nobody may be evicted at all",
+        ),
+        pytest.param(
+            OURS + "maxLostWorkSeconds: -1",
+            "maxLostWorkSeconds: must be greater than or equal to 0, is -1",
+            id="less than no work",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named_by_its_path(text: str, said: str) -> None:
@@ -228,6 +287,26 @@ def test_what_a_file_sets_is_in_the_configuration() -> None:
 
 def test_what_no_file_sets_is_the_engine_s_default() -> None:
     assert configured(OURS).settings == Settings()
+
+
+def test_limits_of_preemption_are_read_and_shown_as_they_are() -> None:
+    text = (
+        OURS
+        + """
+minRuntimeSeconds: 600
+minRuntimes:
+  - {priorityClassName: batch, namespace: research, seconds: 3600}
+  - {namespace: research, seconds: 0}
+preemptionDelaySeconds: 120
+maxEvictionsPerUnit: 3
+maxLostWorkSeconds: 0
+"""
+    )
+    found = configured(text)
+    rules = (MinRuntime(3600.0, "batch", "research"), MinRuntime(0.0, "", "research"))
+    assert found.settings.preemption == PreemptionLimits(600.0, rules, 120.0, 3, 0.0)
+    [_, ours] = effective(found)
+    assert ours == {**ours, **yaml.safe_load(text)}
 
 
 def test_documents_may_come_in_several_files() -> None:

@@ -57,6 +57,7 @@ NOT_RUN: Final = {
     ("docs/how-to/monitor.md", "kubectl port-forward"): _KUBELET,
     ("docs/how-to/upgrade.md", "kubectl rollout"): _KUBELET,
     ("docs/how-to/high-availability.md", "kubectl get lease"): _KUBELET,
+    ("docs/how-to/give-important-jobs-priority.md", "kubectl annotate"): _NAMES,
     ("docs/how-to/replace-the-default-scheduler.md", "sudo mv"): "acts on a node of a cluster",
     ("docs/how-to/replace-the-default-scheduler.md", "kubectl get lease"): _KUBELET,
     ("docs/how-to/debug-a-waiting-gang.md", "kubectl get podgroups"): _NAMES,

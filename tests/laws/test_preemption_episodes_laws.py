@@ -18,6 +18,7 @@ import pytest
 from enbloc.engine import Settings
 from enbloc.engine.effects import Effect, Evict, SetPodCondition
 from enbloc.engine.events import BudgetGone, BudgetSeen
+from enbloc.engine.preemption import PreemptionLimits
 from enbloc.model.budgets import Budget
 from enbloc.model.names import Reason
 from enbloc.model.pods import Owner, Pod, PodUID
@@ -68,7 +69,10 @@ class Shared(Cluster):
         preempted: so many of them, since somebody looked last.
     """
 
-    SETTINGS: ClassVar = Settings(validate=True, longest_wait=1e9)
+    # No owner is protected for having given way often: the next episode begins soon.
+    SETTINGS: ClassVar = Settings(
+        validate=True, longest_wait=1e9, preemption=PreemptionLimits(most_evictions=10**6)
+    )
 
     def __init__(self, **more: Any) -> None:
         self.random = random.Random(0)

@@ -9,6 +9,8 @@ from prometheus_client import REGISTRY
 from enbloc.client.client import PAGE_SIZE, Client, PatchType
 from enbloc.client.config import Cluster
 from enbloc.client.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
+from enbloc.engine import Settings
+from enbloc.engine.preemption import MinRuntime, PreemptionLimits
 from enbloc.model.names import GANG_RUNNING, POD_GROUP_KEY
 from enbloc.process.options import Options
 from enbloc.telemetry import Health
@@ -586,3 +588,13 @@ async def test_the_gate_of_a_gang_opens_when_it_runs_whole_and_closes_when_it_do
         await world.until(lambda: gates("True", "True"))
         await world.delete("g-1")
         await world.until(lambda: gates("False"))
+
+
+async def test_a_priority_class_that_settings_name_and_nobody_has_made_is_named(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules = tuple(MinRuntime(9.0, name) for name in ("system-node-critical", "no-such-class"))
+    limits = PreemptionLimits(min_runtimes=rules)
+    async with world.scheduler(settings=Settings(preemption=limits)):
+        await world.until_logged(caplog, "PriorityClass that does not exist")
+    assert {"no-such-class"} == {r.__dict__.get("priorityClass") for r in caplog.records} - {None}

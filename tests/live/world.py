@@ -20,6 +20,7 @@ from enbloc.client.items import Timing
 from enbloc.client.paths import CRDS, EVENTS, LEASES, NODES, POD_GROUPS, PODS
 from enbloc.client.permissions import ROLES
 from enbloc.config import Configuration, default_profiles
+from enbloc.engine import Settings
 from enbloc.framework.extenders import Extender
 from enbloc.live.scheduler import Scheduler
 from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, SCHEDULER_NAME
@@ -223,6 +224,7 @@ class World:
         lease_namespace: str = NAMESPACE,
         name: str = SCHEDULER_NAME,
         ends_with: int | None = 0,
+        settings: Settings | None = None,
     ) -> AsyncGenerator[Running]:
         """A scheduler with the permissions of its role and no more.
 
@@ -232,6 +234,7 @@ class World:
             lease_namespace: where its Lease is.
             name: of its profile.
             ends_with: its exit code when it is stopped; None if the test ends it.
+            settings: of the engine; None = the defaults.
         """
         stop, health = asyncio.Event(), Health()
         [given] = default_profiles().values()
@@ -241,7 +244,7 @@ class World:
             lease_namespace=lease_namespace,
             health=health,
             stop=stop,
-            configuration=Configuration({profile.name: profile}),
+            configuration=Configuration({profile.name: profile}, settings or Settings()),
         )
         rules = ROLES["scheduler"]
         async with Client(

@@ -390,17 +390,6 @@ def test_pods_of_negative_priority_hold_room_for_gangs_that_may_preempt(preempts
     assert len(cluster.evicted) == (2 if preempts else 0)
 
 
-def test_a_pod_that_belongs_to_its_node_never_gives_way() -> None:
-    """Semantics §10.1."""
-    cluster = full()
-    for name in ("low-n1", "low-n2"):
-        cluster.change(name, owner=Owner("Node", name[4:], name[4:], "v1"))
-    cluster.pod("high", priority=10)
-    cluster.settle()
-
-    assert not cluster.evicted
-
-
 def test_a_new_leader_waits_for_those_who_were_told() -> None:
     """Semantics §10.3."""
     cluster = full()

@@ -54,7 +54,10 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
         ),
         TopologicalSort="no AppGroup here: order by priority and time",
         NetworkOverhead="no NetworkTopology here: pod affinity keeps pods near each other",
-        PreemptionToleration="preemption knows no toleration; use a high PriorityClass",
+        PreemptionToleration=(
+            "use minRuntimes of EnblocConfiguration for tolerationSeconds; nothing stands for "
+            "minimumPreemptablePriority"
+        ),
         TargetLoadPacking=_LOAD,
         LoadVariationRiskBalancing=_LOAD,
         LowRiskOverCommitment=_LOAD,

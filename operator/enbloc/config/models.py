@@ -157,6 +157,18 @@ class KubeSchedulerConfiguration(Strict):
     delay_cache_until_active: bool | None = None
 
 
+#: A year at most.
+Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
+
+
+class MinRuntimeRule(Strict):
+    """How long pods of a PriorityClass, or in a namespace, run before they give way."""
+
+    priority_class_name: str = ""
+    namespace: str = ""
+    seconds: Seconds
+
+
 class EnblocConfiguration(Strict):
     """Our own settings, which never stand in a document of others."""
 
@@ -170,3 +182,8 @@ class EnblocConfiguration(Strict):
     search_steps: Annotated[Int32, Field(ge=0)] | None = None
     priority_class_raises: bool | None = None
     other_schedulers: list[str] | None = None
+    min_runtime_seconds: Seconds | None = None
+    min_runtimes: list[MinRuntimeRule] | None = None
+    preemption_delay_seconds: Seconds | None = None
+    max_evictions_per_unit: Annotated[Int32, Field(gt=0)] | None = None
+    max_lost_work_seconds: Seconds | None = None

@@ -3,7 +3,7 @@
 """Reading: from the text of files to a Configuration, with everything that is wrong at once."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from enbloc.config.build import build
@@ -21,6 +21,7 @@ from enbloc.config.models import (
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     LeaderElectionConfiguration,
+    MinRuntimeRule,
     PluginSet,
 )
 from enbloc.config.policy import POLICY_KIND
@@ -34,14 +35,17 @@ from enbloc.config.wanted import (
     WantedProfile,
 )
 from enbloc.config.wanted import PluginSet as WantedSet
+from enbloc.engine.preemption import MinRuntime, PreemptionLimits
 from enbloc.engine.queue import Backoff
 from enbloc.engine.settings import Settings
 from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
 from enbloc.framework.registry import Registry
+from enbloc.model.dns_names import SUBDOMAIN
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.quantity import amount
 from enbloc.model.request_rate import RequestRate
+from enbloc.model.text import quoted
 from enbloc.plugins.in_tree import IN_TREE
 
 
@@ -187,7 +191,37 @@ def _settings(
         search_steps=base.search_steps if steps is None else steps,
         priority_class_raises=base.priority_class_raises if raises is None else raises,
         other_schedulers=base.other_schedulers if others is None else tuple(others),
+        preemption=_preemption(ours, findings),
     )
+
+
+def _preemption(ours: EnblocConfiguration | None, findings: Findings) -> PreemptionLimits:
+    base = PreemptionLimits()
+    if ours is None:
+        return base
+    return PreemptionLimits(
+        min_runtime=_or(ours.min_runtime_seconds, base.min_runtime),
+        min_runtimes=tuple(_min_runtimes(ours.min_runtimes or (), findings)),
+        delay=_or(ours.preemption_delay_seconds, base.delay),
+        most_evictions=ours.max_evictions_per_unit or base.most_evictions,
+        most_work=_or(ours.max_lost_work_seconds, base.most_work),
+    )
+
+
+def _min_runtimes(given: Iterable[MinRuntimeRule], findings: Findings) -> Iterator[MinRuntime]:
+    seen: dict[tuple[str, str], str] = {}
+    for rule in given:
+        names = rule.priority_class_name, rule.namespace
+        if not any(names):
+            text = "names neither a priorityClassName nor a namespace; minRuntimeSeconds is for all"
+            findings.problem(rule.where, text)
+        for field, name in zip(("priorityClassName", "namespace"), names, strict=True):
+            if name and not SUBDOMAIN.fullmatch(name):
+                findings.problem(rule.at(field), f"must be a name of one, is {quoted(name)}")
+        if names in seen:
+            findings.problem(rule.where, f"Duplicate: {seen[names]} has the same names")
+        seen.setdefault(names, rule.where)
+        yield MinRuntime(float(rule.seconds), *names)
 
 
 def _limits(given: Mapping[str, str | int], findings: Findings) -> tuple[tuple[str, int], ...]:

@@ -15,6 +15,7 @@ from enbloc.config.models import KIND, OUR_KIND, OUR_VERSION, VERSION
 from enbloc.config.outside import outside_values
 from enbloc.config.strict import duration
 from enbloc.config.wanted import EVERY, MULTI_POINT, Arguments
+from enbloc.engine.preemption import PreemptionLimits
 from enbloc.framework.decide import Plugin
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.framework.points import Point
@@ -57,8 +58,23 @@ def effective(configuration: Configuration) -> list[dict[str, Any]]:
         "searchSteps": settings.search_steps,
         "priorityClassRaises": settings.priority_class_raises,
         "otherSchedulers": list(settings.other_schedulers),
+        **_preemption(settings.preemption),
     }
     return [scheduler, ours]
+
+
+def _preemption(limits: PreemptionLimits) -> dict[str, Any]:
+    rules: list[dict[str, Any]] = []
+    for each in limits.min_runtimes:
+        names = {"priorityClassName": each.priority_class, "namespace": each.namespace}
+        rules.append({**{k: v for k, v in names.items() if v}, "seconds": int(each.seconds)})
+    return {
+        "minRuntimeSeconds": int(limits.min_runtime),
+        "minRuntimes": rules,
+        "preemptionDelaySeconds": int(limits.delay),
+        "maxEvictionsPerUnit": limits.most_evictions,
+        "maxLostWorkSeconds": int(limits.most_work),
+    }
 
 
 def _connection(configuration: Configuration) -> dict[str, Any]:

@@ -143,6 +143,11 @@ class Engine:
         """Whether a pod of a PodGroup of Kubernetes, other than this one, has a seat."""
         return self._state.places(pod_group, but)
 
+    def unknown_classes(self) -> Sequence[str]:
+        """The PriorityClasses that the settings name and nobody has made, in order."""
+        named = {each.priority_class for each in self.settings.preemption.min_runtimes}
+        return sorted(named - self._groups.classes.keys() - {""})
+
     # ── for the metrics ──────────────────────────────────────────────────────────────────────
 
     @property

@@ -4,6 +4,7 @@
 
 from dataclasses import dataclass, field
 
+from enbloc.engine.preemption import PreemptionLimits
 from enbloc.engine.queue import Backoff
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
 
@@ -29,6 +30,7 @@ class Settings:
         priority_class_raises: a PodGroup's priorityClassName may also raise its priority.
         other_schedulers: names of those that run beside us: a pod that a DaemonSet pins to a node
             counts there while one of these is yet to bind it.
+        preemption: how long groups run before they give way to others, and how often they do.
         log: how many of the latest changes and decisions are kept for a replay.
         validate: assert the invariants after every step.
     """
@@ -44,5 +46,6 @@ class Settings:
     search_steps: int = 20_000
     priority_class_raises: bool = False
     other_schedulers: tuple[str, ...] = ("default-scheduler",)
+    preemption: PreemptionLimits = field(default_factory=PreemptionLimits)
     log: int = 10_000
     validate: bool = False

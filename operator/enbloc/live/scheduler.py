@@ -272,6 +272,11 @@ class Scheduler:
             extra["leaderEpoch"] = self._elector.epoch
         self._leading = True
         self._malformed.tell()
+        for name in self._engine.unknown_classes():
+            logger.warning(
+                "minRuntimes names a PriorityClass that does not exist",
+                extra={"priorityClass": name},
+            )
         self._queue.wake()
         logger.info("Started scheduling", extra=extra)
         try:

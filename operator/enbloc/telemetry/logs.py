@@ -72,6 +72,7 @@ KEYS: Final = {
     "method": "of a request, as HTTP has it",
     "path": "of a request, with its query",
     "plugin": "that was asked",
+    "priorityClass": "that the configuration names",
     "code": "of an answer; `<error>` = there was none",
 }
 

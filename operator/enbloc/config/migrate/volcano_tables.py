@@ -43,7 +43,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
     "priority": (Outcome.BUILT_IN, "PrioritySort: groups by priority, then by time"),
     "conformance": (
         Outcome.NOT_NEEDED,
-        "only members of an incomplete gang are ever evicted, never a pod of others",
+        "system-* pods give way to none that is not above them; minRuntimes protects others",
     ),
     PREDICATES: (Outcome.KEPT, "the default plugins at filter"),
     NODE_ORDER: (Outcome.KEPT, "the default plugins at score, with the weights below"),
@@ -94,7 +94,10 @@ PLUGINS: Final[Mapping[str, Row]] = {
         Outcome.NOT_NEEDED,
         "the API server holds pods to their ResourceQuota when they are created",
     ),
-    "cdp": (Outcome.NOT_NEEDED, "preemption knows no cooldown"),
+    "cdp": (
+        Outcome.LOST,
+        "use minRuntimes of EnblocConfiguration, by PriorityClass and namespace",
+    ),
     "extender": (
         Outcome.LOST,
         "Volcano's extenders speak a protocol of their own: kube-scheduler's can go to `extenders`",

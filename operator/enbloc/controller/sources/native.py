@@ -102,8 +102,8 @@ class CompositePodGroup(SourceObject):
 def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
     """Our PodGroup, or a role of one: a basic one has a minimum of 1, so its pods start one by one.
 
-    Both values of disruptionMode hold without a word of ours: a gang gives way whole, and what is
-    repaired is evicted whole.
+    Both values of disruptionMode come to the same here: a minimum gives way whole, and members
+    beyond it singly; what is repaired is evicted whole.
     """
     spec, policy = found.spec, found.spec.scheduling_policy
     gang = policy.gang.min_count or 0 if policy.gang is not None else None

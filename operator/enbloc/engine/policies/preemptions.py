@@ -15,26 +15,40 @@ nobody else takes what becomes free piece by piece (semantics §10.3).
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask, EventType
+from enbloc.engine.policies.begun import begun
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.setbacks import Setbacks
-from enbloc.engine.policies.under_way import HANG_SECONDS, UnderWay, rest_of_gang, stays
+from enbloc.engine.policies.under_way import (
+    HANG_SECONDS,
+    UnderWay,
+    by_group,
+    named,
+    named_preemptor,
+    rest_of_gang,
+    stays,
+    why_of,
+)
 from enbloc.engine.preemption import (
     Candidates,
     Effort,
+    Evictions,
     Placing,
     Preemption,
-    Unit,
+    Protection,
     candidates_for_pod,
     could_go,
     no_victims,
     preempt_for_gang,
+    preempt_for_pod,
+    unit_name,
 )
 from enbloc.engine.queue import Place
-from enbloc.engine.state import PREEMPTION, Against, Claim, Members, solo_key, stand_in
+from enbloc.engine.state import PREEMPTION, Against, Claim, Members, stand_in
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
 from enbloc.engine.turn import Departure, Turn
@@ -44,7 +58,7 @@ from enbloc.framework.hints import Action
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import EventReason
+from enbloc.model.names import CHECKPOINT_KEY, VOLCANO_CHECKPOINT_KEY, EventReason
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
@@ -53,9 +67,13 @@ SEARCH_LIMIT: Final = 5000
 #: Nodes that a pod was nominated for before this process saw it, or that it was planned on in
 #: vain, are claimed for so long (seconds).
 NOMINATED_SECONDS: Final = 300.0
-#: So many victims are named in a message.
-_MOST_NAMED: Final = 3
+#: So many pods and groups are warned in one search.
+_MOST_WARNED: Final = 16
 
+_CHECKPOINT: Final = (
+    f"annotation {CHECKPOINT_KEY} (or {VOLCANO_CHECKPOINT_KEY}) is ignored: it is no time that has "
+    "passed; write one as 2026-01-31T12:00:00Z"
+)
 _NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
 
@@ -77,6 +95,11 @@ class Preemptions(Policy):
         #: By group: who preempted members of it since it was placed last; "" = nobody.
         self._preempted: dict[GroupKey, str] = {}
         self._effort = Effort()
+        self._limits, self._evictions = core.settings.preemption, Evictions()
+        #: Since when groups have found no node, engine clock; until they are planned.
+        self._since: dict[GroupKey, float] = {}
+        #: When groups are to be tried again: a delay ends, or the protection of others.
+        self._due: dict[GroupKey, float] = {}
         #: Groups of which victims are looked for once there is effort left, the first come first.
         self._put_off: dict[GroupKey, None] = {}
         #: What came of the last search for a group; until it is placed.
@@ -155,20 +178,53 @@ class Preemptions(Policy):
             self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
             return no_victims(diagnosis)
         found, ask = self._search(turn, facts, profile, plugin, candidates, place)
-        self._effort.take(found.steps)
         if ask is not None:
             turn.effects.append(ask)
             self._tally.preemption_attempts -= 1  # it is one with that which follows
             return None
-        self._said[facts.key] = found.message
-        if not found.victims:  # nobody helps, or it is short of something else
-            return found.message
-        return self._waiting(self._begin(turn, facts, profile, found))
+        self._disbelieve(turn, candidates)
+        if found.victims:
+            return self._waiting(self._begin(turn, facts, profile, found))
+        # Nobody helps, or it is short of something else.
+        said = self._protected(turn, facts, profile, plugin, candidates, place, found.message)
+        self._said[facts.key] = said
+        return said
+
+    def _protected(
+        self,
+        turn: Turn,
+        facts: GroupFacts,
+        profile: Profile,
+        plugin: decide.Preempts,
+        candidates: Candidates,
+        place: Placing,
+        said: str,
+    ) -> str:
+        """Nobody else helps: whether those who are protected would, and until when they are."""
+        if not candidates.protected:
+            return said
+        candidates.lifted = True
+        found, _ = self._search(turn, facts, profile, plugin, candidates, place)
+        ends = [unit.protected for unit in found.victims if unit.protected > turn.now]
+        if not ends:
+            return said
+        self._due[facts.key] = max(ends)
+        who = "1 pod or gang is" if len(ends) == 1 else f"{len(ends)} pods or gangs are"
+        end = time_text(max(ends))
+        return f"{said or 'preemption:'} {who} protected from preemption until {end}."
+
+    def _disbelieve(self, turn: Turn, candidates: Candidates) -> None:
+        """Say whose last checkpoint is no time that has passed, a few of them at a time."""
+        for each in islice(candidates.disbelieved.values(), _MOST_WARNED):
+            if isinstance(each, Members):
+                self._reporter.warn_group(turn, self._groups.facts(each), _CHECKPOINT)
+            else:
+                self._reporter.warn_pod(turn, each, _CHECKPOINT)
 
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""
         under_way = self._open.get(facts.key)
-        if under_way is not None and self._leaving(under_way):
+        if under_way is not None and under_way.leaving(self._state):
             nodes = under_way.nodes
             going = [(pod, nodes[pod.uid]) for pod in facts.pending if pod.uid in nodes]
             if could_go(going, self._trial(turn, facts, profile)):
@@ -178,18 +234,19 @@ class Preemptions(Policy):
             return _NEVER
         if self._awaited(turn, facts, profile):
             return _TERMINATING
+        delayed = self._since.setdefault(facts.key, turn.now) + self._limits.delay
+        if delayed > turn.now:
+            self._due[facts.key] = delayed
+            return f"preemption: delayed until {time_text(delayed)}, as nodes may be added."
         setbacks = self._setbacks.get(facts.key)
         return setbacks.pause(turn.now) if setbacks is not None else ""
 
     def _waiting(self, under_way: UnderWay) -> str:
         latest = under_way.latest
         until = f", until {time_text(math.ceil(latest))} at the latest" if latest < math.inf else ""
-        waits = f"preemption: waiting for {_named(under_way.pods)} to leave{until}"
+        waits = f"preemption: waiting for {named(under_way.pods)} to leave{until}"
         setbacks = self._setbacks.get(under_way.key)
         return f"{waits}; {setbacks.why}" if setbacks is not None else waits
-
-    def _leaving(self, under_way: UnderWay) -> bool:
-        return any(stays(pod, self._state) for pod in under_way.pods)
 
     def _spared(self, key: GroupKey) -> Collection[PodUID]:
         setbacks = self._setbacks.get(key)
@@ -206,6 +263,7 @@ class Preemptions(Policy):
             lambda key: plans.of(key) is not None or self._victims.of(key) is not None,
             self._spared(facts.key),
             turn.now,
+            Protection(self._limits, self._evictions, self._state.pods),
         )
 
     def _search(
@@ -223,14 +281,20 @@ class Preemptions(Policy):
         if facts.solo:
             pod = facts.pending[0]
             enough = plugin.candidate_nodes
-            found = candidates_for_pod(pod, trial, candidates.on, budgets, enough)
-            if not found.nodes:
+            nodes = candidates_for_pod(pod, trial, candidates.on, budgets, enough)
+            if not nodes.nodes:
                 self._nowhere[facts.key] = {pod.uid: ""}
-            return self._core.extender_queries.consult(facts.key, profile, pod, found)
-        units = candidates.everywhere()
-        if not units:
-            return Preemption(), None  # that nobody has a lower priority is plain to see
-        return preempt_for_gang(facts, trial, units, budgets, place, SEARCH_LIMIT), None
+            if candidates.lifted:  # nobody is evicted for it yet, so no extender is asked
+                found = preempt_for_pod(pod, nodes.nodes) if nodes.nodes else Preemption()
+                ask = None
+            else:
+                found, ask = self._core.extender_queries.consult(facts.key, profile, pod, nodes)
+        else:
+            found, ask = Preemption(), None
+            if units := candidates.everywhere():  # else nobody has a lower priority, as is plain
+                found = preempt_for_gang(facts, trial, units, budgets, place, SEARCH_LIMIT)
+        self._effort.take(found.steps)
+        return found, ask
 
     def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
         """The cluster as a group may see it."""
@@ -259,7 +323,7 @@ class Preemptions(Policy):
         self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption
     ) -> UnderWay:
         """Claim the capacity, then let the victims go."""
-        victims = _by_group(found.victims)
+        victims = by_group(found.victims)
         beyond = {unit.group for unit in found.beyond}
         beyond |= {
             group
@@ -270,16 +334,17 @@ class Preemptions(Policy):
             facts.key,
             {pod.uid: node for pod, node in found.nodes},
             victims,
+            needed=frozenset(unit.group for unit in found.victims if unit.of is None),
             whole=frozenset(unit.group for unit in found.victims if unit.gang),
             regardless=frozenset(beyond),
-            by=_named_preemptor(facts),
-            why=_why(profile),
+            by=named_preemptor(facts),
+            why=why_of(profile),
         )
         self._claim(facts, found.nodes, turn.now)
         self._start(each)
         self._tally.preemption_victims.append(float(len(each.pods)))
         if not facts.solo:
-            note = f"preempting {_named(each.pods)} of lower priority"
+            note = f"preempting {named(each.pods)} of lower priority"
             self._reporter.group_event(turn, facts, EventType.NORMAL, EventReason.PREEMPTING, note)
         return each
 
@@ -320,21 +385,25 @@ class Preemptions(Policy):
         self._reporter.preempted(turn, pod, note)
         members = self._groups.get(group)
         if members is None or members.solo:
+            self._evictions.note(unit_name(pod), turn.now)
             return
         note = f"preempted by {departure.by}: {departure.together} of its members are evicted"
         if self._preempted.get(group) == note:
             return
         self._preempted[group] = note
+        if departure.whole:
+            self._evictions.note(unit_name(pod, members), turn.now)
         facts = self._groups.facts(members)
         kind, reason = EventType.NORMAL, EventReason.PREEMPTED
         self._reporter.group_event(turn, facts, kind, reason, note)
-        self._tally.preempted_gangs += departure.whole
+        self._tally.preempted_gangs += departure.whole and departure.together > 1
         turn.change(group)
 
     # ── what becomes of it ───────────────────────────────────────────────────────────────────
 
     def expire(self, turn: Turn) -> None:
         """Take in that victims leave, or will not go; search where that was put off."""
+        self._evictions.expire(turn.now)
         for departure in turn.departures:
             if departure.by:
                 self._tell(turn, departure)
@@ -347,6 +416,9 @@ class Preemptions(Policy):
 
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again of which a search was put off, or that has paused."""
+        for key in [key for key, at in self._due.items() if at <= turn.now]:
+            del self._due[key]
+            self._put_off[key] = None
         for key, setbacks in self._setbacks.items():
             if setbacks.expire(turn.now, self._terminates):
                 self._put_off[key] = None
@@ -379,7 +451,7 @@ class Preemptions(Policy):
             self._put_off[each.key] = None
         elif not each.victims.keys().isdisjoint(turn.released):
             turn.change(each.key)
-            if math.isinf(each.until) and not each.placed and not self._leaving(each):
+            if math.isinf(each.until) and not each.placed and not each.leaving(self._state):
                 each.until = turn.now + HANG_SECONDS
 
     def _terminates(self, uid: PodUID) -> bool:
@@ -395,6 +467,8 @@ class Preemptions(Policy):
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Who needs nothing any more claims nothing; who was nominated before we came does."""
         self._remember(members)
+        if not facts.pending:
+            self._since.pop(facts.key, None)
         if not facts.deficit:
             self._setbacks.pop(facts.key, None)
             if not self._victims.of(facts.key):
@@ -428,16 +502,17 @@ class Preemptions(Policy):
         ]
         if not nodes or facts.problem:
             return
-        victims = self._begun(facts, {node for _, node in nodes})
+        victims = begun(self._state, self._groups, facts, {node for _, node in nodes})
         until = math.inf if victims else turn.now + NOMINATED_SECONDS
         each = self._open[facts.key] = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in nodes},
             victims,
+            needed=frozenset(victims),
             whole=frozenset(victims),
             regardless=frozenset(),
-            by=_named_preemptor(facts),
-            why=_why(self._groups.profile(facts)),
+            by=named_preemptor(facts),
+            why=why_of(self._groups.profile(facts)),
             until=until,
         )
         self._claim(facts, nodes, turn.now, until)
@@ -455,27 +530,6 @@ class Preemptions(Policy):
             self._known.update(pod.uid for pod in rest)
             self._victims.choose(rest_of_gang(facts.key, rest))
 
-    def _begun(self, facts: GroupFacts, nodes: Collection[str]) -> dict[GroupKey, list[Pod]]:
-        """Who was chosen to leave these nodes; with a gang that lost some of its minimum, all."""
-        begun: dict[GroupKey, list[Pod]] = {}
-        for node in sorted(nodes):
-            for uid in sorted(pod.uid for pod in self._state.on(node)):
-                pod = self._state.pods.get(uid)
-                if pod is None or not pod.preempted or not pod.node:
-                    continue
-                members = self._groups.get(self._groups.key_of(uid) or solo_key(pod))
-                if members is None or members.solo:
-                    key, priority = solo_key(pod), pod.priority
-                else:
-                    key, priority = members.key, self._groups.facts(members).priority
-                if priority < facts.priority:
-                    begun.setdefault(key, []).append(pod)
-        for key, pods in begun.items():
-            members = self._groups.get(key)
-            if members is not None and self._groups.facts(members).deficit:
-                pods += [pod for pod in members.bound if pod not in pods]
-        return begun
-
     def _remember(self, members: Members) -> None:
         """Take from the status, the first time, who preempted a group before this process."""
         memory = members.group.memory if members.group is not None else None
@@ -488,9 +542,8 @@ class Preemptions(Policy):
         Nothing is claimed while the plan reserves it.
         """
         del members
-        self._said.pop(facts.key, None)
-        self._nowhere.pop(facts.key, None)
-        self._put_off.pop(facts.key, None)
+        for known in (self._said, self._nowhere, self._put_off, self._since, self._due):
+            known.pop(facts.key, None)
         each = self._open.get(facts.key)
         if each is not None:
             each.placed, each.until = True, math.inf
@@ -514,7 +567,8 @@ class Preemptions(Policy):
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
         key = members.key
-        for known in (self._setbacks, self._said, self._nowhere, self._put_off, self._preempted):
+        memory = (self._said, self._nowhere, self._put_off, self._since, self._due)
+        for known in (*memory, self._setbacks, self._preempted):
             known.pop(key, None)
         self._known = {uid for uid in self._known if uid in self._state.pods}
         each = self._open.get(key)
@@ -524,7 +578,7 @@ class Preemptions(Policy):
 
     def deadline(self) -> float | None:
         """When victims are looked for that were put off, or a nomination is over."""
-        times = [each.until for each in self._open.values()]
+        times = [*(each.until for each in self._open.values()), *self._due.values()]
         times += [time for each in self._setbacks.values() for time in each.deadlines()]
         if self._put_off:
             times.append(self._effort.ready())
@@ -539,29 +593,3 @@ def _lost_nodes(turn: Turn) -> set[str]:
         if happening.node is not None
         and (not happening.node.ready or happening.action is Action.DELETE)
     }
-
-
-def _by_group(units: Sequence[Unit]) -> dict[GroupKey, list[Pod]]:
-    """The pods that give way, by whose they are, a gang's minimum before the rest of it."""
-    found: dict[GroupKey, list[Pod]] = {}
-    for unit in sorted(units, key=lambda unit: unit.of is None):
-        found.setdefault(unit.group, []).extend(unit.pods)
-    return found
-
-
-def _named_preemptor(facts: GroupFacts) -> str:
-    return f"pod {facts.pending[0].key}" if facts.solo else f"PodGroup {facts.key}"
-
-
-def _why(profile: Profile) -> str:
-    """The message of a victim's condition, as kube-scheduler's."""
-    return f"{profile.name}: preempting to accommodate a higher priority pod"
-
-
-def _named(pods: Sequence[Pod]) -> str:
-    """A few of some pods by name, and how many more there are."""
-    if len(pods) == 1:
-        return f"pod {pods[0].key}"
-    some = ", ".join(str(pod.key) for pod in pods[:_MOST_NAMED])
-    more = len(pods) - _MOST_NAMED
-    return f"{len(pods)} pods ({some} and {more} more)" if more > 0 else f"pods {some}"

@@ -17,8 +17,11 @@ from typing import Final
 
 from enbloc.engine.events import EvictRefused
 from enbloc.engine.eviction import Eviction, Victims
+from enbloc.engine.preemption import Unit
 from enbloc.engine.state import ClusterState
 from enbloc.engine.turn import Turn
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
@@ -26,6 +29,8 @@ from enbloc.model.pods import Pod, PodUID
 #: Beyond its grace period a victim is waited for no longer than this (seconds), and a preemptor
 #: whose victims are gone keeps its claims for so long.
 HANG_SECONDS: Final = 30.0
+#: So many victims are named in a message.
+_MOST_NAMED: Final = 3
 
 _REST: Final = "others of its gang gave way to a higher priority pod"
 
@@ -38,7 +43,8 @@ class UnderWay:
         key: the preemptor.
         nodes: where its pending pods are to go.
         victims: who leaves for it, by group; those that terminated already too.
-        whole: groups of which the minimum goes.
+        needed: groups that cannot run without those who leave.
+        whole: those of them of which these are a gang's minimum, and not one pod.
         regardless: groups that go whatever a budget says.
         by: the preemptor, for people.
         why: of the condition of its victims.
@@ -51,6 +57,7 @@ class UnderWay:
     key: GroupKey
     nodes: Mapping[PodUID, str]
     victims: Mapping[GroupKey, Sequence[Pod]]
+    needed: frozenset[GroupKey]
     whole: frozenset[GroupKey]
     regardless: frozenset[GroupKey]
     by: str
@@ -97,7 +104,7 @@ class UnderWay:
                 patience=HANG_SECONDS,
                 by=self.by,
                 regardless=regardless,
-                whole=group in self.whole,
+                whole=group in self.needed,
             )
         )
 
@@ -107,6 +114,10 @@ class UnderWay:
     def pods(self) -> Sequence[Pod]:
         """All of its victims, whether or not they are gone."""
         return [pod for pods in self.victims.values() for pod in pods]
+
+    def leaving(self, state: ClusterState) -> bool:
+        """Some victim holds its capacity yet."""
+        return any(stays(pod, state) for pods in self.victims.values() for pod in pods)
 
     def refused(self, answer: EvictRefused) -> None:
         """An eviction was refused; what follows is decided once those of its group are settled.
@@ -195,3 +206,30 @@ def stays(pod: Pod, state: ClusterState) -> bool:
 def _left(pods: Sequence[Pod], state: ClusterState) -> Sequence[Pod]:
     """Those that were to leave, and do not yet."""
     return [pod for pod in pods if stays(pod, state) and not state.pods[pod.uid].deleting]
+
+
+def by_group(units: Sequence[Unit]) -> dict[GroupKey, list[Pod]]:
+    """The pods that give way, by whose they are, a gang's minimum before the rest of it."""
+    found: dict[GroupKey, list[Pod]] = {}
+    for unit in sorted(units, key=lambda unit: unit.of is None):
+        found.setdefault(unit.group, []).extend(unit.pods)
+    return found
+
+
+def named_preemptor(facts: GroupFacts) -> str:
+    """A preemptor, for people."""
+    return f"pod {facts.pending[0].key}" if facts.solo else f"PodGroup {facts.key}"
+
+
+def why_of(profile: Profile) -> str:
+    """The message of a victim's condition, as kube-scheduler's."""
+    return f"{profile.name}: preempting to accommodate a higher priority pod"
+
+
+def named(pods: Sequence[Pod]) -> str:
+    """A few of some pods by name, and how many more there are."""
+    if len(pods) == 1:
+        return f"pod {pods[0].key}"
+    some = ", ".join(str(pod.key) for pod in pods[:_MOST_NAMED])
+    more = len(pods) - _MOST_NAMED
+    return f"{len(pods)} pods ({some} and {more} more)" if more > 0 else f"pods {some}"

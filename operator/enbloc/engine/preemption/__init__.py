@@ -13,15 +13,26 @@ from enbloc.engine.preemption.lone import (
     no_victims,
     preempt_for_pod,
 )
+from enbloc.engine.preemption.protection import (
+    Evictions,
+    MinRuntime,
+    PreemptionLimits,
+    Protection,
+    unit_name,
+)
 from enbloc.engine.preemption.units import Preemption, Unit, cost, importance
 
 __all__ = [
     "Candidates",
     "Effort",
+    "Evictions",
+    "MinRuntime",
     "NodeCandidate",
     "NodeCandidates",
     "Placing",
     "Preemption",
+    "PreemptionLimits",
+    "Protection",
     "Unit",
     "candidates_for_pod",
     "cost",
@@ -30,4 +41,5 @@ __all__ = [
     "no_victims",
     "preempt_for_gang",
     "preempt_for_pod",
+    "unit_name",
 ]

@@ -23,6 +23,7 @@ class Unit:
         work: what is lost with it, in seconds of the whole cluster.
         gang: it is a gang's minimum.
         of: it is a pod beyond this minimum, and goes where that goes.
+        protected: until when it may not be evicted, engine clock.
     """
 
     group: GroupKey
@@ -31,6 +32,7 @@ class Unit:
     work: float = 0.0
     gang: bool = False
     of: "Unit | None" = None
+    protected: float = -math.inf
 
     @cached_property
     def started(self) -> float:

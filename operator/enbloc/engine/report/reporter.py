@@ -102,6 +102,7 @@ class Reporter:
         self._said: dict[GroupKey, Reason] = {}
         self._told: dict[PodUID, EventReason] = {}
         self._warned: dict[PodUID, set[EventReason]] = {}
+        self._warned_groups: set[GroupKey] = set()
         #: Groups that have started and do not run whole.
         self._below: set[GroupKey] = set()
         #: What the condition GangRunning of a pod was set to.
@@ -123,6 +124,7 @@ class Reporter:
         """A group is gone."""
         self._said.pop(key, None)
         self._below.discard(key)
+        self._warned_groups.discard(key)
 
     def look(self, members: Members) -> None:
         """Find out whether a group is another scheduler's to write of (semantics §6.4).
@@ -406,6 +408,18 @@ class Reporter:
         """A pod gives way to one of higher priority."""
         kind, reason = EventType.NORMAL, EventReason.PREEMPTED
         self._emit_pod(turn, pod, kind, reason, "Preempting", note, SCHEDULER_REPORTER)
+
+    def warn_pod(self, turn: Turn, pod: Pod, note: str) -> None:
+        """Say once on a pod what of its metadata is ignored."""
+        reason = EventReason.MALFORMED_OBJECT
+        self._warn_pod(turn, pod, reason, note, SCHEDULER_REPORTER)
+
+    def warn_group(self, turn: Turn, facts: GroupFacts, note: str) -> None:
+        """Say once on a PodGroup what of its metadata is ignored, until it is gone."""
+        if facts.key not in self._warned_groups:
+            self._warned_groups.add(facts.key)
+            kind, reason = EventType.WARNING, EventReason.MALFORMED_OBJECT
+            self.group_event(turn, facts, kind, reason, note)
 
     def _warn_pod(
         self, turn: Turn, pod: Pod, reason: EventReason, note: str, reporter: str

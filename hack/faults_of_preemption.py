@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Slips in preemption: who is protected, how long victims are waited for, what is begun anew."""
+
+from typing import Final
+
+from hack.faults_of_gangs import Fault
+
+PREEMPTION: Final = (
+    # ── who is protected ─────────────────────────────────────────────────────────────────────
+    Fault(
+        "protect-nobody",
+        "free = tuple(unit for unit in found if unit.protected <= self._now)",
+        "free = tuple(found)",
+    ),
+    Fault(
+        "protect-by-creation",
+        "began = pod.bound_at if pod.started is None else pod.started\n        name, most",
+        "began = pod.created\n        name, most",
+    ),
+    Fault(
+        "protect-by-the-member-with-the-most-time",
+        "return min(map(self._runtime, pods), default=self.min_runtime)",
+        "return max(map(self._runtime, pods), default=self.min_runtime)",
+    ),
+    Fault(
+        "evict-once-more-than-allowed",
+        "return -math.inf if len(times) < most else times[len(times) - most] + _HOUR",
+        "return -math.inf if len(times) <= most else times[len(times) - most] + _HOUR",
+    ),
+    Fault(
+        "believe-a-checkpoint-to-come",
+        "if at <= self._now + CLOCK_ERROR:",
+        "if at < math.inf:",
+    ),
+    Fault(
+        "break-groups-of-others",
+        "needed = facts.group is None or lacking.take(pod.role)",
+        "needed = lacking.take(pod.role)",
+    ),
+    # ── how long victims are waited for ──────────────────────────────────────────────────────
+    Fault(
+        "wait-for-a-victim-without-its-grace-period",
+        "victim.end = turn.now + victim.pod.grace + eviction.patience",
+        "victim.end = turn.now + eviction.patience",
+    ),
+    Fault(
+        "tell-of-evictions-that-were-refused",
+        "if victim.stage is VictimStage.SENT:\n            together",
+        "if True:\n            together",
+    ),
+    Fault(
+        "wait-for-victims-on-lost-nodes",
+        "and (not happening.node.ready or happening.action is Action.DELETE)",
+        "and happening.action is Action.DELETE",
+    ),
+    # ── what is begun anew ───────────────────────────────────────────────────────────────────
+    Fault(
+        "leave-the-rest-of-a-gang-to-its-fate",
+        "pods += [pod for pod in members.bound if pod not in pods]",
+        "pods += []",
+    ),
+    Fault(
+        "evict-for-ever-where-bindings-are-refused",
+        "            self._set_back(turn, each.key)\n            return",
+        "            return",
+    ),
+    Fault(
+        "claim-nothing-after-a-refused-binding",
+        "self._claim(facts, nodes, turn.now, each.until)",
+        "del nodes",
+    ),
+    Fault(
+        "preempt-during-a-pause",
+        "if until is not None:  # it would not be bound before",
+        "if until is not None and until < 0:  # it would not be bound before",
+    ),
+)
