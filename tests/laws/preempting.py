@@ -12,6 +12,9 @@ from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
 from tests.laws.naive import Life, count, missing, pending
 
+#: The priorities of what stands, the highest first.
+Standing = tuple[int, ...]
+
 if TYPE_CHECKING:
     from tests.laws.judge import Judge
 
@@ -58,3 +61,25 @@ def _whole(life: Life, victims: Sequence[Pod], group: GroupKey) -> None:
     was_whole = not missing(life.held, life.floor)
     broken = missing(life.held - count(victims), life.floor)
     assert not (was_whole and broken and left), f"{group} is preempted in part: {len(left)} stay"
+
+
+def standing(judge: "Judge") -> Standing:
+    """The priority of each group whose minimum is held, and of each bound pod without one."""
+    lives = [life for life in judge.view.lives.values() if life.group is not None and life.live]
+    held = [
+        min(pod.priority for pod in life.live)
+        for life in lives
+        if life.bound and not missing(life.held, life.floor)
+    ]
+    alone = [pod.priority for pod in judge.view.pods.values() if pod.group is None and pod.bound]
+    return tuple(sorted(held + alone, reverse=True))
+
+
+def raises_what_stands(judge: "Judge", before: Standing, preemptions: int) -> None:
+    """Where nothing else happens, preemptions come to an end, and have raised what stands.
+
+    Compared by the highest priority first: so no two groups can evict each other in turns
+    (semantics §10.3).
+    """
+    after = standing(judge)
+    assert not preemptions or after > before, f"{preemptions} were evicted: {before} → {after}"

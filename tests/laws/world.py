@@ -23,6 +23,7 @@ from enbloc.engine.events import (
 from enbloc.model.binding import Cause
 from tests.laws.judge import Judge
 from tests.laws.objects import Objects
+from tests.laws.preempting import raises_what_stands, standing
 from tests.laws.process import Flight, Process
 from tests.world.server import SHOWN
 
@@ -227,7 +228,7 @@ class World(Objects):
     def everything_settles(self, seconds: float = 3600.0) -> None:
         """Kubelets and owners do their part, and no timer of the next hour is left."""
         self.former_ends()
-        end = self.now + seconds
+        end, before = self.now + seconds, None
         for _ in range(300):
             self.everything_lands()
             busy = False
@@ -239,7 +240,13 @@ class World(Objects):
             self.everything_lands()
             if busy:
                 continue
+            told = self.reached["somebody is preempted"]
+            if before is None:
+                before = standing(self.process.judge), told
             if self.process.wakeup > end:
+                if not self.denied:  # else a preemptor is never bound
+                    stood, earlier = before
+                    raises_what_stands(self.process.judge, stood, told - earlier)
                 return
             self.now = max(self.now, self.process.wakeup)
         raise AssertionError("it never comes to rest")

@@ -18,6 +18,8 @@ from enbloc.engine.events import (
 from enbloc.model.budgets import Budget
 from enbloc.model.names import EventReason
 from enbloc.model.pods import Owner, Phase
+from tests.rules.test_pauses import lacking
+from tests.rules.world import ONE_A_NODE
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "job", "job-1")
@@ -185,6 +187,22 @@ def test_a_preemptor_whose_bindings_are_refused_evicts_less_and_less() -> None:
         told = len(cluster.evicted)
 
     assert 1 < told <= 8
+
+
+def test_who_pauses_after_repairs_in_vain_has_nobody_evicted_before_it_may_be_bound() -> None:
+    """Semantics §10.3, §4.6."""
+    world = lacking()
+    told = list(world.evictions)
+    for name in ("g-0", "g-1"):
+        world.change(name, priority=10)
+    world.node("n2", cpu=4)
+    world.pod("low", node="n2", spec=ONE_A_NODE)
+    world.settle(seconds=20)
+    assert world.evictions == told
+
+    world.settle(seconds=200)
+    assert world.evictions == [*told, "low"]
+    assert len(world.where("g")) == 2
 
 
 def test_what_was_freed_stays_the_preemptors_when_a_binding_is_refused() -> None:

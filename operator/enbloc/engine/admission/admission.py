@@ -310,6 +310,11 @@ class Admission:
             return None
         return next((p for policy in self._policies if (p := policy.pause(facts, now))), None)
 
+    def paused_until(self, facts: GroupFacts, now: float) -> float | None:
+        """Until when a group would not be bound, as it pauses; None = it does not."""
+        pause = self._pause(facts, now)
+        return None if pause is None else pause.until
+
     def held_back(self, turn: Turn, item: Item, facts: GroupFacts) -> bool:
         """Keep a group that could be placed from being bound before the end of its pause.
 

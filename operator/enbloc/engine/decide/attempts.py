@@ -206,6 +206,10 @@ class Attempts:
         """
         if plan.verdict is not PlanResult.UNSCHEDULABLE or plan.settled:
             return plan
+        until = self._admission.paused_until(facts, turn.now)
+        if until is not None:  # it would not be bound before
+            self._preemptions.put_off(facts.key, until)
+            return plan
         steps = self._core.settings.search_steps
         try:
             place = partial(_placed, room, steps)

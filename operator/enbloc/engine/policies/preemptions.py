@@ -124,6 +124,10 @@ class Preemptions(Policy):
         """By whom members of a group were preempted; "" = none were since it was placed last."""
         return self._preempted.get(group, "")
 
+    def put_off(self, group: GroupKey, until: float) -> None:
+        """Look for nobody who gives way to a group before a time, and then try it again."""
+        self._due[group] = until
+
     # ── the choice ───────────────────────────────────────────────────────────────────────────
 
     def tried(
