@@ -146,6 +146,7 @@ def test_an_evictor_needs_no_more_than_a_unit() -> None:
     world.settle()
     assert world.where("a") == {}
     assert not world.engine._victims
+    assert not world.engine._victims._ends  # nothing is kept of an eviction that is over
 
 
 class Loan(Policy):

@@ -228,7 +228,8 @@ class Victims:
             self._refused(turn, answer.uid, answer.retry_at)
         for eviction, victim in self._leaving:
             victim.end = turn.now + victim.pod.grace + eviction.patience
-            heappush(self._ends, (victim.end, victim.pod.uid))
+            if victim.end < math.inf and victim.pod.uid in eviction.victims:
+                heappush(self._ends, (victim.end, victim.pod.uid))
         self._leaving = []
         for eviction in [e for e in self._evictions.values() if e.until <= turn.now]:
             turn.released.append(eviction.group)
