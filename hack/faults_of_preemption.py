@@ -45,7 +45,7 @@ PREEMPTION: Final = (
         "victim.end = turn.now + eviction.patience",
     ),
     Fault(
-        "tell-of-evictions-that-were-refused",
+        "tell-who-leaves-by-himself",
         "if victim.stage is VictimStage.SENT:\n            together",
         "if True:\n            together",
     ),

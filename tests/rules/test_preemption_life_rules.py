@@ -171,6 +171,21 @@ def test_nobody_is_told_of_an_eviction_that_was_refused() -> None:
     assert not cluster.events(EventReason.PREEMPTED)
 
 
+def test_nobody_is_told_who_was_leaving_before_it_was_his_turn() -> None:
+    """Semantics §10.3: somebody else has deleted him."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.gang("high", 2, priority=10)
+    cluster.step()
+    [first] = evicted(cluster)
+    [other] = {"low-n1", "low-n2"} - {first}
+    cluster.change(other, deleting=True)
+    cluster.settle()
+
+    told = {each.pod.name for each in cluster.events(EventReason.PREEMPTED) if each.pod}
+    assert told == {first}
+
+
 # ── what becomes of preemptor and victims ────────────────────────────────────────────────────
 
 
