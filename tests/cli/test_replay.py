@@ -65,6 +65,30 @@ def test_a_group_that_was_not_placed_says_why(
     assert "Insufficient cpu" in printed
 
 
+def test_who_was_to_give_way_is_listed_and_chosen_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=1)
+    cluster.pod("low", node="n1")
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    path = tmp_path / "dump.json"
+    path.write_bytes(encoded(DumpFile("", "", [], cluster.engine.dump())))
+
+    assert main(["replay", "0-1", "--dump", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-8:] == [
+        "",
+        "VICTIM   NODE",
+        "ns/low   n1",
+        "",
+        "MEMBER    GOES TO",
+        "ns/high   n1",
+        "",
+        "The replay decided the same.",
+    ]
+
+
 def test_a_pod_without_a_group_is_called_as_in_a_drain_check(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,7 +151,7 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
     ("fields", "said"),
     [
         pytest.param({"format": "tar"}, 'its format is "tar", not "enbloc-dump"', id="another"),
-        pytest.param({"version": 99}, "its version is 99, and this program reads 4", id="newer"),
+        pytest.param({"version": 99}, "its version is 99, and this program reads 5", id="newer"),
         pytest.param(
             {"nodes": [{"name": 3}]}, "Expected `str`, got `int` - at `$.name`", id="type"
         ),
@@ -159,7 +183,7 @@ def test_a_dump_of_version_1_is_for_the_versions_of_enbloc_that_wrote_it(
     path = Path(__file__).parent / "data" / "dump_of_version_1.json"
     assert main(["replay", "0-1", "--dump", str(path)]) == 2
     assert (
-        f"{path}: its version is 1, and this program reads 4; use the version of enbloc that "
+        f"{path}: its version is 1, and this program reads 5; use the version of enbloc that "
         "wrote it" in capsys.readouterr().err
     )
 

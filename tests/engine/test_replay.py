@@ -8,13 +8,17 @@ import pytest
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine
-from enbloc.engine.events import NodeGone, NodeSeen
+from enbloc.engine.events import BudgetSeen, NodeGone, NodeSeen
+from enbloc.engine.replay import Dump, DumpFile, decoded, encoded, replay_plan
 from enbloc.engine.replay.replay import replayed
 from enbloc.engine.state.checkpoint import Checkpoint, Seat, SeatLeft
 from enbloc.engine.state.log import Log
+from enbloc.model.budgets import Budget
 from enbloc.model.node import Node
 from enbloc.model.pods import PodSpec
-from tests.world.builders import pod
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
+from tests.world.builders import pod, spec
 from tests.world.cluster import Cluster
 
 
@@ -45,6 +49,76 @@ def test_a_plan_that_was_made_long_before_the_dump_is_made_again() -> None:
     found = differences(after_a_while().engine)
     assert len(found) >= 3
     assert not any(found.values())
+
+
+def through_a_file(dump: Dump) -> Dump:
+    return decoded(encoded(DumpFile("", "", [], dump))).dump
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_decision_that_preempted_chooses_the_same_victims_again(size: int) -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=2)
+    cluster.gang("low", 4, minimum=2)
+    cluster.settle()
+    cluster.pod("kept", node="n3", spec=spec(cpu=2), labels=(("app", "kept"),))
+    kept = Selector((Requirement("app", Operator.IN, ("kept",)),))
+    cluster.tell(BudgetSeen(Budget("ns/kept", "ns", kept)))
+    cluster.group("high", size)
+    for index in range(size):
+        cluster.pod(f"high-{index}", "high", priority=10, spec=spec(cpu=2))
+    cluster.pod("alone", priority=5, spec=spec(cpu=2))
+    cluster.settle()
+    dump = through_a_file(cluster.engine.dump())
+    searches = {entry.plan: entry.searched.found for entry, _ in dump.searches()}
+
+    assert any(found.victims for found in searches.values())
+    for plan, found in searches.items():
+        again = replay_plan(dump, plan, default_profiles())
+        assert again is not None
+        assert again.was == found
+        assert not again.differences
+
+
+def test_victims_that_are_others_now_are_named() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.pod("low-1", node="n1", started=10.0)
+    cluster.pod("low-2", node="n2", started=20.0)
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    dump = cluster.engine.dump()
+    [(entry, _)] = [each for each in dump.searches() if each[0].searched.found.victims]
+    [youngest] = entry.searched.found.victims
+    others = {
+        node: [unit for unit in units if unit is not youngest]
+        for node, units in entry.searched.units.items()
+    }
+    without = entry._replace(searched=entry.searched._replace(units=others))
+    entries = [without if each is entry else each for each in dump.entries]
+    again = replay_plan(replace(dump, entries=entries), entry.plan, default_profiles())
+
+    assert again is not None
+    assert list(again.differences) == [
+        "pod ns/low-2 on n2 was to give way, and is not now",
+        "pod ns/low-1 on n1 is to give way now",
+        "pod ns/high was to go to n2, and is to go to n1 now",
+    ]
+
+
+def test_a_search_among_very_many_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("enbloc.engine.decide.attempts.MOST_UNITS_KEPT", 1)
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    for number in (1, 2):
+        cluster.pod(f"low-{number}", node=f"n{number}")
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    dump = cluster.engine.dump()
+
+    assert not list(dump.searches())
+    assert cluster.where("high")
+    assert not any(differences(cluster.engine).values())
 
 
 # ── what is kept ─────────────────────────────────────────────────────────────────────────────

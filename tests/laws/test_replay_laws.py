@@ -10,7 +10,7 @@ from hypothesis.stateful import precondition, rule
 from enbloc.config import default_profiles
 from enbloc.engine.plan import Plan
 from enbloc.engine.replay.file import DumpFile, decoded, encoded
-from enbloc.engine.replay.replay import replayed
+from enbloc.engine.replay.replay import replayed, searched
 from enbloc.framework.status import NO_DIAGNOSIS
 from enbloc.model.pods import Phase, PodSpec
 from enbloc.model.selectors import Labels
@@ -80,6 +80,10 @@ class ReplayMachine(StreamMachine):
             found = replayed(decision, tables, PROFILES, dump.search_steps)
             assert not found.differences
             assert _answer(found.plan) == _answer(decision.plan)
+        for entry, tables in dump.searches():
+            now = searched(entry, tables, PROFILES, dump.search_steps)
+            was = entry.searched.found
+            assert (now.victims, now.nodes, now.message) == (was.victims, was.nodes, was.message)
 
 
 def _answer(plan: Plan) -> Plan:

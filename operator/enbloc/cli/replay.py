@@ -17,6 +17,7 @@ from enbloc.errors import UsageError
 
 if TYPE_CHECKING:
     from enbloc.engine.decide import Decision
+    from enbloc.engine.preemption import Preemption
     from enbloc.engine.replay import Dump, DumpFile, Replayed
 
 _GZIP: Final = b"\x1f\x8b"
@@ -118,6 +119,8 @@ def _print(again: "Replayed") -> int:
             for each in plan.assignments
         ]
         print_table(("MEMBER", "NODE", "PART"), rows)
+    if again.was is not None:
+        _print_victims(again.was)
     say()
     if not again.differences:
         say("The replay decided the same.")
@@ -126,6 +129,18 @@ def _print(again: "Replayed") -> int:
     for difference in again.differences:
         say(f"  {difference}")
     return ERROR
+
+
+def _print_victims(found: "Preemption") -> None:
+    """Who was to give way to the group, and where it was to go then; or why nobody was."""
+    if found.message:
+        say(f"Victims:  {found.message}")
+    if found.victims:
+        say()
+        rows = [(str(pod.key), pod.node) for unit in found.victims for pod in unit.pods]
+        print_table(("VICTIM", "NODE"), rows)
+        say()
+        print_table(("MEMBER", "GOES TO"), [(str(pod.key), node) for pod, node in found.nodes])
 
 
 def _warn_of_solver(file: "DumpFile") -> None:

@@ -8,8 +8,8 @@ is remembered of it.
 """
 
 from enbloc.engine.decide.attempts import Attempts, Planner
-from enbloc.engine.decide.cycle import Room, schedule_group
-from enbloc.engine.decide.decision import Decision, NamedOpinion, Question
+from enbloc.engine.decide.cycle import Room, place_admitted, schedule_group
+from enbloc.engine.decide.decision import Decision, NamedOpinion, Question, VictimSearch
 
 __all__ = [
     "Attempts",
@@ -18,5 +18,7 @@ __all__ = [
     "Planner",
     "Question",
     "Room",
+    "VictimSearch",
+    "place_admitted",
     "schedule_group",
 ]

@@ -15,16 +15,17 @@ from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
 from enbloc.engine.decide.assign import place_group
-from enbloc.engine.decide.cycle import Room, schedule_group, to_be_admitted
-from enbloc.engine.decide.decision import Decision, question
+from enbloc.engine.decide.cycle import Room, place_admitted, schedule_group, to_be_admitted
+from enbloc.engine.decide.decision import Decision, VictimSearch, question
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy, Preemptions
+from enbloc.engine.preemption import Searched
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members, Reservation
-from enbloc.engine.trial import Outcome, Search, Trial, preferring
+from enbloc.engine.trial import Search, Trial, preferring
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -39,6 +40,9 @@ from enbloc.storage.wanted import to_be_made
 
 #: Steps of search while others wait for a first attempt, about 3 ms.
 HURRIED_STEPS: Final = 625
+
+#: A search for victims among more units is not kept for a replay.
+MOST_UNITS_KEPT: Final = 4096
 
 #: What a decision costs that is unfinished: a step takes as long as five units.
 _STEPS_OF_EFFORT: Final = MOST_EFFORT // 5
@@ -166,7 +170,7 @@ class Attempts:
                 return True
             if core.queue.call_up(item, self._admission.lacked_capacity, self._alike):
                 return False
-        tried = self._preempting(turn, facts, profile, plan, room)
+        tried = self._preempting(turn, members, facts, profile, plan, room)
         if tried is None:
             return False
         plan = tried
@@ -198,7 +202,13 @@ class Attempts:
         return trial.advised(preferring("nominated nodes", scores))
 
     def _preempting(
-        self, turn: Turn, facts: GroupFacts, profile: Profile, plan: Plan, room: Room | None
+        self,
+        turn: Turn,
+        members: Members,
+        facts: GroupFacts,
+        profile: Profile,
+        plan: Plan,
+        room: Room | None,
     ) -> Plan | None:
         """A group that fits nowhere, with what came of letting others give way.
 
@@ -210,10 +220,22 @@ class Attempts:
         if until is not None:  # it would not be bound before
             self._preemptions.put_off(facts.key, until)
             return plan
-        steps = self._core.settings.search_steps
+        core = self._core
+
+        def note(trial: Trial, searched: Searched) -> None:
+            asked = facts.solo and any(
+                each.preempt_verb and each.interested(facts.pending[0])
+                for each in profile.extenders
+            )
+            if asked or searched.size > MOST_UNITS_KEPT:  # of many, little but it would be kept
+                return
+            plans = core.plans.reserved(profile)
+            made = question(facts, members.bound, trial, room, plans, turn.now)
+            core.state.log.note(VictimSearch(plan.id, made, searched))
+
+        place = partial(place_admitted, room, core.settings.search_steps)
         try:
-            place = partial(_placed, room, steps)
-            said = self._preemptions.tried(turn, facts, profile, plan.diagnosis, place)
+            said = self._preemptions.tried(turn, facts, profile, plan.diagnosis, place, note)
         except PluginError as error:
             return replace(plan, verdict=PlanResult.ERROR, message=str(error))
         if said is None:
@@ -277,18 +299,6 @@ class Attempts:
         state = self._core.state
         holds = ledgers_of(state.nodes).alike(pod)
         return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
-
-
-def _placed(
-    room: Room | None, steps: int, facts: GroupFacts, trial: Trial
-) -> tuple[Outcome, Trial]:
-    """Try to place a group's deficit, if what it wants reserved is there; never exactly."""
-    wants = room is not None and to_be_admitted(facts)
-    if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
-        outcome = Outcome()
-        outcome.failed = True
-        return outcome, trial
-    return place_group(facts, trial, steps, exactly=False)
 
 
 def _to_be_searched(plan: Plan) -> bool:

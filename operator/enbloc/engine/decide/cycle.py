@@ -88,6 +88,25 @@ def schedule_group(
     return plan
 
 
+def place_admitted(
+    room: Room | None, steps: int, facts: GroupFacts, trial: Trial
+) -> tuple[Outcome, Trial]:
+    """Try to place a group's deficit, if what it wants reserved is there; never exactly.
+
+    Args:
+        room: what others have reserved, and this group wants; None = nobody wants anything.
+        steps: how much a search may cost.
+        facts: the group as it is.
+        trial: the cluster as it is, and stays.
+    """
+    wants = room is not None and to_be_admitted(facts)
+    if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
+        outcome = Outcome()
+        outcome.failed = True
+        return outcome, trial
+    return place_group(facts, trial, steps, exactly=False)
+
+
 def _refused_as_a_whole(
     plan_id: str, facts: GroupFacts, trial: Trial, room: Room | None
 ) -> Plan | None:

@@ -4,18 +4,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.decide.cycle import Room
 from enbloc.engine.plan import Plan
+from enbloc.engine.preemption import Searched
 from enbloc.engine.state import Reservation
 from enbloc.engine.trial import Named, NodeView, Opinion, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
+
+#: What one unit keeps from being forgotten: itself, and facts of a pod that may be gone.
+_BYTES_OF_UNIT: Final = 500
 
 
 class NamedOpinion(NamedTuple):
@@ -80,6 +84,16 @@ class Question:
     wanted: Reservation | None
     selected: Named
 
+    @property
+    def weight(self) -> int:
+        """Bytes of the classes of the pods that it is about."""
+        pending, held = self.facts.pending, self.held
+        if len(pending) == 1 and not held:
+            return pending[0].size
+        specs = {id(pod.spec): pod.spec for pod in (*pending, *held)}
+        own = sum(pod.own_size for pod in (*pending, *held))
+        return own + sum(spec.size for spec in specs.values())
+
 
 class Decision(NamedTuple):
     """A question and its answer."""
@@ -90,12 +104,26 @@ class Decision(NamedTuple):
     @property
     def weight(self) -> int:
         """Bytes of the classes of the pods that it is about."""
-        pending, held = self.question.facts.pending, self.question.held
-        if len(pending) == 1 and not held:
-            return pending[0].size
-        specs = {id(pod.spec): pod.spec for pod in (*pending, *held)}
-        own = sum(pod.own_size for pod in (*pending, *held))
-        return own + sum(spec.size for spec in specs.values())
+        return self.question.weight
+
+
+class VictimSearch(NamedTuple):
+    """A search for those who give way, since a decision found no place without that.
+
+    Attributes:
+        plan: the id of what was decided.
+        question: the same with the cluster as this search saw it.
+        searched: what was looked at, and what came of it.
+    """
+
+    plan: str
+    question: Question
+    searched: Searched
+
+    @property
+    def weight(self) -> int:
+        """Bytes of the units, roughly, beside those of the classes of the pods."""
+        return self.question.weight + self.searched.size * _BYTES_OF_UNIT
 
 
 def question(

@@ -14,7 +14,7 @@ nobody else takes what becomes free piece by piece (semantics §10.3).
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -37,14 +37,16 @@ from enbloc.engine.preemption import (
     Candidates,
     Effort,
     Evictions,
+    LookedAt,
+    NodeCandidates,
     Placing,
     Preemption,
     Protection,
-    candidates_for_pod,
+    Searched,
+    chosen,
     could_go,
     no_victims,
-    preempt_for_gang,
-    preempt_for_pod,
+    search,
     unit_name,
 )
 from enbloc.engine.queue import Place
@@ -62,11 +64,12 @@ from enbloc.model.names import CHECKPOINT_KEY, VOLCANO_CHECKPOINT_KEY, EventReas
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
-#: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
-SEARCH_LIMIT: Final = 5000
 #: Nodes that a pod was nominated for before this process saw it, or that it was planned on in
 #: vain, are claimed for so long (seconds).
 NOMINATED_SECONDS: Final = 300.0
+#: Told of a search, and of the cluster as it saw that, before anything is done about it.
+Noting = Callable[[Trial, Searched], None]
+
 #: So many pods and groups are warned in one search.
 _MOST_WARNED: Final = 16
 
@@ -137,6 +140,7 @@ class Preemptions(Policy):
         profile: Profile,
         diagnosis: Diagnosis,
         place: Placing,
+        note: Noting,
     ) -> str | None:
         """A group fits nowhere: let others give way, if they may and that helps.
 
@@ -146,6 +150,7 @@ class Preemptions(Policy):
             profile: its own.
             diagnosis: why it, or its first member, finds no node.
             place: tries to place it.
+            note: told what came of a search.
 
         Returns:
             What is to be added to the reason for which it waits; "" = nothing, None = extenders
@@ -181,7 +186,7 @@ class Preemptions(Policy):
         if not helps:
             self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
             return no_victims(diagnosis)
-        found, ask = self._search(turn, facts, profile, plugin, candidates, place)
+        found, ask = self._search(turn, facts, profile, plugin, candidates, place, note)
         if ask is not None:
             turn.effects.append(ask)
             self._tally.preemption_attempts -= 1  # it is one with that which follows
@@ -190,7 +195,7 @@ class Preemptions(Policy):
         if found.victims:
             return self._waiting(self._begin(turn, facts, profile, found))
         # Nobody helps, or it is short of something else.
-        said = self._protected(turn, facts, profile, plugin, candidates, place, found.message)
+        said = self._protected(turn, facts, profile, plugin, candidates, place, note, found.message)
         self._said[facts.key] = said
         return said
 
@@ -202,13 +207,14 @@ class Preemptions(Policy):
         plugin: decide.Preempts,
         candidates: Candidates,
         place: Placing,
+        note: Noting,
         said: str,
     ) -> str:
         """Nobody else helps: whether those who are protected would, and until when they are."""
         if not candidates.protected:
             return said
         candidates.lifted = True
-        found, _ = self._search(turn, facts, profile, plugin, candidates, place)
+        found, _ = self._search(turn, facts, profile, plugin, candidates, place, note)
         ends = [unit.protected for unit in found.victims if unit.protected > turn.now]
         if not ends:
             return said
@@ -278,27 +284,31 @@ class Preemptions(Policy):
         plugin: decide.Preempts,
         candidates: Candidates,
         place: Placing,
+        note: Noting,
     ) -> tuple[Preemption, Ask | None]:
         """Who gives way; or what extenders must be asked before that is known."""
         trial = self._trial(turn, facts, profile)
         budgets = tuple(self._state.budgets.values())
-        if facts.solo:
-            pod = facts.pending[0]
-            enough = plugin.candidate_nodes
-            nodes = candidates_for_pod(pod, trial, candidates.on, budgets, enough)
-            if not nodes.nodes:
+        units = LookedAt(candidates, trial.nodes, {})
+        asks: list[Ask] = []
+
+        def choose(pod: Pod, found: NodeCandidates) -> Preemption:
+            if not found.nodes:
                 self._nowhere[facts.key] = {pod.uid: ""}
             if candidates.lifted:  # nobody is evicted for it yet, so no extender is asked
-                found = preempt_for_pod(pod, nodes.nodes) if nodes.nodes else Preemption()
-                ask = None
-            else:
-                found, ask = self._core.extender_queries.consult(facts.key, profile, pod, nodes)
-        else:
-            found, ask = Preemption(), None
-            if units := candidates.everywhere():  # else nobody has a lower priority, as is plain
-                found = preempt_for_gang(facts, trial, units, budgets, place, SEARCH_LIMIT)
+                return chosen(pod, found)
+            consult = self._core.extender_queries.consult
+            taken, ask = consult(facts.key, profile, pod, found)
+            asks.extend([ask] if ask is not None else [])
+            return taken
+
+        found = search(facts, plugin, trial, units, budgets, place, choose)
         self._effort.take(found.steps)
-        return found, ask
+        if asks:
+            return found, asks[0]
+        if not candidates.lifted:
+            note(trial, Searched(units.known, budgets, found))
+        return found, None
 
     def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
         """The cluster as a group may see it."""

@@ -20,12 +20,14 @@ from enbloc.engine.preemption.protection import (
     Protection,
     unit_name,
 )
+from enbloc.engine.preemption.search import LookedAt, Searched, chosen, search
 from enbloc.engine.preemption.units import Preemption, Unit, cost, importance
 
 __all__ = [
     "Candidates",
     "Effort",
     "Evictions",
+    "LookedAt",
     "MinRuntime",
     "NodeCandidate",
     "NodeCandidates",
@@ -33,13 +35,16 @@ __all__ = [
     "Preemption",
     "PreemptionLimits",
     "Protection",
+    "Searched",
     "Unit",
     "candidates_for_pod",
+    "chosen",
     "cost",
     "could_go",
     "importance",
     "no_victims",
     "preempt_for_gang",
     "preempt_for_pod",
+    "search",
     "unit_name",
 ]

@@ -5,11 +5,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from enbloc.engine.decide import Decision
+from enbloc.engine.decide import Decision, VictimSearch
 from enbloc.engine.packing import solver_available
 from enbloc.engine.state import Checkpoint, Log, TableChange, after
 
-Entry = TableChange | Decision
+Entry = TableChange | Decision | VictimSearch
 
 
 def take_dump(log: Log, search_steps: int) -> "Dump":
@@ -50,9 +50,20 @@ class Dump:
 
         The tables go on changing: fork what is to be kept.
         """
+        for entry, tables in self._noted():
+            if isinstance(entry, Decision):
+                yield entry, tables
+
+    def searches(self) -> Iterator[tuple[VictimSearch, Checkpoint]]:
+        """The same of each search for victims."""
+        for entry, tables in self._noted():
+            if isinstance(entry, VictimSearch):
+                yield entry, tables
+
+    def _noted(self) -> Iterator[tuple[Decision | VictimSearch, Checkpoint]]:
         tables = self.checkpoint.fork()
         for entry in self.entries:
-            if isinstance(entry, Decision):
+            if isinstance(entry, Decision | VictimSearch):
                 yield entry, tables
             else:
                 tables.apply(entry)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from enbloc.devices.owners import Withdrawn
-from enbloc.engine.decide import Decision, NamedOpinion, Question
+from enbloc.engine.decide import Decision, NamedOpinion, Question, VictimSearch
 from enbloc.engine.events import (
     FactGone,
     FactSeen,
@@ -26,6 +26,7 @@ from enbloc.engine.events import (
     WorkloadSeen,
 )
 from enbloc.engine.plan import Assignment, Plan, PlanResult
+from enbloc.engine.preemption import Preemption, Searched, Unit
 from enbloc.engine.replay.dump import Dump, Entry
 from enbloc.engine.state import (
     Checkpoint,
@@ -38,6 +39,7 @@ from enbloc.engine.state import (
 from enbloc.errors import UsageError
 from enbloc.framework.facts import GroupFacts
 from enbloc.ledgers import FACTS, Decisions
+from enbloc.model.budgets import Budget
 from enbloc.model.groups import GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
@@ -48,7 +50,7 @@ from enbloc.model.workloads import WorkloadKey
 FORMAT: Final = "enbloc-dump"
 
 #: Grows with each change of the format that older readers cannot read.
-VERSION: Final = 4
+VERSION: Final = 5
 
 #: An object as its fields that differ from their defaults.
 Sparse = dict[str, Any]
@@ -140,8 +142,7 @@ class _Reservation(_Struct, frozen=True):
     due: dict[str, int]
 
 
-class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
-    plan: _Plan
+class _Question(_Struct, frozen=True):
     at: float
     profile: str
     facts: Sparse
@@ -156,6 +157,30 @@ class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
     selected: dict[str, tuple[str, ...] | None] = {}
 
 
+class _Decision(_Struct, frozen=True, tag="decision", tag_field="is"):
+    plan: _Plan
+    question: _Question
+
+
+class _Unit(_Struct, frozen=True):
+    pods: tuple[Ref, ...]
+    fields: Sparse
+    of: int | None = None
+
+
+class _VictimSearch(_Struct, frozen=True, tag="victims", tag_field="is"):
+    plan: str
+    question: _Question
+    units: list[_Unit]
+    by_node: dict[str, tuple[int, ...]]
+    budgets: tuple[Budget, ...] = ()
+    nodes: tuple[tuple[Ref, str], ...] = ()
+    victims: tuple[int, ...] = ()
+    beyond: tuple[int, ...] = ()
+    message: str = ""
+    steps: int = 0
+
+
 _Entry = (
     _Seat
     | _SeatLeft
@@ -167,6 +192,7 @@ _Entry = (
     | _Pending
     | _Withdrawn
     | _Decision
+    | _VictimSearch
 )
 
 
@@ -291,12 +317,35 @@ class _Writer:
             case PlanWithdrawn(member, decided):
                 return _Withdrawn(member, decided)
             case Decision(question, plan):
-                return self._decision(question, plan)
+                return _Decision(self._plan(plan), self._question(question))
+            case VictimSearch(plan_id, question, searched):
+                return self._search(plan_id, question, searched)
 
-    def _decision(self, question: Question, plan: Plan) -> _Decision:
+    def _search(self, plan: str, question: Question, searched: Searched) -> _VictimSearch:
+        units, found = searched.units, searched.found
+        every = [unit for each in (*units.values(), found.victims) for unit in each]
+        first = [unit.of or unit for unit in every]  # a minimum comes before who goes with it
+        numbers = {unit: number for number, unit in enumerate(dict.fromkeys((*first, *every)))}
+        return _VictimSearch(
+            plan,
+            self._question(question),
+            [self._unit(unit, numbers) for unit in numbers],
+            {node: tuple(map(numbers.__getitem__, each)) for node, each in units.items()},
+            tuple(searched.budgets),
+            tuple((self.pod(pod), node) for pod, node in found.nodes),
+            tuple(map(numbers.__getitem__, found.victims)),
+            tuple(sorted(map(numbers.__getitem__, found.beyond))),
+            found.message,
+            found.steps,
+        )
+
+    def _unit(self, unit: Unit, numbers: Mapping[Unit, int]) -> _Unit:
+        of = None if unit.of is None else numbers[unit.of]
+        return _Unit(tuple(map(self.pod, unit.pods)), sparse(unit, "pods", "of"), of)
+
+    def _question(self, question: Question) -> _Question:
         consulted = ((self.pod(pod), named) for pod, named in question.consulted)
-        return _Decision(
-            plan=self._plan(plan),
+        return _Question(
             at=question.at,
             profile=question.profile,
             facts=sparse(question.facts, "pending"),
@@ -410,9 +459,31 @@ class _Reader:
             case _Withdrawn(member, decided):
                 return PlanWithdrawn(member, decided)
             case _Decision():
-                return Decision(self._question(entry), self._plan(entry.plan))
+                return Decision(self._question(entry.question), self._plan(entry.plan))
+            case _VictimSearch():
+                return VictimSearch(
+                    entry.plan, self._question(entry.question), self._searched(entry)
+                )
 
-    def _question(self, entry: _Decision) -> Question:
+    def _searched(self, entry: _VictimSearch) -> Searched:
+        units: list[Unit] = []
+        for each in entry.units:
+            pods = tuple(self._pods[ref] for ref in each.pods)
+            of = None if each.of is None else units[each.of]
+            units.append(replace(_thing(Unit, {**each.fields, "pods": []}), pods=pods, of=of))
+        found = Preemption(
+            tuple((self._pods[ref], node) for ref, node in entry.nodes),
+            tuple(units[number] for number in entry.victims),
+            frozenset(units[number] for number in entry.beyond),
+            entry.message,
+            entry.steps,
+        )
+        by_node = {
+            node: tuple(units[number] for number in each) for node, each in entry.by_node.items()
+        }
+        return Searched(by_node, entry.budgets, found)
+
+    def _question(self, entry: _Question) -> Question:
         pending = tuple(self._pods[ref] for ref in entry.pending)
         facts = _thing(GroupFacts, {**entry.facts, "pending": []})
         return Question(

@@ -1,28 +1,45 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Replay: a decision of a dump taken once more."""
+"""Replay: a decision of a dump taken once more, and the search for victims that it led to."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from enbloc.engine.binding import ledgers_over
-from enbloc.engine.decide import Decision, Room, schedule_group
+from enbloc.engine.decide import (
+    Decision,
+    Question,
+    Room,
+    VictimSearch,
+    place_admitted,
+    schedule_group,
+)
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, Refutation
+from enbloc.engine.preemption import LookedAt, Preemption, search
 from enbloc.engine.replay.dump import Dump
 from enbloc.engine.state import Arrays, Capacity, Checkpoint
 from enbloc.engine.trial import Rankings, Trial
 from enbloc.errors import UsageError
+from enbloc.framework import decide
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import reclaim
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A decision as it was taken, and as it is taken now."""
+    """A decision as it was taken, and as it is taken now.
+
+    Attributes:
+        was, now: who was to give way to the group, and who is now; None = nobody was looked for, or
+            the dump does not hold it.
+    """
 
     decision: Decision
     plan: Plan
+    was: Preemption | None = None
+    now: Preemption | None = None
 
     @property
     def differences(self) -> Sequence[str]:
@@ -40,7 +57,26 @@ class Replayed:
         ]
         if old.message != new.message:
             found.append(f'the message is "{new.message}" now')
+        if self.was is not None and self.now is not None:
+            found += _other_victims(self.was, self.now)
         return found
+
+
+def _other_victims(was: Preemption, now: Preemption) -> Iterator[str]:
+    left = {pod.key: pod.node for unit in was.victims for pod in unit.pods}
+    leave = {pod.key: pod.node for unit in now.victims for pod in unit.pods}
+    for pod, node in {**left, **leave}.items():
+        if pod not in leave:
+            yield f"pod {pod} on {node} was to give way, and is not now"
+        elif pod not in left:
+            yield f"pod {pod} on {node} is to give way now"
+    went, go = ({pod.key: node for pod, node in each.nodes} for each in (was, now))
+    for pod in {**went, **go}:
+        if went.get(pod) != go.get(pod):
+            there, here = (each.get(pod, "no node") for each in (went, go))
+            yield f"pod {pod} was to go to {there}, and is to go to {here} now"
+    if was.message != now.message:
+        yield f'of those who could give way it says "{now.message}" now'
 
 
 def replay_plan(dump: Dump, plan: str, profiles: Mapping[str, Profile]) -> Replayed | None:
@@ -49,10 +85,16 @@ def replay_plan(dump: Dump, plan: str, profiles: Mapping[str, Profile]) -> Repla
     Raises:
         UsageError: the dump names a profile that is not among these.
     """
+    found: Replayed | None = None
     for decision, tables in dump.forwards():
         if decision.plan.id == plan:
-            return replayed(decision, tables, profiles, dump.search_steps)
-    return None
+            found = replayed(decision, tables, profiles, dump.search_steps)
+            break
+    for entry, tables in dump.searches() if found is not None else ():
+        if entry.plan == plan and found is not None:
+            now = searched(entry, tables, profiles, dump.search_steps)
+            return replace(found, was=entry.searched.found, now=now)
+    return found
 
 
 def replayed(
@@ -64,15 +106,8 @@ def replayed(
         UsageError: its profile is not among these.
     """
     question = decision.question
-    profile = profiles.get(question.profile)
-    if profile is None:
-        known = ", ".join(sorted(profiles))
-        raise UsageError(f'the decision was made by profile "{question.profile}", not by {known}')
-    trial = _trial(decision, Arrays(tables), profile)
-    room = None
-    if question.wanted is not None:
-        room = Room(Capacity(question.reserved), question.wanted)
-    facts = question.facts
+    trial = _trial(question, Arrays(tables), _profile(question, profiles))
+    room, facts = _room(question), question.facts
 
     def never(trial: Trial, steps: int) -> Refutation:
         return Refutation(infeasible(facts, question.held, trial, steps))
@@ -81,8 +116,41 @@ def replayed(
     return Replayed(decision, plan)
 
 
-def _trial(decision: Decision, arrays: Arrays, profile: Profile) -> Trial:
-    question = decision.question
+def searched(
+    entry: VictimSearch, tables: Checkpoint, profiles: Mapping[str, Profile], steps: int
+) -> Preemption:
+    """Look for victims once more on the tables that they were looked for on.
+
+    Raises:
+        UsageError: its profile is not among these, or lets nobody give way.
+    """
+    question = entry.question
+    profile = _profile(question, profiles)
+    plugins = (each for each in profile.post_filter if decide.implements(each, decide.Preempts))
+    plugin = next(plugins, None)
+    if plugin is None:
+        raise UsageError(f'profile "{question.profile}" has no plugin that lets others give way')
+    trial = _trial(question, Arrays(tables), profile)
+    units = LookedAt(None, trial.nodes, entry.searched.units)
+    place = partial(place_admitted, _room(question), steps)
+    return search(question.facts, plugin, trial, units, entry.searched.budgets, place)
+
+
+def _profile(question: Question, profiles: Mapping[str, Profile]) -> Profile:
+    profile = profiles.get(question.profile)
+    if profile is None:
+        known = ", ".join(sorted(profiles))
+        raise UsageError(f'the decision was made by profile "{question.profile}", not by {known}')
+    return profile
+
+
+def _room(question: Question) -> Room | None:
+    if question.wanted is None:
+        return None
+    return Room(Capacity(question.reserved), question.wanted)
+
+
+def _trial(question: Question, arrays: Arrays, profile: Profile) -> Trial:
     rankings = Rankings()
     rankings.selected.enter(question.selected, question.facts.key.namespace)
     snapshot = arrays.snapshot(ledgers_over(profile, question.plans))

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Search: who gives way to a group that fits nowhere, and all that was looked at for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from enbloc.engine.preemption.gang import Placing, preempt_for_gang
+from enbloc.engine.preemption.lone import NodeCandidates, candidates_for_pod, preempt_for_pod
+from enbloc.engine.preemption.units import Preemption, Unit
+from enbloc.engine.trial import Trial
+from enbloc.framework import decide
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.budgets import Budget
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+
+#: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
+SEARCH_LIMIT: Final = 5000
+#: Of all nodes.
+_EVERYWHERE: Final = ""
+
+
+class Units(Protocol):
+    """Everybody of lower priority than a preemptor's."""
+
+    def on(self, row: int) -> Sequence[Unit]:
+        """Those with pods on one row of the node table."""
+        ...
+
+    def everywhere(self) -> Sequence[Unit]:
+        """All of them."""
+        ...
+
+
+class Searched(NamedTuple):
+    """A search for victims.
+
+    Attributes:
+        units: who has a lower priority, by the nodes that were looked at.
+        budgets: every PodDisruptionBudget.
+        found: what came of it.
+    """
+
+    units: Mapping[str, Sequence[Unit]]
+    budgets: Sequence[Budget]
+    found: Preemption
+
+    @property
+    def size(self) -> int:
+        """How many units were looked at; those of several nodes count there."""
+        return sum(len(units) for units in self.units.values())
+
+
+class LookedAt:
+    """Units as a search looks at them, and as another one may once more.
+
+    Args:
+        units: asked once for each node; None = there are no others than those that are known.
+        nodes: the rows of the node table.
+        known: by node.
+    """
+
+    def __init__(
+        self, units: Units | None, nodes: Nodes, known: Mapping[str, Sequence[Unit]]
+    ) -> None:
+        self._units, self._names = units, nodes.names
+        self.known = dict(known)
+
+    def on(self, row: int) -> Sequence[Unit]:
+        """Those with pods on one row of the node table."""
+        name = self._names[row]
+        if name not in self.known:
+            self.known[name] = self._units.on(row) if self._units is not None else ()
+        return self.known[name]
+
+    def everywhere(self) -> Sequence[Unit]:
+        """All of them."""
+        if _EVERYWHERE not in self.known:
+            self.known[_EVERYWHERE] = self._units.everywhere() if self._units is not None else ()
+        return self.known[_EVERYWHERE]
+
+
+def chosen(pod: Pod, found: NodeCandidates) -> Preemption:
+    """The node where those who have to go matter least, where no extender has a say."""
+    if found.nodes:
+        return preempt_for_pod(pod, found.nodes, found.steps)
+    return Preemption(message=found.message, steps=found.steps)
+
+
+def search(
+    facts: GroupFacts,
+    plugin: decide.Preempts,
+    trial: Trial,
+    units: LookedAt,
+    budgets: Sequence[Budget],
+    place: Placing,
+    choose: Callable[[Pod, NodeCandidates], Preemption] = chosen,
+) -> Preemption:
+    """Find who gives way to a group that fits nowhere.
+
+    Args:
+        facts: the group.
+        plugin: says how far is looked.
+        trial: the cluster as the group may see it.
+        units: everybody of lower priority.
+        budgets: every PodDisruptionBudget.
+        place: tries to place it.
+        choose: takes one of the nodes that a pod without a group could have.
+
+    Raises:
+        PluginError: a plugin failed.
+    """
+    if facts.solo:
+        pod = facts.pending[0]
+        enough = plugin.candidate_nodes
+        return choose(pod, candidates_for_pod(pod, trial, units.on, budgets, enough))
+    if everybody := units.everywhere():
+        return preempt_for_gang(facts, trial, everybody, budgets, place, SEARCH_LIMIT)
+    return Preemption()  # that nobody has a lower priority is plain to see
