@@ -13,7 +13,7 @@ from aiohttp import web
 
 from enbloc.cli import main
 from enbloc.client.config import Cluster
-from enbloc.client.paths import LEASES, NODES, PODS, Resource
+from enbloc.client.paths import LEASES, NODES, PODS, PRIORITY_CLASSES, Resource
 from enbloc.engine import Engine
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc_sandbox import Sandbox
@@ -40,7 +40,15 @@ class Desk(World):
         self.kubeconfig = path
         sandbox.write_kubeconfig(path)
 
-    async def sitting(self, group: str, nodes: str, *, cpu: int = 4, owned: bool = True) -> None:
+    async def sitting(
+        self,
+        group: str,
+        nodes: str,
+        *,
+        cpu: int = 4,
+        owned: bool = True,
+        priority_class: str = "",
+    ) -> None:
         """A pod of this group, "" = of none, on each of these nodes."""
         owner = await self.client.create(CONFIG_MAPS, {**OBJECT, "kind": "ConfigMap"}, NAMESPACE)
         reference = {
@@ -58,6 +66,7 @@ class Desk(World):
                 "ownerReferences": [reference] if owned else [],
             }
             spec = {"schedulerName": "enbloc", "nodeName": node, "containers": [container]}
+            spec |= {"priorityClassName": priority_class} if priority_class else {}
             body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
             await self.client.create(PODS, body, NAMESPACE)
 
@@ -225,6 +234,8 @@ async def test_json_has_who_goes_where(desk: Desk, capsys: pytest.CaptureFixture
                 "remaining": 1,
                 "lost": ["g-0"],
                 "placements": [{"pod": "g-0", "node": "n3"}],
+                "victims": [],
+                "preemptedBy": None,
                 "message": "",
             }
         ],
@@ -241,6 +252,32 @@ async def test_json_says_what_would_not_be_whole(
     assert found["whole"] is False
     [pod] = found["groups"]
     assert (pod["kind"], pod["name"], pod["placements"]) == ("Pod", "web-0", [])
+
+
+async def test_who_would_give_way_is_said_apart(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.client.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+    await desk.nodes("n1 n2", cpu=8)
+    await desk.group("train", 1)
+    await desk.sitting("train", "n1", cpu=8, priority_class="high")
+    await desk.group("batch", 2)
+    await desk.sitting("batch", "n2 n2", cpu=4)
+
+    assert await desk.check("n1") == 1
+    _, train, batch = rows(capsys.readouterr().out)
+    assert train == (
+        "default/train 1 members can be rescheduled on: n2; "
+        "only if 2 pods give way: default/batch-0, default/batch-1"
+    )
+    assert batch.startswith(
+        "default/batch 2 gives way to default/train: would fall below its minimum: None of the 2"
+    )
+
+    assert await desk.check("n1", "-o", "json") == 1
+    first, second = json.loads(capsys.readouterr().out)["groups"]
+    assert [pod["name"] for pod in first["victims"]] == ["batch-0", "batch-1"]
+    assert (first["preemptedBy"], second["preemptedBy"]) == (None, "default/train")
 
 
 async def test_a_node_that_is_not_there_is_named(

@@ -172,6 +172,62 @@ def test_8_a_started_gang_needs_its_min_resources_again_only_if_it_loses_all_its
     assert "minResources needs 12 cpu" in after.plan.message
 
 
+def test_who_gives_way_is_told_apart_from_what_fits_as_it_is() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    gang(cluster, "high", 1, priority=10)
+    cluster.gang("low", 2, owner=JOB, spec=spec(cpu=1))
+    cluster.settle()
+    cluster.node("n3", cpu=1)
+    node = cluster.where()["high-0"]
+    after = without(cluster, node)
+
+    assert list(after) == ["high", "low"]
+    assert after["high"].whole
+    assert {key.name for key in after["high"].victims} == {"low-0", "low-1"}
+    assert goes(after["high"]) == {"high-0": "n2" if node == "n1" else "n1"}
+    assert (after["low"].whole, after["low"].preempted_by) == (False, after["high"].group)
+    assert {key.name for key in after["low"].lost} == {"low-0", "low-1"}
+    cluster.settle(seconds=100)
+    assert not cluster.evicted
+
+    cluster.node("n4", cpu=4)
+    after = without(cluster, node)
+    assert after["high"].whole
+    assert not after["high"].victims
+    assert "low" not in after
+
+
+def test_who_gives_way_may_have_others_give_way() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=4)
+    for name, priority in (("high", 10), ("mid", 5), ("low", 0)):
+        gang(cluster, name, 1, priority=priority)
+    where = cluster.where()
+    after = without(cluster, where["mid-0"])
+
+    assert {each: after[each].whole for each in after} == {"mid": True, "low": False}
+    after = without(cluster, where["high-0"], where["low-0"])
+    assert {each: after[each].whole for each in after} == {
+        "high": True,
+        "mid": False,
+        "low": False,
+    }
+    assert after["mid"].preempted_by == after["high"].group
+
+
+def test_nobody_gives_way_to_who_may_not_preempt() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.gang("high", 1, owner=JOB, spec=spec(cpu=4), priority=10, preempts=False)
+    cluster.settle()
+    gang(cluster, "low", 1)
+    after = without(cluster, cluster.where()["high-0"])
+
+    assert list(after) == ["high"]
+    assert not after["high"].whole
+
+
 def test_a_node_that_is_not_there_is_named() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=4)

@@ -133,6 +133,22 @@ def _said(error: Exception) -> str:
 
 def _verdict(after: "Aftermath") -> str:
     """What would become of a group, for people."""
+    by = f"gives way to {after.preempted_by}: " if after.preempted_by is not None else ""
+    return f"{by}{_what_becomes(after)}"
+
+
+def _victims(after: "Aftermath") -> str:
+    """Who would give way to a group, and that otherwise it would not fit."""
+    pods = after.victims
+    if not pods:
+        return ""
+    give = "pod gives way" if len(pods) == 1 else "pods give way"
+    more = f" and {len(pods) - _MOST_NODES} more" if len(pods) > _MOST_NODES else ""
+    named = ", ".join(map(str, pods[:_MOST_NODES]))
+    return f"; only if {len(pods)} {give}: {named}{more}"
+
+
+def _what_becomes(after: "Aftermath") -> str:
     solo, plan, pending = after.facts.solo, after.plan, len(after.facts.pending)
     if not after.whole:
         if not solo:
@@ -146,7 +162,7 @@ def _verdict(after: "Aftermath") -> str:
     nodes = list(dict.fromkeys(assignment.node for assignment in plan.assignments))
     more = len(nodes) - _MOST_NODES
     where = ", ".join(nodes[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
-    return f"{'' if solo else 'members '}can be rescheduled on: {where}{rest}"
+    return f"{'' if solo else 'members '}can be rescheduled on: {where}{rest}{_victims(after)}"
 
 
 def _document(nodes: Sequence[str], found: Sequence["Aftermath"]) -> Any:
@@ -167,6 +183,10 @@ def _document(nodes: Sequence[str], found: Sequence["Aftermath"]) -> Any:
                     {"pod": assignment.pod.key.name, "node": assignment.node}
                     for assignment in after.plan.assignments
                 ],
+                "victims": [
+                    {"namespace": pod.namespace, "name": pod.name} for pod in after.victims
+                ],
+                "preemptedBy": str(after.preempted_by) if after.preempted_by else None,
                 "message": after.plan.message,
             }
             for after in found

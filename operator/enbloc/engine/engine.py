@@ -137,7 +137,7 @@ class Engine:
             UsageError: there is no such node.
             PluginError: a plugin failed.
         """
-        return WhatIf(self._core, self._min_resources, now).gone(nodes)
+        return WhatIf(self._core, self._min_resources, self._preemptions, now).gone(nodes)
 
     def places(self, pod_group: GroupKey, but: PodUID) -> bool:
         """Whether a pod of a PodGroup of Kubernetes, other than this one, has a seat."""

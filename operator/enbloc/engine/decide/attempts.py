@@ -21,7 +21,7 @@ from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy, Preemptions
-from enbloc.engine.preemption import Searched
+from enbloc.engine.preemption import Searched, preempting
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import Members, Reservation
@@ -253,8 +253,7 @@ class Attempts:
             return
         if wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
-        may_preempt = all(pod.preempts for pod in facts.pending)
-        if may_preempt and any(decide.implements(p, decide.Preempts) for p in profile.post_filter):
+        if all(pod.preempts for pod in facts.pending) and preempting(profile) is not None:
             self._precheck.preempts(facts.key, facts.priority)
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:

@@ -46,6 +46,7 @@ from enbloc.engine.preemption import (
     chosen,
     could_go,
     no_victims,
+    preempting,
     search,
     unit_name,
 )
@@ -69,10 +70,8 @@ from enbloc.model.times import time_text
 NOMINATED_SECONDS: Final = 300.0
 #: Told of a search, and of the cluster as it saw that, before anything is done about it.
 Noting = Callable[[Trial, Searched], None]
-
 #: So many pods and groups are warned in one search.
 _MOST_WARNED: Final = 16
-
 _CHECKPOINT: Final = (
     f"annotation {CHECKPOINT_KEY} (or {VOLCANO_CHECKPOINT_KEY}) is ignored: it is no time that has "
     "passed; write one as 2026-01-31T12:00:00Z"
@@ -159,9 +158,7 @@ class Preemptions(Policy):
         Raises:
             PluginError: a plugin failed.
         """
-        plugin = next(
-            (p for p in profile.post_filter if decide.implements(p, decide.Preempts)), None
-        )
+        plugin = preempting(profile)
         if plugin is None or not facts.deficit:
             return ""
         self._tally.preemption_attempts += 1
@@ -169,7 +166,7 @@ class Preemptions(Policy):
         waits = self._waits(turn, facts, profile)
         if waits:
             return waits
-        candidates = self._candidates(turn, facts)
+        candidates = self.candidates(facts, turn.now)
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
         if helps and not self._effort.left(turn.now):
             self._put_off[facts.key] = None
@@ -181,11 +178,9 @@ class Preemptions(Policy):
                 setbacks = self._set_back(turn, facts.key)
                 self._put_off[facts.key] = None
                 return setbacks.pause(turn.now)
-        if not helps and not facts.solo:
-            return ""
         if not helps:
-            self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending}
-            return no_victims(diagnosis)
+            self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending if facts.solo}
+            return no_victims(diagnosis) if facts.solo else ""
         found, ask = self._search(turn, facts, profile, plugin, candidates, place, note)
         if ask is not None:
             turn.effects.append(ask)
@@ -195,7 +190,7 @@ class Preemptions(Policy):
         if found.victims:
             return self._waiting(self._begin(turn, facts, profile, found))
         # Nobody helps, or it is short of something else.
-        said = self._protected(turn, facts, profile, plugin, candidates, place, note, found.message)
+        said = self._protected(turn, facts, profile, plugin, candidates, place, found.message)
         self._said[facts.key] = said
         return said
 
@@ -207,14 +202,13 @@ class Preemptions(Policy):
         plugin: decide.Preempts,
         candidates: Candidates,
         place: Placing,
-        note: Noting,
         said: str,
     ) -> str:
         """Nobody else helps: whether those who are protected would, and until when they are."""
         if not candidates.protected:
             return said
         candidates.lifted = True
-        found, _ = self._search(turn, facts, profile, plugin, candidates, place, note)
+        found, _ = self._search(turn, facts, profile, plugin, candidates, place)
         ends = [unit.protected for unit in found.victims if unit.protected > turn.now]
         if not ends:
             return said
@@ -262,7 +256,8 @@ class Preemptions(Policy):
         setbacks = self._setbacks.get(key)
         return setbacks.spared if setbacks is not None else ()
 
-    def _candidates(self, turn: Turn, facts: GroupFacts) -> Candidates:
+    def candidates(self, facts: GroupFacts, now: float) -> Candidates:
+        """Who may give way to a group, if that helps."""
         plans = self._core.plans
         return Candidates(
             self._state,
@@ -272,7 +267,7 @@ class Preemptions(Policy):
             # Of a gang of which a part is leaving, the rest is no candidate until that is over.
             lambda key: plans.of(key) is not None or self._victims.of(key) is not None,
             self._spared(facts.key),
-            turn.now,
+            now,
             Protection(self._limits, self._evictions, self._state.pods),
         )
 
@@ -284,37 +279,32 @@ class Preemptions(Policy):
         plugin: decide.Preempts,
         candidates: Candidates,
         place: Placing,
-        note: Noting,
+        note: Noting = lambda *_: None,
     ) -> tuple[Preemption, Ask | None]:
         """Who gives way; or what extenders must be asked before that is known."""
         trial = self._trial(turn, facts, profile)
-        budgets = tuple(self._state.budgets.values())
-        units = LookedAt(candidates, trial.nodes, {})
-        asks: list[Ask] = []
+        budgets, units = tuple(self._state.budgets.values()), LookedAt(candidates, trial.nodes, {})
+        asked: Ask | None = None
 
-        def choose(pod: Pod, found: NodeCandidates) -> Preemption:
-            if not found.nodes:
+        def choose(pod: Pod, nodes: NodeCandidates) -> Preemption:
+            nonlocal asked
+            if not nodes.nodes:
                 self._nowhere[facts.key] = {pod.uid: ""}
             if candidates.lifted:  # nobody is evicted for it yet, so no extender is asked
-                return chosen(pod, found)
-            consult = self._core.extender_queries.consult
-            taken, ask = consult(facts.key, profile, pod, found)
-            asks.extend([ask] if ask is not None else [])
+                return chosen(pod, nodes)
+            taken, asked = self._core.extender_queries.consult(facts.key, profile, pod, nodes)
             return taken
 
         found = search(facts, plugin, trial, units, budgets, place, choose)
         self._effort.take(found.steps)
-        if asks:
-            return found, asks[0]
-        if not candidates.lifted:
+        if asked is None:
             note(trial, Searched(units.known, budgets, found))
-        return found, None
+        return found, asked
 
     def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
         """The cluster as a group may see it."""
-        core = self._core
-        ledgers = core.plans.ledgers(profile)
-        return core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
+        ledgers = self._core.plans.ledgers(profile)
+        return self._core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
 
     def _awaited(self, turn: Turn, facts: GroupFacts, profile: Profile) -> bool:
         """Whether pods that were told to leave for one of these are terminating yet."""

@@ -20,7 +20,7 @@ from enbloc.engine.preemption.protection import (
     Protection,
     unit_name,
 )
-from enbloc.engine.preemption.search import LookedAt, Searched, chosen, search
+from enbloc.engine.preemption.search import LookedAt, Searched, chosen, preempting, search
 from enbloc.engine.preemption.units import Preemption, Unit, cost, importance
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "no_victims",
     "preempt_for_gang",
     "preempt_for_pod",
+    "preempting",
     "search",
     "unit_name",
 ]

@@ -11,6 +11,7 @@ from enbloc.engine.preemption.units import Preemption, Unit
 from enbloc.engine.trial import Trial
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
 from enbloc.model.budgets import Budget
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -79,6 +80,12 @@ class LookedAt:
         if _EVERYWHERE not in self.known:
             self.known[_EVERYWHERE] = self._units.everywhere() if self._units is not None else ()
         return self.known[_EVERYWHERE]
+
+
+def preempting(profile: Profile) -> decide.Preempts | None:
+    """The plugin of a profile that lets others give way; None = nobody does."""
+    plugins = (each for each in profile.post_filter if decide.implements(each, decide.Preempts))
+    return next(plugins, None)
 
 
 def chosen(pod: Pod, found: NodeCandidates) -> Preemption:

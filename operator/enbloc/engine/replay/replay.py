@@ -17,12 +17,11 @@ from enbloc.engine.decide import (
 )
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, Refutation
-from enbloc.engine.preemption import LookedAt, Preemption, search
+from enbloc.engine.preemption import LookedAt, Preemption, preempting, search
 from enbloc.engine.replay.dump import Dump
 from enbloc.engine.state import Arrays, Capacity, Checkpoint
 from enbloc.engine.trial import Rankings, Trial
 from enbloc.errors import UsageError
-from enbloc.framework import decide
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import reclaim
 
@@ -126,8 +125,7 @@ def searched(
     """
     question = entry.question
     profile = _profile(question, profiles)
-    plugins = (each for each in profile.post_filter if decide.implements(each, decide.Preempts))
-    plugin = next(plugins, None)
+    plugin = preempting(profile)
     if plugin is None:
         raise UsageError(f'profile "{question.profile}" has no plugin that lets others give way')
     trial = _trial(question, Arrays(tables), profile)

@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if these nodes go: whether what sits there would fit on the others."""
+"""What if these nodes go: whether what sits there would fit on the others, and who gives way."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
-from enbloc.engine.decide import Room, schedule_group
+from enbloc.engine.decide import Room, place_admitted, schedule_group
 from enbloc.engine.events import FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
-from enbloc.engine.policies import MinResources
+from enbloc.engine.policies import MinResources, Preemptions
+from enbloc.engine.preemption import LookedAt, Unit, preempting, search
 from enbloc.engine.state import (
     Arrays,
     Checkpoint,
@@ -37,21 +39,34 @@ class Aftermath:
 
     Attributes:
         group: its key; that of the implied group for a pod without one.
-        lost: its members on the nodes that go.
+        lost: its members on the nodes that go, and those that would give way to others.
         facts: the group afterwards, with a pending replacement for each lost member that a
             controller owns: nobody would create a bare pod again.
         plan: where the replacements would go, or why they would not.
+        victims: pods of lower priority that would give way to it.
+        preempted_by: to whom it would give way; None = to nobody.
     """
 
     group: GroupKey
     lost: tuple[PodKey, ...]
     facts: GroupFacts
     plan: Plan
+    victims: tuple[PodKey, ...] = ()
+    preempted_by: GroupKey | None = None
 
     @property
     def whole(self) -> bool:
         """Its minimum would be held still, or again."""
         return not self.facts.deficit or self.plan.verdict is PlanResult.PLACED
+
+
+@dataclass(slots=True)
+class _Loser:
+    """A group that loses members, and to whom it gave way last."""
+
+    members: Members
+    lost: list[Pod]
+    preempted_by: GroupKey | None = None
 
 
 class WhatIf:
@@ -62,20 +77,27 @@ class WhatIf:
     Args:
         core: the present.
         min_resources: says what groups want reserved.
+        preemptions: says who may give way to whom.
         now: the engine's clock.
     """
 
-    def __init__(self, core: Core, min_resources: MinResources, now: float) -> None:
+    def __init__(
+        self, core: Core, min_resources: MinResources, preemptions: Preemptions, now: float
+    ) -> None:
         self._core = core
         self._min_resources = min_resources
+        self._preemptions = preemptions
         self._now = now
         self._order = core.order.fork()
+        self._losers: dict[GroupKey, _Loser] = {}
+        self._done: set[GroupKey] = set()
 
     def gone(self, names: Collection[str]) -> Sequence[Aftermath]:
         """What would become of those who lose members if these nodes went.
 
-        They are placed in the order of the queue, each on what those before it
-        left. Pods that belong to their node, as those of a DaemonSet, go with it.
+        They are placed in the order of the queue, each on what those before it left; who gives way
+        to one of them loses members too. Pods that belong to their node, as those of a DaemonSet,
+        go with it.
 
         Raises:
             UsageError: there is no such node.
@@ -92,28 +114,39 @@ class WhatIf:
         for name in sorted(gone):
             tables.apply(NodeGone(name))
         _make_claims_again(tables, [seat.pod for seat in on])
-        sitting = [replace(seat.pod, node=seat.node) for seat in on]
+        self._lose([replace(seat.pod, node=seat.node) for seat in on])
         arrays = Arrays(tables)
-        losers = [
-            (members, _afterwards(self._core.groups.facts(members), lost), lost)
-            for members, lost in self._losers(sitting)
-        ]
-        for _, facts, _ in losers:
-            self._order.note(facts)
-        by_key = {loser[1].key: loser for loser in losers}
         found: list[Aftermath] = []
-        for key in self._order.first_to_last(by_key):
-            members, facts, lost = by_key[key]
-            plan = self._plan(members, facts, lost, arrays)
-            for assignment in plan.assignments:
-                arrays.sit(Seat(assignment.node, assignment.pod, assignment.decided))
-            found.append(Aftermath(members.key, tuple(pod.key for pod in lost), facts, plan))
+        while left := self._order.first_to_last(self._losers.keys() - self._done):
+            loser = self._losers[left[0]]
+            self._done.add(left[0])
+            facts = _afterwards(self._core.groups.facts(loser.members), loser.lost)
+            plan = self._plan(loser, facts, arrays)
+            victims: Sequence[Pod] = ()
+            if plan.verdict is PlanResult.UNSCHEDULABLE and facts.deficit and facts.quorum:
+                victims = self._victims(loser, facts, arrays, tables)
+            if victims:
+                for pod in victims:
+                    tables.apply(SeatLeft(pod.uid))
+                _make_claims_again(tables, victims)
+                self._lose(victims, by=facts.key)
+                arrays = Arrays(tables)
+                plan = self._plan(loser, facts, arrays)
+            for each in plan.assignments:
+                seat = Seat(each.node, each.pod, each.decided)
+                tables.seats.pop(each.pod.uid, None)
+                tables.apply(seat)
+                arrays.sit(seat)
+            lost = tuple(pod.key for pod in loser.lost)
+            gave_way = tuple(pod.key for pod in victims)
+            found.append(Aftermath(left[0], lost, facts, plan, gave_way, loser.preempted_by))
         return found
 
-    def _losers(self, sitting: Sequence[Pod]) -> list[tuple[Members, list[Pod]]]:
+    def _lose(self, pods: Sequence[Pod], *, by: GroupKey | None = None) -> None:
+        """These pods go; those of ours are planned anew, if they do not belong to their node."""
         groups = self._core.groups
-        lost: dict[GroupKey, tuple[Members, list[Pod]]] = {}
-        for pod in sitting:
+        changed: dict[GroupKey, _Loser] = {}
+        for pod in pods:
             if not (pod.live and groups.ours(pod)) or pinned_to(pod.spec):
                 continue
             key = groups.key_of(pod.uid)
@@ -121,35 +154,75 @@ class WhatIf:
             if members is None:  # a pod without a group is forgotten once it is bound
                 members = Members(solo_key(pod), solo=True)
                 members.put(pod)
-            lost.setdefault(members.key, (members, []))[1].append(members.pods[pod.uid])
-        return list(lost.values())
+            loser = self._losers.setdefault(members.key, _Loser(members, []))
+            loser.lost.append(members.pods[pod.uid])
+            loser.preempted_by = by or loser.preempted_by
+            changed[members.key] = loser
+        for loser in changed.values():
+            self._order.note(_afterwards(groups.facts(loser.members), loser.lost))
 
-    def _plan(
-        self, members: Members, facts: GroupFacts, lost: Sequence[Pod], arrays: Arrays
-    ) -> Plan:
-        core = self._core
+    def _victims(
+        self, loser: _Loser, facts: GroupFacts, arrays: Arrays, tables: Checkpoint
+    ) -> Sequence[Pod]:
+        """Who would give way to a group that fits nowhere; nobody who was planned before does."""
+        profile = self._core.groups.profile(facts)
+        plugin = preempting(profile)
+        if plugin is None or not all(pod.preempts for pod in facts.pending):
+            return ()
+        trial = self._trial(facts, arrays)
+        budgets = tuple(self._core.state.budgets.values())
+        known = self._units(facts, tables)
+        place = partial(place_admitted, self._room(loser, facts), self._core.settings.search_steps)
+        units = LookedAt(None, trial.nodes, known)
+        found = search(facts, plugin, trial, units, budgets, place)
+        return [pod for unit in found.victims for pod in unit.pods]
+
+    def _units(self, facts: GroupFacts, tables: Checkpoint) -> Mapping[str, Sequence[Unit]]:
+        """Who has a lower priority and is there yet, by node; those of "" are all of them."""
+        found: dict[str, list[Unit]] = {"": []}
+        there: dict[Unit, Unit] = {}
+        units = self._preemptions.candidates(facts, self._now).everywhere()
+        for unit in sorted(units, key=lambda unit: unit.of is not None):  # minimums first
+            pods = tuple(pod for pod in unit.pods if pod.uid in tables.seats)
+            if not pods or unit.group in self._done:
+                continue
+            of = there.get(unit.of) if unit.of is not None else None
+            left = there[unit] = replace(unit, pods=pods, of=of)
+            for node in ("", *dict.fromkeys(pod.node for pod in pods)):
+                found.setdefault(node, []).append(left)
+        return found
+
+    def _plan(self, loser: _Loser, facts: GroupFacts, arrays: Arrays) -> Plan:
         plan_id = f"what-if/{facts.key}"
         if not (facts.pending and facts.quorum):
             text = "" if not facts.deficit else facts.missing()
             return Plan(plan_id, facts.key, PlanResult.UNSCHEDULABLE, message=text)
+        away = {pod.uid for pod in loser.lost}
+        held = [pod for pod in loser.members.bound if pod.uid not in away]
+
+        def never(trial: Trial, steps: int) -> Refutation:
+            return Refutation(infeasible(facts, held, trial, steps))
+
+        steps = self._core.settings.search_steps
+        trial, room = self._trial(facts, arrays), self._room(loser, facts)
+        return schedule_group(plan_id, facts, trial, room, never, steps)
+
+    def _trial(self, facts: GroupFacts, arrays: Arrays) -> Trial:
+        core = self._core
         profile = core.groups.profile(facts)
         snapshot = arrays.snapshot(core.plans.ledgers(profile))
         opinions = core.observations.opinions(profile, facts, snapshot.nodes, self._now)
         trial = Trial(profile, snapshot, opinions=opinions)
         adjust(trial, facts, core.state.claims, self._order)
-        wanted = self._min_resources.wanted(members, facts)
-        room = None
-        if wanted is not None:
-            order = self._order.of(facts.key) or wanted.order
-            due = _without(wanted.due, members, lost)
-            room = Room(self._min_resources.capacity(), wanted._replace(order=order, due=due))
-        away = {pod.uid for pod in lost}
-        held = [pod for pod in members.bound if pod.uid not in away]
+        return trial
 
-        def never(trial: Trial, steps: int) -> Refutation:
-            return Refutation(infeasible(facts, held, trial, steps))
-
-        return schedule_group(plan_id, facts, trial, room, never, core.settings.search_steps)
+    def _room(self, loser: _Loser, facts: GroupFacts) -> Room | None:
+        wanted = self._min_resources.wanted(loser.members, facts)
+        if wanted is None:
+            return None
+        order = self._order.of(facts.key) or wanted.order
+        due = _without(wanted.due, loser.members, loser.lost)
+        return Room(self._min_resources.capacity(), wanted._replace(order=order, due=due))
 
 
 def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
