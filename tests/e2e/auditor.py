@@ -100,6 +100,7 @@ class Auditor:
         """What must not have happened."""
         found = [f"overcommitted: {one}" for one in self.census.overcommitted]
         found += [f"bound twice: {one}" for one in self.census.moved]
+        found += [f"gave way to nobody: {one}" for one in self.census.wronged]
         if self.census.burst() > IN_PART:
             found.append(f"a gang was bound in part for {self.census.burst():.1f} s")
         return found

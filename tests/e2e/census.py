@@ -10,12 +10,17 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Final
 
 from enbloc.client.client import Client
 from enbloc.client.items import Deleted, Seen
 from enbloc.client.paths import PODS
 from enbloc.client.reflector import Reflector
 from tests.e2e.observer import PodView
+
+#: So long after its preemptor is gone, or has a node, a pod may be told to give way (seconds): for
+#: a server that is down to come back, and a leader to be missed.
+LATE_SECONDS: Final = 75.0
 
 
 class Census:
@@ -45,6 +50,9 @@ class Census:
         self._gang_seconds = 0.0
         self._until = time.monotonic()
         self._live: Counter[str] = Counter()
+        #: Of each priority, how many pods wait now, and when one did last.
+        self._waiting: Counter[int] = Counter()
+        self._waited: dict[int, float] = {}
         #: Each pod that was seen on two nodes.
         self.moved: list[str] = []
         #: Each time a node had to hold more than it can.
@@ -53,6 +61,10 @@ class Census:
         self.bursts: list[float] = []
         #: Bindings seen.
         self.binds = 0
+        #: Pods that were chosen to give way.
+        self.preempted = 0
+        #: Those of them for which nobody of a higher priority has waited for a while.
+        self.wronged: list[str] = []
         #: Notified after each change.
         self.changed = asyncio.Condition()
 
@@ -109,6 +121,8 @@ class Census:
         if pod is not None:
             self._pods[uid] = pod
             self._add(pod, +1)
+            if pod.preempted and not (before and before.preempted):
+                self._gives_way(pod)
             if pod.spec.node_name and not (before and before.spec.node_name):
                 self.binds += 1
                 self._look(pod)
@@ -121,6 +135,9 @@ class Census:
                 self.judge(seen.gang)
 
     def _add(self, pod: PodView, sign: int) -> None:
+        if pod.waits:
+            self._waiting[pod.spec.priority] += sign
+            self._waited[pod.spec.priority] = time.monotonic()
         if not pod.spec.node_name:
             return
         if pod.takes_room:
@@ -131,6 +148,14 @@ class Census:
             self._ended[pod.gang] += sign
         elif pod.holds:
             self._live[pod.gang] += sign
+
+    def _gives_way(self, pod: PodView) -> None:
+        """Look whether a pod of a higher priority waits, or has until a moment ago."""
+        self.preempted += 1
+        higher = [priority for priority in self._waited if priority > pod.spec.priority]
+        since = time.monotonic() - LATE_SECONDS
+        if not any(self._waiting[each] or self._waited[each] > since for each in higher):
+            self.wronged.append(f"{pod.metadata.name} of priority {pod.spec.priority}")
 
     def _look(self, pod: PodView) -> None:
         node = pod.spec.node_name

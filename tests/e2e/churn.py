@@ -12,7 +12,15 @@ from typing import Any, Final
 
 from enbloc.client.client import PatchType
 from enbloc.client.errors import AlreadyExists, APIError, NotFound
-from enbloc.client.paths import JOBS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, Resource
+from enbloc.client.paths import (
+    JOBS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    Resource,
+)
 from enbloc.model.names import ROLE_KEY, SILENT_KEY
 from enbloc_sandbox.nodes import Kubelet, Pace, Shape
 from enbloc_sandbox.nodes.objects import persistent
@@ -99,9 +107,16 @@ class Tenant:
         return await self._to_its_end(name, workers + 1, least=workers + 1)
 
     async def _jobs(self, name: str) -> str:
-        """A Job, and maybe its next runs, in one PodGroup; the next may begin before the last."""
+        """A Job, and maybe its next runs, in one PodGroup; the next may begin before the last.
+
+        A budget may keep all of its pods, or all but one.
+        """
         size = self._rng.randint(2, LARGEST)
         await self._group(name, size)
+        kept = self._rng.choice((0, 0, size - 1, size))
+        if kept:
+            budget = manifests.budget(name, {"app": name}, minAvailable=kept)
+            await self._create(POD_DISRUPTION_BUDGETS, budget)
         runs = self._rng.choice((1, 1, 2, 3))
         for run in range(runs):
             job = f"{name}-r{run}"
@@ -121,6 +136,8 @@ class Tenant:
                 await self._delete(JOBS, job)
         for run in range(runs):
             await self._delete(JOBS, f"{name}-r{run}")
+        if kept:
+            await self._delete(POD_DISRUPTION_BUDGETS, name)
         await self._gone(name)
         await self._delete(POD_GROUPS, name)
         return f"Job with {runs} run{'s' if runs > 1 else ''}"
@@ -177,7 +194,7 @@ class Tenant:
             "cpu": self._rng.choice((1, 1, 2)),
             "run_seconds": round(self._rng.uniform(1.0, 12.0), 1),
             "priority_class": self._rng.choice(("", "", *PRIORITIES)),
-            "labels": {RUN_LABEL: f"{group}.{run}"},
+            "labels": {RUN_LABEL: f"{group}.{run}", "app": group},
         }
 
     async def _group(self, name: str, minimum: int, **spec: Any) -> None:

@@ -56,6 +56,7 @@ class Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
     scheduling_group: SchedulingGroup = msgspec.field(default_factory=SchedulingGroup)
     scheduler_name: str = ""
+    priority: int = 0
     containers: list[Container] = []
 
 
@@ -112,6 +113,17 @@ class PodView(msgspec.Struct):
     def waits_for(self) -> str:
         """The reason why it is said not to be scheduled, which autoscalers go by."""
         return next((one.reason for one in self.status.conditions if one.says_waiting), "")
+
+    @property
+    def waits(self) -> bool:
+        """It has no node, and could get one."""
+        return not self.spec.node_name and not self.ends
+
+    @property
+    def preempted(self) -> bool:
+        """It was chosen to give way to a higher priority."""
+        said = ("DisruptionTarget", "True", "PreemptionByScheduler")
+        return said in ((one.type, one.status, one.reason) for one in self.status.conditions)
 
     @property
     def takes_room(self) -> bool:

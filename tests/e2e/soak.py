@@ -6,8 +6,8 @@
 
 All that happens is drawn from a seed, which is printed. What must hold is judged by what a watch
 of the API server shows, and by the processes themselves: no gang is bound in part for longer than
-IN_PART, no pod moves, no node is overcommitted, every workload ends once nothing fails any more,
-no process ends by itself, none writes a traceback, and memory is flat.
+IN_PART, no pod moves, no node is overcommitted, nobody gives way to nobody, every workload ends
+once nothing fails any more, no process ends by itself, none writes a traceback, and memory is flat.
 """
 
 import argparse
@@ -44,7 +44,7 @@ FINISH: Final = 150.0
 MORE_SHARE, MORE_BYTES = 0.1, 16 * 2**20
 #: For so large a share of the time processes are killed; then their memory is watched.
 KILLS_SHARE: Final = 0.5
-NODES_COUNT, TENANTS = 8, 6
+NODES_COUNT, TENANTS = 5, 8
 MIB: Final = 2**20
 
 
@@ -234,6 +234,7 @@ class Soak:
                     self.problems.append(f"the {name} grew: {text}")
             self._figures[f"RSS of the {name}"] = text
         self._figures["pods bound"] = census.binds
+        self._figures["pods preempted"] = census.preempted
         self._figures["seconds without a leader"] = round(self._processes.leaderless)
         bursts = sorted([*census.bursts, 0.0])
         self._figures["longest time a gang was bound in part (s)"] = round(census.burst(), 1)

@@ -14,7 +14,16 @@ from tests.e2e.census import Census
 from tests.e2e.observer import RUN_LABEL, PodView
 
 
-def a_pod(name: str, node: str = "", phase: str = "Pending", *, run: str = "g.0") -> PodView:
+def a_pod(
+    name: str,
+    node: str = "",
+    phase: str = "Pending",
+    *,
+    run: str = "g.0",
+    priority: int = 0,
+    preempted: bool = False,
+) -> PodView:
+    told = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     document = {
         "metadata": {
             "name": name,
@@ -24,9 +33,10 @@ def a_pod(name: str, node: str = "", phase: str = "Pending", *, run: str = "g.0"
         },
         "spec": {
             "nodeName": node,
+            "priority": priority,
             "containers": [{"resources": {"requests": {"cpu": "1"}}}],
         },
-        "status": {"phase": phase},
+        "status": {"phase": phase, "conditions": [told] if preempted else []},
     }
     return msgspec.json.decode(json.dumps(document), type=PodView)
 
@@ -51,6 +61,15 @@ def test_a_node_that_holds_more_than_it_can_is_noticed() -> None:
     assert it.overcommitted == [], "who has ended takes no room"
     saw(it, a_pod("d", "n0"))
     assert len(it.overcommitted) == 1
+
+
+def test_a_pod_that_gives_way_to_nobody_is_noticed() -> None:
+    it = census()
+    saw(it, a_pod("high", priority=10), a_pod("low", "n0"), a_pod("low", "n0", preempted=True))
+    saw(it, a_pod("high", "n0", priority=10), a_pod("late", "n0", preempted=True))
+    assert (it.preempted, it.wronged) == (2, [])
+    saw(it, a_pod("equal", "n0", priority=10, preempted=True))
+    assert (it.preempted, it.wronged) == (3, ["equal of priority 10"])
 
 
 def test_a_pod_that_is_on_another_node_is_noticed() -> None:
