@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from enbloc.client.client import PatchType
-from enbloc.client.errors import Invalid, NotFound
-from enbloc.client.paths import CRDS, POD_GROUPS
+from enbloc.client.errors import AlreadyExists, Invalid, NotFound
+from enbloc.client.paths import CRDS, POD_GROUPS, PRIORITY_CLASSES
 from enbloc.controller.sources import volcano
 from enbloc.model import names
 from tests.e2e.recorded_jobs import (
@@ -127,8 +127,38 @@ async def test_why_a_gang_waits_is_told_in_the_words_of_volcano(served: World) -
     assert served.observer.bound(served.namespace) == {}
 
 
-async def _lacks_room(world: World, job: Recorded) -> None:
-    """Wait until a PodGroup of Volcano says that its members do not fit."""
+@pytest.mark.parametrize(
+    ("name", "gone", "again"),
+    [(TRAINING, "Inqueue", "Inqueue"), ("kuberay-scheduler-plugins", "Pending", "Scheduling")],
+)
+async def test_a_gang_that_gave_way_waits_in_the_words_of_its_project(
+    served: World, name: str, gone: str, again: str
+) -> None:
+    """Semantics §10.3."""
+    with suppress(AlreadyExists):
+        await served.client.create(
+            PRIORITY_CLASSES, {"metadata": {"name": "e2e-above-dialects"}, "value": 1000}
+        )
+    await served.nodes(1, cpu=SIZE)
+    job = Recorded(served, name)
+    await job.submit(minResources=None)
+    await job.pods()
+    await job.told(phase="Running", running=SIZE)
+    served.observer.deleted_by_test |= set(served.observer.bound(served.namespace))
+    await served.gang("high", SIZE, priority_class="e2e-above-dialects")
+    await served.bound("high", SIZE)
+    await job.told(phase=gone)
+    for index in range(SIZE):
+        await job.another(f"again-{index}")
+    await job.told(phase=again)
+    if name == TRAINING:
+        await _lacks_room(served, job, "preempted by PodGroup")
+    await served.nodes(1, cpu=SIZE)
+    await job.told(phase="Running", running=SIZE)
+
+
+async def _lacks_room(world: World, job: Recorded, text: str = "") -> None:
+    """Wait until a PodGroup of Volcano says that its members do not fit, and this."""
 
     async def told() -> bool:
         conditions = (await job.status()).get("conditions") or []
@@ -136,6 +166,7 @@ async def _lacks_room(world: World, job: Recorded) -> None:
             (one["type"], one["status"], one["reason"])
             == ("Unschedulable", "True", "NotEnoughResources")
             and one["transitionID"]
+            and text in one.get("message", "")
             for one in conditions
         )
 
