@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs give way whole, to gangs and pods of higher priority, and say so."""
+
+import pytest
+
+from enbloc.model.names import EventReason, Reason
+from enbloc.model.pods import Owner
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
+
+JOB = Owner("Job", "job", "job-1")
+
+
+def evicted(cluster: Cluster) -> set[str]:
+    return {effect.pod.name for effect in cluster.evicted}
+
+
+def test_a_whole_gang_gives_way_where_its_minimum_would_be_broken() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-0", "low-1"}
+    assert len(cluster.where("high")) == 1
+    (event,) = [e for e in cluster.events(EventReason.PREEMPTED) if e.group is not None]
+    assert event.note == "preempted by pod ns/high: 2 of its members are evicted"
+
+
+def test_a_preempted_gang_says_by_whom_until_it_starts_again() -> None:
+    """Semantics §10.3: over a restart as well."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, owner=JOB)
+    cluster.settle()
+    cluster.run_pods(["low-0", "low-1"])
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    whom = "preempted by pod ns/high: 2 of its members are evicted"
+    assert cluster.condition("low") == (False, Reason.PREEMPTED, f"{whom}; 0 of 2 members exist")
+    assert cluster.condition("low", "DisruptionTarget") == (
+        True,
+        Reason.PREEMPTION_BY_SCHEDULER,
+        whom,
+    )
+
+    cluster.pod("low-2", "low", owner=JOB)
+    cluster.pod("low-3", "low", owner=JOB)
+    other = cluster.restarted()
+    other.settle()
+
+    status, reason, message = other.condition("low")
+    assert (status, reason) == (False, Reason.PREEMPTED)
+    assert message.startswith(f"{whom}; 1 of the 2 required members fit")
+
+    other.node("n3", cpu=1)
+    other.settle()
+
+    assert other.condition("low")[:2] == (True, Reason.SCHEDULED)
+    assert {each.type for each in other.status["low"].conditions} >= {"Scheduled"}
+    assert "DisruptionTarget" not in {each.type for each in other.status["low"].conditions}
+
+
+def test_of_an_elastic_gang_only_the_surplus_gives_way() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert len(evicted(cluster)) == 1
+    assert len(cluster.where("low")) == 2
+    assert len(cluster.where("high")) == 1
+
+
+def test_with_the_minimum_of_a_gang_goes_the_rest_of_it_wherever_that_is() -> None:
+    """Semantics §10.1."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1, labels=pool)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.node("n3", cpu=1)
+    cluster.settle()
+    cluster.pod("high", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle()
+
+    assert evicted(cluster) == {"low-0", "low-1", "low-2"}
+
+
+def test_a_gang_whose_surplus_leaves_is_asked_for_its_minimum_when_that_is_over() -> None:
+    """Semantics §10.1: else a pod made for the surplus would be left alone."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1, labels=pool)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("first", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle()
+    (surplus,) = evicted(cluster)
+    cluster.pod("second", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle(seconds=5)
+    cluster.pod("low-3", "low")  # made in the place of the one that leaves
+    cluster.node("n4", cpu=1)
+    cluster.settle(seconds=5)
+
+    assert len(cluster.where("low")) == 4
+
+    cluster.delete(surplus)
+    cluster.settle(seconds=5)
+    for name in evicted(cluster) - {surplus}:
+        cluster.delete(name)
+    cluster.settle(seconds=20)
+
+    assert set(cluster.where()) == {"first", "second"}
+
+
+@pytest.mark.parametrize("preempts", [True, False])
+def test_pods_of_negative_priority_hold_room_for_gangs_that_may_preempt(preempts: bool) -> None:
+    """Semantics §10.1: as few of them leave as are needed, and those that are made again wait."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1)
+    for number in range(3):
+        cluster.pod(f"spare-{number}", priority=-10, preempts=False, owner=JOB)
+    cluster.settle()
+    cluster.gang("gang", 2, preempts=preempts)
+    cluster.settle()
+    for number in range(len(cluster.evicted)):
+        cluster.pod(f"spare-{3 + number}", priority=-10, preempts=False, owner=JOB)
+    cluster.settle(seconds=60)
+
+    assert len(cluster.where("gang")) == (2 if preempts else 0)
+    assert len(cluster.where("spare")) == (1 if preempts else 3)
+    assert len(cluster.evicted) == (2 if preempts else 0)
