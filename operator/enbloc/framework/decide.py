@@ -376,10 +376,7 @@ class Preempts(Plugin, Protocol):
     """Lets the engine look for pods that give way, in its place among PostFilter plugins."""
 
     def candidate_nodes(self, nodes: int) -> int:
-        """How many candidates are enough for a pod without a gang, of so many refused nodes.
-
-        That is, of nodes that it could have if pods left them.
-        """
+        """How many candidates are enough, of so many nodes that a pod could have if others left."""
         ...
 
 
