@@ -26,7 +26,8 @@ class World(Cluster):
 
     def low(self, name: str, node: str, **of: Any) -> Pod:
         """A bound pod that started now, unless it says otherwise."""
-        return self.pod(name, node=node, **{"started": self.now, **of})
+        given: dict[str, Any] = {"started": self.now, **of}
+        return self.pod(name, node=node, **given)
 
     @property
     def evictions(self) -> list[str]:
