@@ -10,7 +10,6 @@ import datetime as dt
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any, Final
 
 from enbloc.client.paths import POD_DISRUPTION_BUDGETS, Resource
@@ -24,6 +23,8 @@ HIGH: Final = (5, 10, 10, 15, 15, 30)
 #: A label of pods that budgets select, and its values.
 GUARD: Final = "guard"
 GUARDS: Final = ("none", "none", "none", "one", "two", "pair", "listed")
+#: A node, a priority and a start time.
+Start = tuple[str, int, float | None]
 #: Start times are so many seconds after this.
 EPOCH: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -86,7 +87,7 @@ def cluster(seed: str, owners: Mapping[str, str]) -> Cluster:
     there = [*made.pods, *_fillers(rng, made.names, owners)]
     if rng.random() < 0.5:  # see `incoming`
         there = [pod for pod in there if "finalizers" not in pod["metadata"]]
-    seen: set[tuple[str, int, float | None]] = set()
+    seen: set[Start] = set()
     return replace(
         made, pods=tuple(_ranked(rng, f"there-{i}", pod, seen) for i, pod in enumerate(there))
     )
@@ -106,21 +107,14 @@ def _fillers(rng: random.Random, nodes: Sequence[str], owners: Mapping[str, str]
     return found
 
 
-def _ranked(
-    rng: random.Random, name: str, pod: Json, seen: set[tuple[str, int, float | None]]
-) -> Json:
+def _ranked(rng: random.Random, name: str, pod: Json, seen: set[Start]) -> Json:
     """A pod with a priority, a start time of its own, and perhaps under a budget."""
-    metadata = {**pod["metadata"], "name": name, "labels": dict(pod["metadata"]["labels"])}
+    metadata: Json = {**pod["metadata"], "name": name, "labels": dict(pod["metadata"]["labels"])}
     if rng.random() < 0.7:
         metadata["labels"][GUARD] = rng.choice(GUARDS)
-    spec = {**pod["spec"], "priority": rng.choice(PRIORITIES)}
-    status = dict(pod.get("status", {}))
-    for latest in count(2):
-        started = None if rng.random() < 0.1 else float(rng.randint(0, latest))
-        key = (spec["nodeName"], spec["priority"], started)
-        if key not in seen:
-            seen.add(key)
-            break
+    spec: Json = {**pod["spec"], "priority": rng.choice(PRIORITIES)}
+    status: Json = dict(pod.get("status", {}))
+    started = _start(rng, spec, seen)
     if started is not None:
         status["startTime"] = (EPOCH + dt.timedelta(seconds=started)).isoformat()
     if "finalizers" in metadata and rng.random() < 0.5:
@@ -128,6 +122,18 @@ def _ranked(
             {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
         ]
     return {"metadata": metadata, "spec": spec, **({"status": status} if status else {})}
+
+
+def _start(rng: random.Random, spec: Json, seen: set[Start]) -> float | None:
+    """A start time that no pod of this priority on this node has yet; None = it has not started."""
+    latest = 2
+    while True:
+        started = None if rng.random() < 0.1 else float(rng.randint(0, latest))
+        key: Start = (spec["nodeName"], spec["priority"], started)
+        if key not in seen:
+            seen.add(key)
+            return started
+        latest += 1
 
 
 def incoming(seed: str, world: Cluster, owners: Mapping[str, str]) -> Json:
