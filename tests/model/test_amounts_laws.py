@@ -110,6 +110,7 @@ def _ask(nodes: Nodes, pods: list[Pod]) -> None:
 @given(asked=some)
 @examples(100)
 def test_a_request_above_what_the_tables_hold_fits_no_node(asked: Mapping[str, str]) -> None:
+    """Semantics §9.5."""
     nodes = table([dict.fromkeys(RESOURCES, "9223372036854775807")])
     each = read_pod("p", asked)
     assert all(amount <= REQUEST_LIMIT for _, amount in each.spec.requests)
