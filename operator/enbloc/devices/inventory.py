@@ -45,7 +45,7 @@ from enbloc.devices.memory import Memory
 from enbloc.devices.owners import Owners
 from enbloc.devices.pools import Pool, PoolKey, pool_of
 from enbloc.devices.search import told
-from enbloc.devices.seats import DeviceSeat, HeldClaim
+from enbloc.devices.seats import DeviceSeat, HeldClaim, Vacated
 from enbloc.devices.use import UNUSED, Use
 from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.ledger import ByName, Ledger
@@ -70,6 +70,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     own = (
         "_seats", "_slices", "_classes", "_claims", "_made_for", "_members", "_built", "_on_node",
         "_owners", "_held", "_tried", "_users", "_counting", "_consumers",
+        "_vacated",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -99,6 +100,8 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
         self._counting: Layered[tuple[str, str], int] = Layered()
         self._consumers: Layered[str, int] = Layered()
+        #: On a fork: claims that pods have left which are gone there.
+        self._vacated: Layered[str, Vacated] = Layered()
 
     def fork(self) -> Self:
         """A copy of one's own."""

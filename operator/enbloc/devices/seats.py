@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from enbloc.devices.demand import Demand
 from enbloc.devices.extended import Mappings, meant
-from enbloc.devices.facts import Allocation, Request
+from enbloc.devices.facts import Allocation, Request, ResourceClaim
 from enbloc.devices.pools import PoolKey, Reach
 from enbloc.devices.search import Place
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodUID
 
 Seen = tuple[tuple[PoolKey, Reach], ...]
 
@@ -38,6 +38,13 @@ class HeldClaim(NamedTuple):
         if any(known == node for known, _ in self.views):
             return self
         return self._replace(views=(*self.views, (node, seen_in(places))))
+
+
+class Vacated(NamedTuple):
+    """A claim as the API shows it, of a fork on which pods that it is reserved for are gone."""
+
+    claim: ResourceClaim
+    gone: frozenset[PodUID]
 
 
 class DeviceSeat(NamedTuple):

@@ -10,7 +10,8 @@
     remove       what only it used is free again
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from enbloc.devices.asked import claim_keys, consumer_of, failed, misfit
@@ -25,6 +26,7 @@ from enbloc.devices.extended import MEANT, meant
 from enbloc.devices.facts import (
     Allocation,
     ClaimSpec,
+    ResourceClaim,
     Result,
     identity,
 )
@@ -38,7 +40,7 @@ from enbloc.devices.search import (
     Place,
     Task,
 )
-from enbloc.devices.seats import DeviceSeat, HeldClaim, seen_in
+from enbloc.devices.seats import DeviceSeat, HeldClaim, Vacated, seen_in
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
@@ -56,6 +58,7 @@ class Devices(Offers):
         if not self.concerns(pod):
             return
         if pod.node:  # it has what its claims show
+            self._return_to(pod)
             self._sit(DeviceSeat(pod, node, claim_keys(pod)))
             return
         asked, row = self.asked(pod), nodes.row(node)
@@ -221,6 +224,41 @@ class Devices(Offers):
         for key in seat.claims:
             self._use(seat.pod, key, -1)
             self._part(key)
+        if pod.node and not self._root:
+            self._vacate(pod)
+
+    def _vacate(self, pod: Pod) -> None:
+        """On a fork: as if a bound pod was deleted, and the controllers of claims have seen it.
+
+        Its reservations go, and with the last one the devices of a claim. What is reserved for a
+        PodGroup of Kubernetes stays for as long as that exists.
+        """
+        for key in self.claims_of(pod):
+            claim = self._claims.get(key)
+            if claim is not None and claim.allocation is not None and claim.reserves(pod.uid):
+                vacated = self._vacated.get(key) or Vacated(claim, frozenset())
+                self._without(key, vacated.claim, vacated.gone | {pod.uid})
+
+    def _return_to(self, pod: Pod) -> None:
+        """On a fork: a pod that had left claims is back."""
+        for key in self.claims_of(pod):
+            vacated = self._vacated.get(key)
+            if vacated is not None and pod.uid in vacated.gone:
+                self._without(key, vacated.claim, vacated.gone - {pod.uid})
+
+    def _without(self, key: str, claim: ResourceClaim, gone: frozenset[PodUID]) -> None:
+        """A claim is not reserved for some pods any more; what nobody uses has no devices."""
+        left = tuple(each for each in claim.reserved_for if each.id not in gone)
+        self._vacated.set(key, Vacated(claim, gone) if gone else None)
+        allocation = claim.allocation if left else None
+        self._put_claim(key, replace(claim, reserved_for=left, allocation=allocation))
+
+    def lingers(self, key: str, gone: Collection[PodUID]) -> bool:
+        """Whether a claim has its devices yet, and is reserved for none but pods that are gone."""
+        claim = self._claims.get(key)
+        if claim is None or claim.allocation is None or not claim.reserved_for:
+            return False
+        return all(each.id in gone for each in claim.reserved_for)
 
     def withdrawn(self, member: Withdrawn, decision: DeviceDecision | None) -> None:
         """A plan was given up whose requests may be under way: what it held stays in use.

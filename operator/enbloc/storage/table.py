@@ -11,7 +11,7 @@ A claim's way, as this table sees it::
 What the API server shows wins: a claim that it shows as bound is held no more.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, NamedTuple, get_args
 
 from enbloc.model.groups import GroupKey
@@ -95,7 +95,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     """
 
     kinds: ClassVar[frozenset[str]] = _KINDS
-    own = ("_seats", "_holdings", "_sitting", "_users", "_attached", "_disks")
+    own = ("_seats", "_holdings", "_sitting", "_users", "_attached", "_disks", "_gone")
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,6 +105,8 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         self._users: LayeredGroups[str, PodUID, ClaimUser] = LayeredGroups()
         self._attached: Layered[str, Attached] = Layered()
         self._disks: LayeredGroups[DiskKey, PodUID, VolumeSeat] = LayeredGroups()
+        #: On a fork: bound pods that have left a node.
+        self._gone: LayeredGroups[str, PodUID, Pod] = LayeredGroups()
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
@@ -258,11 +260,23 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     def _added_up(self, node: str) -> Attached:
         volumes = {volume for pod in self.pods_on(node) for volume in self.attachable(pod)}
         counts: dict[str, int] = {}
-        for volume in volumes | self._by_attachments(node):
+        for volume in volumes | self._shown(node, volumes):
             counts[volume.driver] = counts.get(volume.driver, 0) + 1
         if not counts:
             return _NOTHING_ATTACHED
         return Attached(frozenset(volumes), counts)
+
+    def _shown(self, node: str, used: Collection[Attachable]) -> set[Attachable]:
+        """What VolumeAttachments say is attached, and stays so where only these are in use.
+
+        Once a pod is gone, what nobody else uses there is detached.
+        """
+        left = {each for _, pod in self._gone.items(node) for each in self.attachable(pod)}
+        return self._by_attachments(node).difference(left.difference(used))
+
+    def lingers(self, node: str, volume: Attachable) -> bool:
+        """Whether a volume is attached to a node yet that no pod uses there."""
+        return volume in self._by_attachments(node).difference(self.attached(node).volumes)
 
     def _by_attachments(self, node: str) -> set[Attachable]:
         """What VolumeAttachments say is attached to a node.
@@ -424,6 +438,8 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         sitting = (self._sitting.get(seat.node) or frozenset()) - {pod.uid}
         self._sitting.set(seat.node, sitting or None)
         self._attached.set(seat.node, None)
+        if pod.node and self.touched is None:
+            self._gone.set(seat.node, pod.uid, seat.pod)
         for key in self.named(seat.pod):
             self._users.set(key, pod.uid, None)
             self._holdings.leave(key, pod.uid)
@@ -435,6 +451,9 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             self.remove(pod)
         self.version += 1
         before = self._attached.get(node)
+        if any(uid == pod.uid for uid, _ in self._gone.items(node)):
+            self._gone.set(node, pod.uid, None)
+            before = None
         self._seats.set(pod.uid, VolumeSeat(pod, node))
         self._sitting.set(node, (self._sitting.get(node) or frozenset()) | {pod.uid})
         for name, ephemeral in names_of(pod):
@@ -450,7 +469,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         if not new:
             return before
         counts = dict(before.counts)
-        for volume in new - self._by_attachments(node):
+        for volume in new - self._shown(node, before.volumes):
             counts[volume.driver] = counts.get(volume.driver, 0) + 1
         return Attached(before.volumes | new, counts)
 
