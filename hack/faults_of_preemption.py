@@ -10,8 +10,8 @@ PREEMPTION: Final = (
     # ── who is protected ─────────────────────────────────────────────────────────────────────
     Fault(
         "protect-nobody",
-        "free = tuple(unit for unit in found if unit.protected <= self._now)",
-        "free = tuple(found)",
+        "free = self.lifted or unit.protected <= self._now",
+        "free = True",
     ),
     Fault(
         "protect-by-creation",
@@ -35,8 +35,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "break-groups-of-others",
-        "needed = facts.group is None or lacking.take(pod.role)",
-        "needed = lacking.take(pod.role)",
+        "floors = members.unmet() if members.group is not None else ()",
+        "floors = members.unmet()",
     ),
     # ── how long victims are waited for ──────────────────────────────────────────────────────
     Fault(

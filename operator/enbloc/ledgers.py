@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ledgers: both tables of what pods hold beyond resources, as the node table carries them."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, get_args
 
@@ -18,6 +18,7 @@ from enbloc.model.pods import Pod, PodUID
 from enbloc.model.weight import weight_of
 from enbloc.storage.decisions import VolumeDecision
 from enbloc.storage.facts import (
+    Attachable,
     CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -101,6 +102,22 @@ class Holds(NamedTuple):
 
 #: How much the tables had written down of touched nodes; None = it cannot be told later.
 Position = tuple[int, int] | None
+
+
+class Leaving(NamedTuple):
+    """What pods that are to leave hold, and the API shows for a while after they are gone.
+
+    Attributes:
+        claims: keys of ResourceClaims.
+        volumes: that a node attaches.
+    """
+
+    pods: frozenset[PodUID] = frozenset()
+    claims: tuple[str, ...] = ()
+    volumes: tuple[tuple[str, Attachable], ...] = ()
+
+
+NOTHING_LEAVES: Final = Leaving()
 
 
 def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
@@ -286,18 +303,20 @@ class Ledgers:
         """The group may plan with what its earlier plans held."""
         self.devices.reclaim(group)
 
-    def release_devices(self, pods: Collection[Pod]) -> None:
-        """On a fork: as if these pods were deleted and created again, their claims have no devices.
+    def leaving(self, pods: Iterable[Pod]) -> Leaving:
+        """What bound pods hold that becomes free some time after they are gone."""
+        held = [pod for pod in pods if pod.spec.holds]
+        return Leaving(
+            frozenset(pod.uid for pod in held),
+            tuple(key for pod in held for key in self.devices.claims_of(pod)),
+            tuple((pod.node, each) for pod in held for each in self.volumes.attachable(pod)),
+        )
 
-        What would become of their volumes, nobody knows.
-        """
-        uids = {pod.uid for pod in pods}
-        for pod in pods:
-            for key in self.devices.claims_of(pod):
-                fact = self.devices.fact(ResourceClaim.kind, key)
-                anew = made_again(fact, uids) if fact is not None else None
-                if isinstance(anew, ResourceClaim):
-                    self.devices.put(anew)
+    def lingers(self, left: Leaving) -> bool:
+        """Whether any of that is held yet, and for nobody else."""
+        return any(self.devices.lingers(key, left.pods) for key in left.claims) or any(
+            self.volumes.lingers(node, volume) for node, volume in left.volumes
+        )
 
     def fork(self) -> "Ledgers":
         """A copy of one's own."""
@@ -329,9 +348,3 @@ def reclaim(nodes: Nodes, group: GroupKey) -> None:
     """
     if ledgers_of(nodes).devices.any_withdrawn:
         own_ledgers(nodes).reclaim(group)
-
-
-def release_devices(nodes: Nodes, pods: Collection[Pod]) -> None:
-    """On a fork, or a snapshot: the claims of these pods have no devices any more."""
-    if any(pod.spec.holds for pod in pods):
-        own_ledgers(nodes).release_devices(pods)

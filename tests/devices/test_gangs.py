@@ -585,7 +585,8 @@ def test_pods_that_are_taken_away_in_a_trial_give_their_extended_resources_back(
     made = claim("made", exactly(), owner="p", status=status)
     devices.put(replace(made, extended_for=member.uid))
     ledgers = Ledgers(Volumes(), devices)
+    ledgers.place(member, "a", nodes("a"), None)
     trial = ledgers.fork()
-    trial.release_devices([member])
+    trial.remove(member)
     assert trial.devices.use((DRIVER, "a")).taken == 0
     assert devices.use((DRIVER, "a")).taken == 1

@@ -6,7 +6,7 @@ import pytest
 
 from enbloc.devices.owners import Owners
 from enbloc.devices.table import Devices
-from enbloc.ledgers import ledgers_of, own_ledgers, release_devices
+from enbloc.ledgers import ledgers_of, own_ledgers
 from enbloc.model.layered import Forked
 from enbloc.model.nodes import Nodes
 from enbloc.storage.table import Volumes
@@ -53,7 +53,7 @@ def test_what_is_changed_in_a_snapshot_or_a_fork_is_seen_there_only() -> None:
     live = table()
     for own in (live.snapshot(), live.fork()):
         other = own.fork()
-        release_devices(own, [POD])
+        own_ledgers(own).drop("ResourceClaim", "default/c")
         assert ledgers_of(own).devices.allocation("default/c") is None
         for each in (live, live.snapshot(), other):
             assert ledgers_of(each).devices.allocation("default/c") is not None

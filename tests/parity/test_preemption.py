@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from enbloc.engine.preemption import Unit, candidates_for_pod, preempt_for_pod
 from enbloc.engine.trial import Trial
-from enbloc.model.budgets import Budget
+from enbloc.model.budgets import Budget, Budgets
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
@@ -47,7 +47,11 @@ def test_victims_node_and_message_are_those_of_the_reference() -> None:
             if not world.hosts or reference.feasible(pod, world, case.settings):
                 continue
             tried = candidates_for_pod(
-                pod, Trial(profile, world.snapshot()), _units(pod, world), budgets, lambda _: 100
+                pod,
+                Trial(profile, world.snapshot()),
+                _units(pod, world),
+                Budgets(budgets),
+                lambda _: 100,
             )
             wanted, message = reference_preemption.candidates(pod, world, case.settings, budgets)
             about = world.about(pod, case.settings) + f"\n  {budgets}"

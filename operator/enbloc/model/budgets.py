@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodDisruptionBudgets, as far as preemption reads them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from enbloc.model.pods import Pod
-from enbloc.model.selectors import Selector
+from enbloc.model.requirements import Operator
+from enbloc.model.selectors import Labels, Selector
 
 
 class Budget(NamedTuple):
@@ -27,16 +29,64 @@ class Budget(NamedTuple):
     disrupted: frozenset[str] = frozenset()
     problem: str = ""
 
-    def covers(self, pod: Pod) -> bool:
-        """Whether evicting this pod would use a disruption of this budget."""
-        if self.namespace != pod.key.namespace or pod.key.name in self.disrupted:
+    def selects(self, namespace: str, labels: Labels) -> bool:
+        """Whether pods of a namespace with these labels are its own."""
+        if self.namespace != namespace:
             return False
         if self.problem:
             return True
         selector = self.selector
-        if selector is None or not selector.requirements or not pod.labels:
+        if selector is None or not selector.requirements or not labels:
             return False
-        return selector.matches(dict(pod.labels))
+        return selector.matches(dict(labels))
+
+
+class Budgets:
+    """Some budgets, asked about many pods: alike ones are looked up once.
+
+    Args:
+        budgets: every PodDisruptionBudget.
+    """
+
+    def __init__(self, budgets: Iterable[Budget]) -> None:
+        #: By namespace, and by a label that all of their pods have; of no such label, by None.
+        self._by_label: dict[tuple[str, tuple[str, str] | None], list[Budget]] = {}
+        self._known: dict[tuple[str, Labels], Sequence[Budget]] = {}
+        self._disrupted = False
+        for budget in budgets:
+            self._disrupted |= bool(budget.disrupted)
+            for label in _labels_of(budget):
+                self._by_label.setdefault((budget.namespace, label), []).append(budget)
+
+    def __bool__(self) -> bool:
+        """There are some."""
+        return bool(self._by_label)
+
+    def covering(self, pod: Pod) -> Sequence[Budget]:
+        """Those of which evicting this pod would use a disruption."""
+        if not self._by_label:
+            return ()
+        namespace, labels = kind = pod.key.namespace, pod.labels
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = [
+                budget
+                for label in (None, *labels)
+                for budget in self._by_label.get((namespace, label), ())
+                if budget.selects(namespace, labels)
+            ]
+        if not self._disrupted:
+            return known
+        return [budget for budget in known if pod.key.name not in budget.disrupted]
+
+
+def _labels_of(budget: Budget) -> Sequence[tuple[str, str] | None]:
+    """Labels of which each of its pods has one; None = it may have any."""
+    requirements = budget.selector.requirements if budget.selector and not budget.problem else ()
+    for each in requirements:
+        if each.operator is Operator.IN:
+            return [(each.key, value) for value in dict.fromkeys(each.values)]
+    return (None,)
 
 
 class Allowance:
@@ -46,17 +96,16 @@ class Allowance:
     default_preemption.go filterPodsWithPDBViolation.
     """
 
-    def __init__(self, budgets: Iterable[Budget]) -> None:
-        self._budgets = tuple(budgets)
-        #: May be negative: so many pods were beyond the budget.
-        self._left = [budget.allowed for budget in self._budgets]
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets = budgets
+        #: By the key of a budget, how many of its pods; there may be more than it allows.
+        self._taken: Counter[str] = Counter()
 
     def violates(self, pods: Sequence[Pod]) -> bool:
         """Take a disruption of each budget for each pod; whether any budget had none left."""
         beyond = False
         for pod in pods:
-            for place, budget in enumerate(self._budgets):
-                if budget.covers(pod):
-                    self._left[place] -= 1
-                    beyond |= self._left[place] < 0
+            for budget in self._budgets.covering(pod):
+                self._taken[budget.key] += 1
+                beyond |= self._taken[budget.key] > budget.allowed
         return beyond

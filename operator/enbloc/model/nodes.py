@@ -429,8 +429,8 @@ class Nodes:
             self._ledgers, self._ledgers_shared = self.ledgers.fork(), False
         return self._ledgers
 
-    def place(self, row: int, spec: PodSpec, sign: int = 1) -> None:
-        """Count a pod's requests on a row; `sign=-1` takes them off again.
+    def place(self, row: int, spec: PodSpec, count: int = 1) -> None:
+        """Count the requests of so many alike pods on a row; below zero they are taken off again.
 
         Only on a fork, or by ClusterState on its own table.
         """
@@ -439,20 +439,17 @@ class Nodes:
             raise TypeError("this node table is read-only; place pods on a fork() of it")
         lines, room = self._cells.shape
         column = self._own_cells((max(lines, len(delta)), room))[: len(delta), row]
-        if sign > 0:
-            column += delta
-        else:
-            column -= delta
+        column += delta if count == 1 else count * delta
         if huge:
-            self._count_huge(column, row, huge, sign)
+            self._count_huge(column, row, huge, count)
         self.placed_version += 1
 
-    def _count_huge(self, column: Amounts, row: int, huge: _Huge, sign: int) -> None:
+    def _count_huge(self, column: Amounts, row: int, huge: _Huge, count: int) -> None:
         """Add huge amounts exactly, and let a cell tell of them only so much as it can hold."""
         sums = self._huge = dict(self._huge)  # snapshots and forks keep theirs
         for line, amount in huge:
             before = sums.get((line, row), 0)
-            after = sums[line, row] = before + sign * amount
+            after = sums[line, row] = before + count * amount
             column[line] += held(after) - held(before)
             if not after:
                 del sums[line, row]

@@ -76,6 +76,10 @@ class Placed:
         """int32[P]: a code, equal for pods of one namespace."""
         return self._read(self._namespace.cells)
 
+    def place(self, uid: PodUID) -> int | None:
+        """The place of a pod in the columns; None if it is not in the table."""
+        return self._index.get(uid)
+
     def on(self, row: int) -> Sequence[PodUID]:
         """The pods on one row of the node table."""
         return [self._uids[place] for place in np.flatnonzero(self.row == row)]

@@ -14,7 +14,7 @@ from enbloc.engine.binding.targets import prepares, target_of
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
-from enbloc.engine.state import HELD, ClusterState, Order, Trials
+from enbloc.engine.state import HELD, PREEMPTION, ClusterState, Order, Trials
 from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
@@ -140,7 +140,9 @@ class Plans:
         self, plan: Plan, profile: Profile, facts: GroupFacts, turn: Turn, attempt: Attempt
     ) -> None:
         """Reserve a plan: from here on its capacity is taken; Permit plugins are asked about it."""
-        turn.happened += self._state.release(self._state.claims.of(HELD, plan.group))
+        for purpose in (HELD, PREEMPTION):  # what it claimed is its own from here on
+            claimed = self._state.claims.of(purpose, plan.group)
+            turn.happened += self._state.release(claimed)
         seen = Basis(self._state.foreign_version, 0)
         self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)

@@ -32,7 +32,7 @@ from enbloc.framework import decide
 from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.ledgers import ledgers_of, release_devices
+from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
@@ -79,7 +79,6 @@ class Planner:
         try:
             ledgers = self._plans.ledgers(profile)
             trial = self._trials.trial(profile, waiting, now, ledgers, keep=False)
-            release_devices(trial.snapshot.nodes, without)
             for pod in without:
                 trial.lift(pod, pod.node)
             outcome, _ = place_group(waiting, trial, self._steps)

@@ -89,7 +89,7 @@ def schedule_group(
 
 
 def place_admitted(
-    room: Room | None, steps: int, facts: GroupFacts, trial: Trial
+    room: Room | None, steps: int, facts: GroupFacts, trial: Trial, part: int = 1
 ) -> tuple[Outcome, Trial]:
     """Try to place a group's deficit, if what it wants reserved is there; never exactly.
 
@@ -98,13 +98,14 @@ def place_admitted(
         steps: how much a search may cost.
         facts: the group as it is.
         trial: the cluster as it is, and stays.
+        part: only one part of so many of the steps.
     """
     wants = room is not None and to_be_admitted(facts)
     if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
         outcome = Outcome()
         outcome.failed = True
         return outcome, trial
-    return place_group(facts, trial, steps, exactly=False)
+    return place_group(facts, trial, steps // part, exactly=False)
 
 
 def _refused_as_a_whole(

@@ -15,7 +15,7 @@ from enbloc.engine.packing.infeasibility import (
     packings_ever,
     undecided,
 )
-from enbloc.engine.packing.model import Packing, takers
+from enbloc.engine.packing.model import Packing, gathering, takers
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Packing",
     "answer",
     "find_placement",
+    "gathering",
     "infeasible",
     "packings_ever",
     "shortage",

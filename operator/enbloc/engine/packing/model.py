@@ -8,7 +8,7 @@ that there is no placement; an answer is only a proposal, on which plugins have 
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, NamedTuple
@@ -435,15 +435,16 @@ def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
     return places
 
 
-def gathering(trial: Trial, packing: Packing) -> tuple[str, ...]:
-    """Keys of node labels in one of whose domains some kind must be with others; "" = a node."""
+def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
+    """Keys of node labels in one of whose domains some pod must be with others; "" = a node."""
+    kinds = {id(pod.spec): pod for pod in pods}
     return tuple(
         dict.fromkeys(
             key
             for plugin in _filtering(trial.profile)
             if decide.implements(plugin, decide.Gathers)
-            for kind in packing.kinds
-            for key in asked(plugin.name, "Filter", plugin.gathers, kind.pods[0], trial.snapshot)
+            for pod in kinds.values()
+            for key in asked(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot)
         )
     )
 

@@ -93,7 +93,7 @@ def _stages(
     facts: GroupFacts, trial: Trial, packing: Packing, steps: int, *, exactly: bool
 ) -> Iterator["_Stage"]:
     """Each stage's word, in order; the last one counts unless one of them settles it."""
-    keys = gathering(trial, packing)
+    keys = gathering(trial, [kind.pods[0] for kind in packing.kinds])
     alike = counting_decides(packing)
     if keys:
         yield _domains(packing, trial, keys, steps if alike else steps // 8)

@@ -15,7 +15,7 @@ nobody else takes what becomes free piece by piece (semantics §10.3).
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain
 from typing import Final
 
 from enbloc.engine.core import Core
@@ -23,6 +23,7 @@ from enbloc.engine.effects import Ask, EventType
 from enbloc.engine.policies.begun import begun
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.setbacks import Setbacks
+from enbloc.engine.policies.told import Told
 from enbloc.engine.policies.under_way import (
     HANG_SECONDS,
     UnderWay,
@@ -45,23 +46,25 @@ from enbloc.engine.preemption import (
     Searched,
     chosen,
     could_go,
+    decided_without,
     no_victims,
     preempting,
     search,
-    unit_name,
 )
 from enbloc.engine.queue import Place
-from enbloc.engine.state import PREEMPTION, Against, Claim, Members, stand_in
+from enbloc.engine.state import PREEMPTION, Against, Claim, Members, nominated
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
-from enbloc.engine.turn import Departure, Turn
+from enbloc.engine.turn import Turn
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
+from enbloc.ledgers import GETS_NOTHING, Decisions, ledgers_of
+from enbloc.model.budgets import Budgets
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import CHECKPOINT_KEY, VOLCANO_CHECKPOINT_KEY, EventReason
+from enbloc.model.names import EventReason
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
@@ -70,12 +73,8 @@ from enbloc.model.times import time_text
 NOMINATED_SECONDS: Final = 300.0
 #: Told of a search, and of the cluster as it saw that, before anything is done about it.
 Noting = Callable[[Trial, Searched], None]
-#: So many pods and groups are warned in one search.
-_MOST_WARNED: Final = 16
-_CHECKPOINT: Final = (
-    f"annotation {CHECKPOINT_KEY} (or {VOLCANO_CHECKPOINT_KEY}) is ignored: it is no time that has "
-    "passed; write one as 2026-01-31T12:00:00Z"
-)
+_NOTHING_DECIDED: Final[Mapping[PodUID, Decisions]] = {}
+
 _NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
 
@@ -94,10 +93,9 @@ class Preemptions(Policy):
         self._open: dict[GroupKey, UnderWay] = {}
         #: Of preemptors; until they are whole.
         self._setbacks: dict[GroupKey, Setbacks] = {}
-        #: By group: who preempted members of it since it was placed last; "" = nobody.
-        self._preempted: dict[GroupKey, str] = {}
         self._effort = Effort()
         self._limits, self._evictions = core.settings.preemption, Evictions()
+        self._preempted = Told(core, self._evictions)
         #: Since when groups have found no node, engine clock; until they are planned.
         self._since: dict[GroupKey, float] = {}
         #: When groups are to be tried again: a delay ends, or the protection of others.
@@ -110,6 +108,10 @@ class Preemptions(Policy):
         self._nowhere: dict[GroupKey, Mapping[PodUID, str]] = {}
         #: Pods that this process has nominated or chosen, or has seen nominated.
         self._known: set[PodUID] = set()
+        #: By preemptor, the groups of lower priority that were being bound at the last search.
+        self._binding: dict[GroupKey, set[GroupKey]] = {}
+        #: What is known of a group until it is planned.
+        self._memory = self._said, self._nowhere, self._put_off, self._since, self._due
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Where the pending pods of a group are to go once its victims are gone.
@@ -186,7 +188,7 @@ class Preemptions(Policy):
             turn.effects.append(ask)
             self._tally.preemption_attempts -= 1  # it is one with that which follows
             return None
-        self._disbelieve(turn, candidates)
+        self._preempted.disbelieves(turn, candidates)
         if found.victims:
             return self._waiting(self._begin(turn, facts, profile, found))
         # Nobody helps, or it is short of something else.
@@ -216,14 +218,6 @@ class Preemptions(Policy):
         who = "1 pod or gang is" if len(ends) == 1 else f"{len(ends)} pods or gangs are"
         end = time_text(max(ends))
         return f"{said or 'preemption:'} {who} protected from preemption until {end}."
-
-    def _disbelieve(self, turn: Turn, candidates: Candidates) -> None:
-        """Say whose last checkpoint is no time that has passed, a few of them at a time."""
-        for each in islice(candidates.disbelieved.values(), _MOST_WARNED):
-            if isinstance(each, Members):
-                self._reporter.warn_group(turn, self._groups.facts(each), _CHECKPOINT)
-            else:
-                self._reporter.warn_pod(turn, each, _CHECKPOINT)
 
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""
@@ -258,14 +252,12 @@ class Preemptions(Policy):
 
     def candidates(self, facts: GroupFacts, now: float) -> Candidates:
         """Who may give way to a group, if that helps."""
-        plans = self._core.plans
         return Candidates(
             self._state,
             self._groups,
-            facts.key,
-            facts.priority,
-            # Of a gang of which a part is leaving, the rest is no candidate until that is over.
-            lambda key: plans.of(key) is not None or self._victims.of(key) is not None,
+            facts,
+            self._core.plans.of,
+            {pod.uid for pod in self._victims.leaving()},
             self._spared(facts.key),
             now,
             Protection(self._limits, self._evictions, self._state.pods),
@@ -296,7 +288,8 @@ class Preemptions(Policy):
             return taken
 
         found = search(facts, plugin, trial, units, budgets, place, choose)
-        self._effort.take(found.steps)
+        self._effort.take(found.steps + candidates.steps)
+        self._binding[facts.key] = candidates.binding
         if asked is None:
             note(trial, Searched(units.known, budgets, found))
         return found, asked
@@ -312,7 +305,7 @@ class Preemptions(Policy):
 
         def leaving(node: str) -> bool:
             return any(
-                pod.deleting and pod.preempted and pod.priority < facts.priority
+                pod.deleting and pod.preempted and self._priority(pod) < facts.priority
                 for pod in self._state.on(node)
                 if pod.uid not in spared
             )
@@ -321,6 +314,11 @@ class Preemptions(Policy):
         waiting = [(pod, node) for pod, node in nominated if leaving(node)]
         return bool(waiting) and could_go(waiting, self._trial(turn, facts, profile))
 
+    def _priority(self, pod: Pod) -> int:
+        key = self._groups.key_of(pod.uid)
+        members = self._groups.get(key) if key is not None else None
+        return pod.priority if members is None else self._groups.priority(members)
+
     # ── what it leads to ─────────────────────────────────────────────────────────────────────
 
     def _begin(
@@ -328,11 +326,12 @@ class Preemptions(Policy):
     ) -> UnderWay:
         """Claim the capacity, then let the victims go."""
         victims = by_group(found.victims)
+        budgets = Budgets(self._state.budgets.values())
         beyond = {unit.group for unit in found.beyond}
-        beyond |= {
+        beyond |= {  # the Eviction API refuses what several budgets cover, whatever they allow
             group
             for group, pods in victims.items()
-            if any(self._of_several_budgets(pod) for pod in pods)
+            if any(len(budgets.covering(pod)) > 1 for pod in pods)
         }
         each = self._open[facts.key] = UnderWay(
             facts.key,
@@ -343,12 +342,25 @@ class Preemptions(Policy):
             regardless=frozenset(beyond),
             by=named_preemptor(facts),
             why=why_of(profile),
+            held=ledgers_of(self._state.nodes).leaving(chain.from_iterable(victims.values())),
+            until=math.inf if victims else turn.now + HANG_SECONDS,
         )
-        self._claim(facts, found.nodes, turn.now)
+        decided: Mapping[PodUID, Decisions] = {}
+        if any(pod.spec.holds for pod, _ in found.nodes):
+            trial = self._trial(turn, facts, profile)
+            decided = decided_without(found.victims, found.nodes, trial)
+        self._claim(facts, found.nodes, turn.now, decided=decided)
         self._start(each)
-        self._tally.preemption_victims.append(float(len(each.pods)))
+        for unit in found.victims:
+            if unit.planned:  # nothing of it was sent: the plan is dropped, and nobody evicted
+                self._core.plans.withdraw(unit.group, turn)
+                self._preempted.given_up(turn, unit, each.by)
+        if not victims:
+            self._put_off[facts.key] = None
+        pods = [pod for unit in found.victims for pod in unit.pods]
+        self._tally.preemption_victims.append(float(len(pods)))
         if not facts.solo:
-            note = f"preempting {named(each.pods)} of lower priority"
+            note = f"preempting {named(pods)} of lower priority"
             self._reporter.group_event(turn, facts, EventType.NORMAL, EventReason.PREEMPTING, note)
         return each
 
@@ -356,16 +368,13 @@ class Preemptions(Policy):
         self._known.update(pod.uid for pod in each.pods)
         each.start(self._victims)
 
-    def _of_several_budgets(self, pod: Pod) -> bool:
-        """The Eviction API refuses such a pod, whatever its budgets allow."""
-        return sum(budget.covers(pod) for budget in self._state.budgets.values()) > 1
-
     def _claim(
         self,
         facts: GroupFacts,
         nodes: Iterable[tuple[Pod, str]],
         now: float,
         until: float = math.inf,
+        decided: Mapping[PodUID, Decisions] = _NOTHING_DECIDED,
     ) -> None:
         """Have nobody who is ordered later take what becomes free."""
         for pod, node in nodes:
@@ -376,32 +385,12 @@ class Preemptions(Policy):
                 PREEMPTION,
                 Against.LATER,
                 holder=facts.key,
-                pod=stand_in(name, pod, node),
+                pod=nominated(name, pod, node),
                 node=node,
                 end=until,
+                decided=decided.get(pod.uid, GETS_NOTHING) if pod.spec.holds else None,
             )
             self._state.claim(claim, now, crowded=True)
-
-    def _tell(self, turn: Turn, departure: Departure) -> None:
-        """An event on a victim that leaves for certain; and one on its group, with the first."""
-        pod, group = departure.pod, departure.group
-        note = f"Preempted by {departure.by} on node {pod.node}"
-        self._reporter.preempted(turn, pod, note)
-        members = self._groups.get(group)
-        if members is None or members.solo:
-            self._evictions.note(unit_name(pod), turn.now)
-            return
-        note = f"preempted by {departure.by}: {departure.together} of its members are evicted"
-        if self._preempted.get(group) == note:
-            return
-        self._preempted[group] = note
-        if departure.whole:
-            self._evictions.note(unit_name(pod, members), turn.now)
-        facts = self._groups.facts(members)
-        kind, reason = EventType.NORMAL, EventReason.PREEMPTED
-        self._reporter.group_event(turn, facts, kind, reason, note)
-        self._tally.preempted_gangs += departure.whole and departure.together > 1
-        turn.change(group)
 
     # ── what becomes of it ───────────────────────────────────────────────────────────────────
 
@@ -410,7 +399,7 @@ class Preemptions(Policy):
         self._evictions.expire(turn.now)
         for departure in turn.departures:
             if departure.by:
-                self._tell(turn, departure)
+                self._preempted.leaves(turn, departure)
         self._try_again(turn)
         lost = _lost_nodes(turn) if self._open else set[str]()
         for each in tuple(self._open.values()):
@@ -425,6 +414,10 @@ class Preemptions(Policy):
             self._put_off[key] = None
         for key, setbacks in self._setbacks.items():
             if setbacks.expire(turn.now, self._terminates):
+                self._put_off[key] = None
+        for key, groups in tuple(self._binding.items()):  # they may give way once they are bound
+            if any(self._core.plans.of(group) is None for group in groups):
+                del self._binding[key]
                 self._put_off[key] = None
         if self._put_off and self._effort.left(turn.now):
             key = next(iter(self._put_off))
@@ -455,7 +448,8 @@ class Preemptions(Policy):
             self._put_off[each.key] = None
         elif not each.victims.keys().isdisjoint(turn.released):
             turn.change(each.key)
-            if math.isinf(each.until) and not each.placed and not each.leaving(self._state):
+            gone = not any(stays(pod, self._state) for pod in each.pods)
+            if gone and math.isinf(each.until) and not each.placed:
                 each.until = turn.now + HANG_SECONDS
 
     def _terminates(self, uid: PodUID) -> bool:
@@ -546,7 +540,7 @@ class Preemptions(Policy):
         Nothing is claimed while the plan reserves it.
         """
         del members
-        for known in (self._said, self._nowhere, self._put_off, self._since, self._due):
+        for known in (*self._memory, self._binding):
             known.pop(facts.key, None)
         each = self._open.get(facts.key)
         if each is not None:
@@ -571,8 +565,7 @@ class Preemptions(Policy):
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
         key = members.key
-        memory = (self._said, self._nowhere, self._put_off, self._since, self._due)
-        for known in (*memory, self._setbacks, self._preempted):
+        for known in (*self._memory, self._binding, self._setbacks, self._preempted):
             known.pop(key, None)
         self._known = {uid for uid in self._known if uid in self._state.pods}
         each = self._open.get(key)

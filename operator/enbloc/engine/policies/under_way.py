@@ -22,6 +22,7 @@ from enbloc.engine.state import ClusterState
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.ledgers import NOTHING_LEAVES, Leaving, ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
@@ -48,6 +49,7 @@ class UnderWay:
         regardless: groups that go whatever a budget says.
         by: the preemptor, for people.
         why: of the condition of its victims.
+        held: what becomes free some time after they are gone.
         until: when it is over, whatever has become of it, engine clock.
         placed: a plan of the preemptor is open, or was.
         renewed: one came to nothing, and the nodes were claimed once more.
@@ -62,6 +64,7 @@ class UnderWay:
     regardless: frozenset[GroupKey]
     by: str
     why: str
+    held: Leaving = NOTHING_LEAVES
     until: float = math.inf
     placed: bool = False
     renewed: bool = False
@@ -116,8 +119,10 @@ class UnderWay:
         return [pod for pods in self.victims.values() for pod in pods]
 
     def leaving(self, state: ClusterState) -> bool:
-        """Some victim holds its capacity yet."""
-        return any(stays(pod, state) for pods in self.victims.values() for pod in pods)
+        """Some victim holds its capacity yet, or what it held is not free yet."""
+        if any(stays(pod, state) for pods in self.victims.values() for pod in pods):
+            return True
+        return ledgers_of(state.nodes).lingers(self.held)
 
     def refused(self, answer: EvictRefused) -> None:
         """An eviction was refused; what follows is decided once those of its group are settled.
@@ -212,7 +217,8 @@ def by_group(units: Sequence[Unit]) -> dict[GroupKey, list[Pod]]:
     """The pods that give way, by whose they are, a gang's minimum before the rest of it."""
     found: dict[GroupKey, list[Pod]] = {}
     for unit in sorted(units, key=lambda unit: unit.of is None):
-        found.setdefault(unit.group, []).extend(unit.pods)
+        if not unit.planned:
+            found.setdefault(unit.group, []).extend(unit.pods)
     return found
 
 

@@ -21,7 +21,7 @@ from enbloc.engine.preemption.protection import (
     unit_name,
 )
 from enbloc.engine.preemption.search import LookedAt, Searched, chosen, preempting, search
-from enbloc.engine.preemption.units import Preemption, Unit, cost, importance
+from enbloc.engine.preemption.units import Preemption, Unit, cost, decided_without, importance
 
 __all__ = [
     "Candidates",
@@ -41,6 +41,7 @@ __all__ = [
     "chosen",
     "cost",
     "could_go",
+    "decided_without",
     "importance",
     "no_victims",
     "preempt_for_gang",

@@ -3,15 +3,20 @@
 """Candidates: everybody whose priority is lower than a preemptor's, as units."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from enbloc.engine.plan import Assignment
 from enbloc.engine.preemption.protection import Protection, is_system
 from enbloc.engine.preemption.units import Unit
 from enbloc.engine.state import ClusterState, Groups, Members, solo_key
-from enbloc.framework.facts import Floor, Lacking
+from enbloc.framework.facts import Floor, GroupFacts, Lacking
 from enbloc.model.amounts import sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import KUEUE_GROUP_KEY
@@ -22,151 +27,269 @@ from enbloc.model.selectors import Selector
 from enbloc.model.times import CLOCK_ERROR
 
 
+class OpenPlan(Protocol):
+    """What is asked of an open plan."""
+
+    @property
+    def started(self) -> bool:
+        """A Binding of it was sent."""
+        ...
+
+    def unsent(self) -> Sequence[Assignment]:
+        """The members of which none was."""
+        ...
+
+
+class _Tiers(NamedTuple):
+    """What a gang cannot run without, and one unit for each pod beyond that.
+
+    Attributes:
+        minimum: None = there is nothing of it, or it must not go.
+        of: the units of the others.
+    """
+
+    minimum: Unit | None
+    of: Mapping[PodUID, Unit]
+
+
 class Candidates:
     """The units of lower priority than one group's, found as they are asked for.
 
-    Pods that are planned and not bound yet are none, nor are static ones, which their kubelet
-    alone can end, and those of Kubernetes' own classes whose priority is not lower.
+    Static pods are none, which their kubelet alone can end, nor are those of Kubernetes' own
+    classes whose priority is not lower. A plan of which no Binding was sent is given up as a whole;
+    one that is being bound is no candidate until that is over.
+
+    Attributes:
+        binding: groups of lower priority that are being bound, of those that were looked at.
+        steps: what making the units took, in steps of a search.
+        lifted: those that are protected are candidates too.
+        protected: somebody was left out for that.
+        disbelieved: pods and groups whose last checkpoint is no time that has passed.
 
     Args:
         state: the cluster.
         groups: whose pods they are.
-        key: the preemptor, which is no candidate.
-        priority: only units below this.
-        busy: whether a group is being bound; it is no candidate until that is over.
+        facts: the preemptor, which is no candidate; only units of lower priority are.
+        plan_of: the open plan of a group.
+        leaving: pods that were told to leave, or are about to be.
         spared: pods that are not to be chosen: their evictions came to nothing.
         now: the engine's clock.
         protection: says until when a unit may not be evicted, and which limits there are.
-
-    Attributes:
-        lifted: those that are protected are candidates too.
-        protected: somebody was left out for that.
-        disbelieved: pods and groups whose last checkpoint is no time that has passed.
     """
 
     def __init__(
         self,
         state: ClusterState,
         groups: Groups,
-        key: GroupKey,
-        priority: int,
-        busy: Callable[[GroupKey], bool],
+        facts: GroupFacts,
+        plan_of: Callable[[GroupKey], OpenPlan | None],
+        leaving: AbstractSet[PodUID],
         spared: Container[PodUID],
         now: float,
         protection: Protection,
     ) -> None:
         self._state, self._groups = state, groups
-        self._key, self._priority = key, priority
-        self._busy, self._spared, self._now = busy, spared, now
+        self._key, self._priority = facts.key, facts.priority
+        self._plan_of, self._leaving = plan_of, leaving
+        self._spared, self._now = spared, now
         self._protection, self._most_work = protection, protection.limits.most_work
         self.lifted = self.protected = False
         self.disbelieved: dict[PodUID | GroupKey, Pod | Members] = {}
-        self._of_group: dict[GroupKey, Sequence[Unit]] = {}
+        self._lone: dict[PodUID, Unit] = {}
+        self._of_kueue: dict[GroupKey, Unit | None] = {}
+        self._of_group: dict[GroupKey, _Tiers] = {}
+        self._of_plan: dict[GroupKey, Unit | None] = {}
+        #: By member of a gang that it cannot run without.
+        self._of_bound: dict[PodUID, Unit] = {}
         self._shares = _Shares(state.nodes)
-        self._uids = state.placed.uids
-        lower = np.flatnonzero(state.placed.priority < priority)
-        rows = state.placed.row[lower]
-        order = np.argsort(rows, kind="stable")
-        #: Places of the table of placed pods, by row; and the rows, both in the order of rows.
-        self._places, self._rows = lower[order], rows[order]
+        #: Places of the table of placed pods.
+        self._placed = state.placed.snapshot()
+        self._lower = np.flatnonzero(groups.placed_below(facts.priority, self._placed))
+        self.binding: set[GroupKey] = set()
+        self.steps = 0
 
     def __bool__(self) -> bool:
         """There may be some."""
-        return bool(len(self._places))
+        return bool(len(self._lower))
+
+    @cached_property
+    def _by_row(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+        """intp[C], int32[C]: the places in the order of rows, and these rows."""
+        rows = self._placed.row[self._lower]
+        order = np.argsort(rows, kind="stable")
+        return self._lower[order], rows[order]
+
+    @cached_property
+    def _uids(self) -> Sequence[PodUID]:
+        return self._placed.uids
 
     def on(self, row: int) -> Sequence[Unit]:
-        """Those with pods on one row of the node table."""
-        first, last = np.searchsorted(self._rows, (row, row + 1))
-        return self._units(self._places[first:last].tolist())
+        """Those with pods on one row of the node table, and what goes with them elsewhere."""
+        places, rows = self._by_row
+        first, last = np.searchsorted(rows, (row, row + 1)).tolist()
+        found: dict[Unit, None] = {}
+        for unit in self._by_rows(places[first:last], rows[first:last]).get(row, ()):
+            found[unit] = None
+            if unit.group in self._of_group:
+                found.update(dict.fromkeys(self._of_group[unit.group].of.values()))
+                planned = self._planned(unit.group)
+                if planned is not None:
+                    found[planned] = None
+        return tuple(found)
 
     def everywhere(self) -> Sequence[Unit]:
         """All of them."""
-        return self._units(self._places.tolist())
+        places, uids = self._by_row[0].tolist(), self._uids
+        self.steps += len(places)
+        found = dict.fromkeys([self._unit_of(uids[place]) for place in places])
+        return tuple(unit for unit in found if unit is not None and self._may_be_evicted(unit))
 
-    def _units(self, places: Iterable[int]) -> Sequence[Unit]:
-        found: dict[Unit, None] = {}
-        for place in places:
-            uid = self._uids[place]
-            pod = self._state.pods.get(uid)
-            if pod is None or not pod.node or not self._may_go(pod):
-                continue
-            key = self._groups.key_of(uid)
-            members = self._groups.get(key) if key is not None else None
-            if members is None or members.solo:
-                found.update(dict.fromkeys(self._alone(pod)))
-            elif pod.deleting:  # it goes by itself, and is no part of the gang any more
-                found[self._unit(members.key, (pod,), pod.priority)] = None
-            else:
-                found.update(dict.fromkeys(self._of_members(members)))
-        if self.lifted:
-            return tuple(found)
-        free = tuple(unit for unit in found if unit.protected <= self._now)
-        self.protected |= len(free) < len(found)
+    def _by_rows(
+        self, places: npt.NDArray[np.intp], rows: npt.NDArray[np.int32]
+    ) -> Mapping[int, Sequence[Unit]]:
+        self.steps += len(places)
+        found: dict[int, dict[Unit, None]] = {}
+        uids = self._uids
+        for place, row in zip(places.tolist(), rows.tolist(), strict=True):
+            unit = self._unit_of(uids[place])
+            if unit is not None and self._may_be_evicted(unit):
+                there = found.get(row)
+                if there is None:
+                    found[row] = {unit: None}
+                else:
+                    there[unit] = None
+        return {row: tuple(units) for row, units in found.items()}
+
+    def _unit_of(self, uid: PodUID) -> Unit | None:
+        """The unit with which a pod goes; None = it does not."""
+        known = self._of_bound.get(uid)
+        if known is not None:
+            return known
+        pod = self._state.pods.get(uid)
+        if pod is None:
+            return None
+        if not pod.node:
+            claim = self._state.claims.plans.get(uid)
+            return self._planned(claim.holder) if claim is not None and claim.holder else None
+        if not self._may_go(pod):
+            return None
+        key = self._groups.key_of(uid)
+        members = self._groups.get(key) if key is not None else None
+        if members is None or members.solo:
+            return self._alone(pod)
+        if pod.deleting:  # it goes by itself, and is no part of the gang any more
+            return self._unit(members.key, (pod,), pod.priority)
+        tiers = self._of_members(members)
+        return tiers.of.get(uid, tiers.minimum)
+
+    def _may_be_evicted(self, unit: Unit) -> bool:
+        free = self.lifted or unit.protected <= self._now
+        self.protected |= not free
         return free
 
     def _may_go(self, pod: Pod) -> bool:
         return not pod.mirror and pod.uid not in self._spared
 
-    def _alone(self, pod: Pod) -> Sequence[Unit]:
+    def _alone(self, pod: Pod) -> Unit | None:
         """A pod that is in no group that we place; with those that Kueue admitted with it."""
         name = next((value for key, value in pod.labels if key == KUEUE_GROUP_KEY), "")
-        key = GroupKey(pod.key.namespace, f"kueue/{name}") if name else solo_key(pod)
-        if key not in self._of_group:
-            pods = self._of_kueue(pod.key.namespace, name) if name else (pod,)
-            protected = max(map(self._protection.of_pod, pods))
-            priority = min(each.priority for each in pods)
-            unit = self._unit(key, pods, priority, gang=len(pods) > 1, protected=protected)
-            able = priority < self._priority and all(map(self._may_go, pods))
-            self._of_group[key] = (unit,) if able else ()
-        return self._of_group[key]
+        if name:
+            key = GroupKey(pod.key.namespace, f"kueue/{name}")
+            if key not in self._of_kueue:
+                self._of_kueue[key] = self._kueue(key, self._admitted(pod.key.namespace, name))
+            return self._of_kueue[key]
+        unit = self._lone.get(pod.uid)
+        if unit is None:
+            until = self._protection.of_pod(pod)
+            unit = self._unit(solo_key(pod), (pod,), pod.priority, protected=until)
+            self._lone[pod.uid] = unit
+        return unit
 
-    def _of_kueue(self, namespace: str, name: str) -> tuple[Pod, ...]:
+    def _kueue(self, key: GroupKey, pods: tuple[Pod, ...]) -> Unit | None:
+        priority = min(pod.priority for pod in pods)
+        if priority >= self._priority or not all(map(self._may_go, pods)):
+            return None
+        until = max(map(self._protection.of_pod, pods))
+        return self._unit(key, pods, priority, gang=len(pods) > 1, protected=until)
+
+    def _admitted(self, namespace: str, name: str) -> tuple[Pod, ...]:
         """The pods with nodes that Kueue knows as one group, the oldest first."""
         selector = Selector((Requirement(KUEUE_GROUP_KEY, Operator.IN, (name,)),))
-        placed = self._state.placed
+        placed = self._placed
         mask = placed.matches(selector) & placed.in_namespaces({namespace})
         pods = (self._state.pods.get(self._uids[at]) for at in np.flatnonzero(mask).tolist())
         found = [pod for pod in pods if pod is not None and pod.node]
         return tuple(sorted(found, key=lambda pod: pod.seniority))
 
-    def _of_members(self, members: Members) -> Sequence[Unit]:
-        """What a gang cannot run without, and one unit for each pod beyond that."""
+    def _of_members(self, members: Members) -> _Tiers:
         key = members.key
-        if key not in self._of_group:
-            self._of_group[key] = self._tiers(members)
-        return self._of_group[key]
+        tiers = self._of_group.get(key)
+        if tiers is None:
+            tiers = self._of_group[key] = self._tiers(members)
+        return tiers
 
-    def _tiers(self, members: Members) -> Sequence[Unit]:
-        if self._busy(members.key):
-            return ()
-        facts = self._groups.facts(members)
-        if facts.priority >= self._priority or facts.key.podgroup == self._key.podgroup:
-            return ()
-        bound = sorted(members.bound, key=lambda pod: pod.seniority)
-        if not all(self._may_go(pod) for pod in bound) or is_system(bound, self._priority):
-            return ()
-        until = self._protection.runs_until(members, bound)
-        lacking = Lacking([_unmet(floor) for floor in facts.floors])
-        minimum, surplus = list[Pod](), list[Pod]()
-        for pod in bound:
-            # What another scheduler's group needs is not known where there is no PodGroup of ours.
-            needed = facts.group is None or lacking.take(pod.role)
-            (minimum if needed else surplus).append(pod)
+    def _tiers(self, members: Members) -> _Tiers:
+        key, priority = members.key, self._groups.priority(members)
+        bound = members.bound
+        if not self._is_below(key, priority) or self._is_bound_now(key):
+            return _Tiers(None, {})
+        if self._leaves_in_part(members, bound) or not all(map(self._may_go, bound)):
+            return _Tiers(None, {})
+        if is_system(bound, self._priority):
+            return _Tiers(None, {})
+        # What another scheduler's group needs is not known where there is no PodGroup of ours.
+        floors = members.unmet() if members.group is not None else ()
+        minimum, surplus = _parted(bound, floors)
+        until = self._protection.runs_until(members, bound) if surplus else -math.inf
         whole = None
         if minimum:
             whole = self._unit(
-                facts.key,
+                key,
                 tuple(minimum),
-                facts.priority,
+                priority,
                 group=members,
                 gang=len(minimum) > 1,
                 protected=self._protection.of_gang(members, bound),
             )
-        more = (
-            self._unit(facts.key, (pod,), facts.priority, group=members, of=whole, protected=until)
+            self._of_bound.update(dict.fromkeys([pod.uid for pod in minimum], whole))
+        more = {
+            pod.uid: self._unit(key, (pod,), priority, group=members, of=whole, protected=until)
             for pod in surplus
-        )
-        return (whole, *more) if whole is not None else tuple(more)
+        }
+        return _Tiers(whole, more)
+
+    def _leaves_in_part(self, members: Members, bound: Sequence[Pod]) -> bool:
+        """Some are leaving, and not all: the rest is no candidate until that is over."""
+        if not self._leaving or self._leaving.isdisjoint(members.pods):
+            return False
+        return not all(pod.uid in self._leaving for pod in bound)
+
+    def _planned(self, key: GroupKey) -> Unit | None:
+        """A plan of which nothing was sent: nobody is evicted, the whole plan is given up."""
+        if key not in self._of_plan:
+            self._of_plan[key] = self._of_unsent(key)
+        return self._of_plan[key]
+
+    def _of_unsent(self, key: GroupKey) -> Unit | None:
+        members, open_plan = self._groups.get(key), self._plan_of(key)
+        if members is None or open_plan is None:
+            return None
+        priority = self._groups.priority(members)
+        if not self._is_below(key, priority) or self._is_bound_now(key):
+            return None
+        seats = (self._state.seat(each.pod.uid) for each in open_plan.unsent())
+        pods = tuple(replace(seat.pod, node=seat.node) for seat in seats if seat is not None)
+        return Unit(key, pods, priority, of=self._of_members(members).minimum, planned=True)
+
+    def _is_below(self, key: GroupKey, priority: int) -> bool:
+        return priority < self._priority and key.podgroup != self._key.podgroup
+
+    def _is_bound_now(self, key: GroupKey) -> bool:
+        open_plan = self._plan_of(key)
+        if open_plan is None or not open_plan.started:
+            return False
+        self.binding.add(key)
+        return True
 
     def _unit(
         self,
@@ -180,8 +303,10 @@ class Candidates:
         protected: float = -math.inf,
     ) -> Unit:
         saved = self._saved_of_group(group) if group is not None else -math.inf
-        work = sum(self._shares.of(pod.spec) * self._lost(pod, saved) for pod in pods)
-        return Unit(key, pods, priority, work, gang=gang, of=of, protected=protected)
+        work = sum([self._shares.of(pod.spec) * self._lost(pod, saved) for pod in pods])
+        leaving = pods[0].deleting or pods[0].uid in self._leaving
+        leaving = leaving and all(pod.deleting or pod.uid in self._leaving for pod in pods)
+        return Unit(key, pods, priority, work, gang, of, protected, leaving)
 
     def _lost(self, pod: Pod, saved: float) -> float:
         """Seconds of work that are lost with a pod: since its start, or since it was saved."""
@@ -203,9 +328,18 @@ class Candidates:
         return -math.inf
 
 
-def _unmet(floor: Floor) -> Floor:
-    """The same, as if nobody were bound."""
-    return Floor(floor.role, floor.minimum, 0, 0, floor.succeeded)
+def _parted(bound: Sequence[Pod], floors: Sequence[Floor]) -> tuple[Sequence[Pod], Sequence[Pod]]:
+    """The members that a gang cannot run without, the oldest, and the others.
+
+    All of them where there are no floors.
+    """
+    if not floors or (len(floors) == 1 and len(bound) <= floors[0].deficit):
+        return bound, ()
+    lacking = Lacking(floors)
+    minimum, surplus = list[Pod](), list[Pod]()
+    for pod in sorted(bound, key=lambda pod: pod.seniority):
+        (minimum if lacking.take(pod.role) else surplus).append(pod)
+    return minimum, surplus
 
 
 class _Shares:
@@ -213,13 +347,20 @@ class _Shares:
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self.of = lru_cache(maxsize=4096)(self._share)
+        #: By the identity of a class, which is compared much faster than the class.
+        self._known: dict[int, tuple[PodSpec, float]] = {}
+        self._offered: dict[str, int] = {}
 
-    def _share(self, spec: PodSpec) -> float:
-        asked = dict(spec.requests)
-        names = tuple(asked)
-        offered = sums(self._nodes.allocatables(names))
-        return max(
-            (asked[name] / there for name, there in zip(names, offered, strict=True) if there),
-            default=0.0,
-        )
+    def of(self, spec: PodSpec) -> float:
+        """The share of pods of a class, 0 to 1 where it fits."""
+        known = self._known.get(id(spec))
+        if known is None:
+            known = self._known[id(spec)] = spec, max(self._each(spec.requests), default=0.0)
+        return known[1]
+
+    def _each(self, requests: Iterable[tuple[str, int]]) -> Iterable[float]:
+        for name, asked in requests:
+            if name not in self._offered:
+                (self._offered[name],) = sums(self._nodes.allocatables((name,)))
+            if self._offered[name]:
+                yield asked / self._offered[name]

@@ -7,39 +7,74 @@
     all of lower priority gone ──► does it fit at all?          no: nobody is touched
     the lowest priorities that suffice, budgets kept if they can be
     place where victims matter least ──► bring back whoever leaves it placed
-    exchange victims for cheaper ones, while steps are left
+    look for victims that cost less, while steps are left
+
+Where members must be together, each domain of the topology is priced, and the cheapest is taken.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from functools import cache
 from typing import Final
 
 import numpy as np
 
+from enbloc.engine.packing import gathering
 from enbloc.engine.preemption.reprieve import brought_back
-from enbloc.engine.preemption.units import Cost, Preemption, Unit, beyond, cost, importance
-from enbloc.engine.trial import Opinion, Outcome, Trial, preferring
+from enbloc.engine.preemption.units import (
+    LOWEST,
+    Cost,
+    Preemption,
+    Seats,
+    Unit,
+    beyond,
+    cost,
+    importance,
+    seats_of,
+)
+from enbloc.engine.trial import ClassKey, Opinion, Outcome, Trial, preferring
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
-from enbloc.model.budgets import Budget
+from enbloc.model.budgets import Budgets
+from enbloc.model.nodes import Mask
+from enbloc.model.pods import Pod
 
 #: So often the set of victims is sought anew because together they go beyond a budget.
 _MOST_ROUNDS: Final = 3
 
 #: So many rows for each member are emptied, of those that cost least, before all are.
-_ROWS_A_MEMBER: Final = (2, 8)
+_ROWS_A_MEMBER: Final = (1, 3, 9)
+
+#: So many domains of the topology are priced.
+_MOST_DOMAINS: Final = 8
+
+#: Of more classes of members it is not asked where they could go.
+_MOST_ASKED: Final = 8
+
+#: Among more units no cheaper ones are looked for, nor another placement that needs fewer.
+_MOST_COMPARED: Final = 256
+
+#: Units whose costs are added up in the time of moving a pod.
+_COSTS_A_MOVE: Final = 16
+
+#: Of the steps of a search for a placement, so many are as much work as moving a pod.
+_STEPS_A_MOVE: Final = 2
 
 Units = frozenset[Unit]
 
-#: Tries to place a group's deficit; what it came to, and the fork that holds the placement.
-Placing = Callable[[GroupFacts, Trial], tuple[Outcome, Trial]]
+#: Where only some rows are emptied, a placement is searched for with one part of so many of the
+#: steps.
+_PART: Final = 8
+
+#: Tries to place a group's deficit, with one part of so many of the steps of a search; what it came
+#: to, and the fork that holds the placement.
+Placing = Callable[[GroupFacts, Trial, int], tuple[Outcome, Trial]]
 
 
 def preempt_for_gang(
     facts: GroupFacts,
     trial: Trial,
     units: Sequence[Unit],
-    budgets: Sequence[Budget],
+    budgets: Budgets,
     place: Placing,
     limit: int,
 ) -> Preemption:
@@ -65,26 +100,37 @@ class _Search:
         facts: GroupFacts,
         trial: Trial,
         units: Sequence[Unit],
-        budgets: Sequence[Budget],
+        budgets: Budgets,
         place: Placing,
         limit: int,
     ) -> None:
         self._facts, self._trial = facts, trial
         self._units, self._budgets = units, budgets
         self._place, self._limit = place, limit
+        #: The same set is tried in the same order: sets of objects have none of their own.
+        self._number = {unit: number for number, unit in enumerate(units)}
+        #: Who is where.
+        self._on: dict[int, list[Unit]] = {}
+        row_of = cache(trial.nodes.row)
+        for unit in units:
+            for name in dict.fromkeys([pod.node for pod in unit.pods]):
+                row = row_of(name)
+                if row is not None:
+                    self._on.setdefault(row, []).append(unit)
         self._followers: dict[Unit, list[Unit]] = {}
         for unit in units:
             if unit.of is not None:
                 self._followers.setdefault(unit.of, []).append(unit)
-        #: The same set is tried in the same order: sets of objects have none of their own.
-        self._number = {unit: number for number, unit in enumerate(units)}
+        self._seats: dict[Unit, Seats] = {}
         self._steps = 0
         #: What placing the gang without each set came to, of those that were tried.
         self._outcomes: dict[Units, Outcome] = {}
 
     def found(self) -> Preemption:
         best: tuple[Cost, Units] | None = None
-        barred = frozenset(unit for unit in self._units if self._beyond(self._closed((unit,))))
+        barred = frozenset[Unit]()
+        if self._budgets:
+            barred = frozenset(unit for unit in self._units if self._beyond(self._closed((unit,))))
         for _ in range(_MOST_ROUNDS):
             victims = self._sought(barred)
             if victims is None:
@@ -131,12 +177,12 @@ class _Search:
 
     def _of_lowest_priority(self, units: Sequence[Unit]) -> Units | None:
         """Victims among some units, of the lowest priorities that suffice."""
-        levels = sorted({unit.priority for unit in units})
+        levels = sorted({_level(unit) for unit in units})
         found = self._within(units) if units else None
         low, high = 0, len(levels) - 1
         while found is not None and low < high:
             middle = (low + high) // 2
-            fewer = self._within([unit for unit in units if unit.priority <= levels[middle]])
+            fewer = self._within([unit for unit in units if _level(unit) <= levels[middle]])
             if fewer is None:
                 low = middle + 1
             else:
@@ -148,52 +194,98 @@ class _Search:
 
         Where few rows are enough, no others are emptied for it.
         """
-        rows = self._rows(units)
-        prices = {row: cost(there, self._budgets) for row, there in rows.items()}
-        order = sorted(rows, key=lambda row: (prices[row], row))
-        advised = self._trial.advised(self._advice(prices))
-        cheapest = [order[: share * len(self._facts.pending)] for share in _ROWS_A_MEMBER]
-        tried = [self._closed(unit for row in some for unit in rows[row]) for some in cheapest]
-        everybody = frozenset(units)
-        for victims in dict.fromkeys((*tried, everybody)):
-            outcome = self._placed_without(victims, advised)
-            found = self._narrowed(victims, rows, outcome)
-            if found is not None:
-                return found
-        return self._narrowed(everybody, rows, self._outcome(everybody))
+        prices, some = self._prices(units), frozenset(units)
+        able = self._able()
+        order = sorted(prices, key=lambda row: (not able[row], prices[row], row))
+        found = [
+            victims
+            for inside, rows in self._domains(order, prices)
+            if (victims := self._without_rows(rows, some, prices, inside)) is not None
+        ]
+        if found:
+            return min(found, key=lambda victims: cost(victims, self._budgets))
+        for share in _ROWS_A_MEMBER:
+            rows = order[: share * self._facts.lacking]
+            victims = self._without_rows(rows, some, prices)
+            if victims is not None:
+                return victims
+            if len(rows) == len(order):
+                break
+        return self._narrowed(some, self._advice(prices))
 
-    def _narrowed(
-        self, victims: Units, rows: Mapping[int, Sequence[Unit]], outcome: Outcome
+    def _without_rows(
+        self,
+        rows: Sequence[int],
+        some: Units,
+        prices: Mapping[int, Cost],
+        inside: Mask | None = None,
     ) -> Units | None:
-        """Those of some victims that are where the gang would go; None = it does not fit."""
+        """As `_narrowed`, of those of some units that are on these rows; inside a domain."""
+        victims = self._closed(unit for row in rows for unit in self._on[row] if unit in some)
+        return self._narrowed(victims, self._advice(prices, inside), _PART)
+
+    def _narrowed(self, victims: Units, advice: Opinion, part: int = 1) -> Units | None:
+        """Those of some victims that must go if the gang goes where it costs least."""
+        outcome = self._placed_without(victims, self._trial.advised(advice), part)
         if outcome.failed:
             return None
         needed = {row for _, row in outcome.needed}
         fewer = self._closed(
-            unit for row in needed for unit in rows.get(row, ()) if unit in victims
+            unit for row in needed for unit in self._on.get(row, ()) if unit in victims
         )
         if fewer != victims and self._suffices(fewer):
             return fewer
         # Advice decides where the ordered pass succeeds: it must do without as well.
         return victims if self._suffices(victims) else None
 
-    def _advice(self, prices: Mapping[int, Cost]) -> Opinion:
-        """The dearer it is to empty a row, the worse it is."""
+    def _prices(self, units: Iterable[Unit]) -> dict[int, Cost]:
+        """What it costs to empty each row of some units."""
+        some = frozenset(units)
+        there = {row: [u for u in units if u in some] for row, units in self._on.items()}
+        return {row: cost(units, self._budgets) for row, units in there.items() if units}
+
+    def _advice(self, prices: Mapping[int, Cost], inside: Mask | None = None) -> Opinion:
+        """The dearer it is to empty a row, the worse it is; outside of a domain the worst."""
         order = {price: place for place, price in enumerate(sorted(set(prices.values())), 1)}
         scores = np.full(len(self._trial.nodes), 100, np.int64)
         for row, price in prices.items():
-            scores[row] = 100 - 100 * order[price] // (len(order) + 1)
+            scores[row] = 100 - 99 * order[price] // (len(order) + 1)
+        if inside is not None:
+            scores[~inside] = 0
         return preferring("DefaultPreemption", scores)
 
-    def _rows(self, units: Iterable[Unit]) -> dict[int, list[Unit]]:
-        """Who is where."""
-        found: dict[int, list[Unit]] = {}
-        for unit in units:
-            for name in dict.fromkeys(pod.node for pod in unit.pods):
-                row = self._trial.nodes.row(name)
-                if row is not None:
-                    found.setdefault(row, []).append(unit)
-        return found
+    def _able(self) -> Mask:
+        """bool[N]: rows that could do for some member once pods have left them."""
+        nodes, classes = self._trial.nodes, dict[ClassKey, Pod]()
+        for key, pod in zip(self._trial.keys(pending := self._facts.pending), pending, strict=True):
+            classes.setdefault(key, pod)
+        if len(classes) > _MOST_ASKED:
+            return np.ones(len(nodes), np.bool_)
+        able = np.zeros(len(nodes), np.bool_)
+        for key, pod in classes.items():
+            ranking = self._trial.ranking(pod, key)
+            able |= ranking.mask | ranking.resolvable(nodes)
+        return able
+
+    def _domains(
+        self, order: Sequence[int], prices: Mapping[int, Cost]
+    ) -> Iterator[tuple[Mask, Sequence[int]]]:
+        """The cheapest domains in one of which members must be together: the domain, its rows.
+
+        Args:
+            order: rows, the cheapest first.
+            prices: of each.
+        """
+        nodes, needed = self._trial.nodes, self._facts.lacking
+        for key in gathering(self._trial, self._facts.pending):
+            codes = nodes.domains(key) if key else np.arange(1, len(nodes) + 1)
+            rows: dict[int, list[int]] = {}
+            for row in order:
+                rows.setdefault(int(codes[row]), []).append(row)
+            rows.pop(0, None)  # without the label
+            dear = {code: [prices[row] for row in some[:needed]] for code, some in rows.items()}
+            for code in sorted(rows, key=lambda code: (dear[code], code))[:_MOST_DOMAINS]:
+                yield codes == code, rows[code]
 
     def _reprieved(self, victims: Units, barred: Units) -> Units:
         """Without whoever need not go: those beyond a budget first, then the most important."""
@@ -201,12 +293,14 @@ class _Search:
             victims, key=lambda unit: (unit not in barred, unit.of is not None, unit.importance)
         )
         outcome, placed = self._outcome(victims), self._without(victims, self._trial)
-        for pod, row in (*outcome.needed, *outcome.surplus):
+        for pod, row in outcome.needed:
             placed.put(pod, row)
-        fewer = brought_back(order, outcome.needed, placed)
-        if self._suffices(fewer):  # it knows of rows alone
-            victims = fewer
+        fewer = brought_back(order, self._seats_of, outcome.needed, placed)
         self._limit += self._steps  # so far it was needed
+        if fewer is not None and self._suffices(fewer):  # it knows of rows alone
+            victims = fewer
+            if len(self._units) > _MOST_COMPARED:
+                return victims
         return self._without_needless([unit for unit in order if unit in victims], victims)
 
     def _without_needless(self, some: Sequence[Unit], victims: Units) -> Units:
@@ -223,30 +317,40 @@ class _Search:
         return self._without_needless(some[half:], self._without_needless(some[:half], victims))
 
     def _improved(self, price: Cost, victims: Units) -> Units:
-        """Exchange a victim for a cheaper one, while that helps and steps are left."""
-        better = True
-        while better and self._steps < self._limit:
-            better = False
-            for tried in self._exchanges(victims):
-                if self._steps >= self._limit:
-                    break
-                self._steps += 1
-                if cost(tried, self._budgets) < price and self._suffices(tried):
-                    victims = self._without_needless(sorted(tried, key=importance), tried)
-                    price, better = cost(victims, self._budgets), True
-                    break
+        """Take cheaper victims, while there are some and steps are left."""
+        while len(self._units) <= _MOST_COMPARED:
+            cheaper = self._cheaper(price, victims)
+            if cheaper is None:
+                break
+            victims = self._without_needless(sorted(cheaper, key=importance), cheaper)
+            price = cost(victims, self._budgets)
         return victims
 
-    def _exchanges(self, victims: Units) -> Iterator[Units]:
-        """One or two victims stay for one other, or one for two; the most important stay first."""
-        others = [unit for unit in sorted(self._units, key=importance, reverse=True)
-                  if unit not in victims]  # fmt: skip
-        staying = sorted(victims, key=importance)
-        for leave, come in ((1, 1), (2, 1), (1, 2)):
-            for some in combinations(staying, leave):
-                left = victims - self._closed(some)
-                for more in combinations(others, come):
-                    yield self._closed((*left, *more))
+    def _cheaper(self, price: Cost, victims: Units) -> Units | None:
+        """Units that suffice and cost less; None = none were found.
+
+        Each unit is chosen or not, the victims first. Where even all that could be chosen beside
+        some do not suffice, no choice among them does.
+        """
+        order = sorted(self._units, key=importance, reverse=True)
+        order.sort(key=lambda unit: unit not in victims)
+        stack = [(Units(), order)]
+        while stack and self._steps < self._limit:
+            chosen, left = stack.pop()
+            self._steps += 1 + len(left) * (1 + len(chosen)) // _COSTS_A_MOVE
+            left = [unit for unit in left if self._cost_with(chosen, unit) < price]
+            most = self._closed((*chosen, *left))
+            if not self._suffices(most):
+                continue
+            if cost(most, self._budgets) < price:
+                return most
+            if left:
+                stack.append((chosen, left[1:]))
+                stack.append((self._closed((*chosen, left[0])), left[1:]))
+        return None
+
+    def _cost_with(self, chosen: Units, unit: Unit) -> Cost:
+        return cost(self._closed((*chosen, unit)), self._budgets)
 
     # ── trying ───────────────────────────────────────────────────────────────────────────────
 
@@ -269,15 +373,25 @@ class _Search:
             self._outcomes[victims] = self._placed_without(victims, self._trial)
         return self._outcomes[victims]
 
-    def _placed_without(self, victims: Units, trial: Trial) -> Outcome:
-        self._steps += len(self._facts.pending)
-        outcome, _ = self._place(self._facts, self._without(victims, trial))
+    def _placed_without(self, victims: Units, trial: Trial, part: int = 1) -> Outcome:
+        outcome, _ = self._place(self._facts, self._without(victims, trial), part)
+        self._steps += len(self._facts.pending) + outcome.steps // _STEPS_A_MOVE
         return outcome
 
     def _without(self, victims: Units, trial: Trial) -> Trial:
         made = trial.fork()
         for unit in sorted(victims, key=self._number.__getitem__):
-            for pod in unit.pods:
-                made.lift(pod, pod.node)
-        self._steps += sum(len(unit.pods) for unit in victims)
+            made.take_all_off(self._seats_of(unit))
+            self._steps += len(unit.pods)
         return made
+
+    def _seats_of(self, unit: Unit) -> Seats:
+        seats = self._seats.get(unit)
+        if seats is None:
+            seats = self._seats[unit] = seats_of(unit, self._trial.nodes)
+        return seats
+
+
+def _level(unit: Unit) -> int:
+    """Its priority; who leaves in any case has none to speak of."""
+    return LOWEST if unit.leaving else unit.priority

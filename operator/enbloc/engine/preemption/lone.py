@@ -25,7 +25,7 @@ from enbloc.engine.preemption.units import Preemption, Unit, importance
 from enbloc.engine.trial import Trial
 from enbloc.framework.extenders import NodeVictims
 from enbloc.framework.status import Diagnosis
-from enbloc.model.budgets import Allowance, Budget
+from enbloc.model.budgets import Allowance, Budgets
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
@@ -121,7 +121,7 @@ class NodeCandidates:
 
 
 def candidates_for_pod(
-    pod: Pod, trial: Trial, units_on: UnitsOn, budgets: Sequence[Budget], enough: Enough
+    pod: Pod, trial: Trial, units_on: UnitsOn, budgets: Budgets, enough: Enough
 ) -> NodeCandidates:
     """Find the nodes on which a pod fits without pods of lower priority.
 
@@ -195,7 +195,7 @@ class _Search:
         pod: Pod,
         trial: Trial,
         units_on: UnitsOn,
-        budgets: Sequence[Budget],
+        budgets: Budgets,
         enough: Enough,
     ) -> None:
         self._pod, self._trial = pod, trial

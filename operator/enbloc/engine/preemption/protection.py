@@ -59,6 +59,8 @@ class PreemptionLimits:
 
     def runtime_of(self, pods: Iterable[Pod]) -> float:
         """How long a unit runs at least (seconds): as long as that of its pods with the least."""
+        if not self.min_runtimes:
+            return self.min_runtime
         return min(map(self._runtime, pods), default=self.min_runtime)
 
     def _runtime(self, pod: Pod) -> float:

@@ -2,61 +2,76 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reprieve: who may stay although a gang is where it is to go."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from enbloc.engine.preemption.units import Unit
+from enbloc.engine.preemption.units import Seats, Unit
 from enbloc.engine.trial import Trial
 from enbloc.model.pods import Pod
 
+#: Where the pods of a unit are.
+SeatsOf = Callable[[Unit], Seats]
+
+#: What pods of some classes take on some rows; equal for units that take the same.
+_Kind = tuple[tuple[int, int], ...]
+
 
 def brought_back(
-    order: Sequence[Unit], members: Sequence[tuple[Pod, int]], placed: Trial
-) -> frozenset[Unit]:
+    order: Sequence[Unit], seats: SeatsOf, members: Seats, placed: Trial
+) -> frozenset[Unit] | None:
     """Those of some victims without whom a gang would not stand where it was placed.
 
-    Each is brought back in turn, those on different rows together. Where somebody matters beyond
-    his own row that would prove nothing, and all are needed as far as this can tell.
+    Each is brought back in turn, those on different rows together. None = somebody matters beyond
+    his own row, so that this would prove nothing.
 
     Args:
         order: the victims, who is brought back first; a gang's minimum before the rest of it.
+        seats: of each of them.
         members: where the gang was placed.
         placed: without the victims, with the gang.
     """
-    back = _Reprieve(members, placed)
+    back = _Reprieve(seats, members, placed)
     pods = [pod for unit in order for pod in unit.pods]
     if not back.independent([*pods, *(pod for pod, _ in members)]):
-        return frozenset(order)
+        return None
     return back.tried(order)
 
 
 class _Reprieve:
-    def __init__(self, members: Sequence[tuple[Pod, int]], placed: Trial) -> None:
+    def __init__(self, seats: SeatsOf, members: Seats, placed: Trial) -> None:
         self._trial = placed.fork()
-        self._row_of = placed.nodes.row
+        self._seats = seats
         # By class, one member on each row: if that fits there beside the others, all do.
         self._ones: dict[object, dict[int, Pod]] = {}
-        for pod, row in members:
-            self._ones.setdefault(placed.key(pod), {})[row] = pod
+        keys = placed.keys([pod for pod, _ in members])
+        for key, (pod, row) in zip(keys, members, strict=True):
+            self._ones.setdefault(key, {})[row] = pod
 
     def independent(self, pods: Sequence[Pod]) -> bool:
-        alike = {(pod.spec, pod.labels, pod.key.namespace): pod for pod in pods}
+        alike = {(id(pod.spec), pod.labels, pod.key.namespace): pod for pod in pods}
         return all(
             self._trial.filter_of(next(iter(ones.values()))).independent(list(alike.values()))
             for ones in self._ones.values()
         )
 
     def tried(self, order: Sequence[Unit]) -> frozenset[Unit]:
-        victims = set[Unit]()
+        victims, crowding = set[Unit](), set[_Kind]()
         for units in self._together(order):
-            some = [unit for unit in units if unit.of is None or unit.of not in victims]
-            victims.update(unit for unit in units if unit not in some)
+            some = [
+                unit
+                for unit in units
+                # There is no more room now than there was for others that take the same.
+                if unit.of not in victims and self._kind(unit) not in crowding
+            ]
+            victims.update(units)
             for unit in some:
-                self._move(unit, back=True)
+                self._trial.put_all(*self._columns(unit))
             crowded = self._crowded({row for unit in some for row in self._rows(unit)})
             for unit in some:
-                if not crowded.isdisjoint(self._rows(unit)):
-                    self._move(unit, back=False)
-                    victims.add(unit)
+                if crowded.isdisjoint(self._rows(unit)):
+                    victims.discard(unit)
+                else:
+                    self._trial.take_all_off(self._seats(unit))
+                    crowding.add(self._kind(unit))
         return frozenset(victims)
 
     def _together(self, order: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
@@ -77,26 +92,28 @@ class _Reprieve:
             left = later
 
     def _rows(self, unit: Unit) -> set[int]:
-        rows = (self._row_of(pod.node) for pod in unit.pods)
-        return {row for row in rows if row is not None}
+        return {row for _, row in self._seats(unit)}
 
-    def _move(self, unit: Unit, *, back: bool) -> None:
-        for pod in unit.pods:
-            row = self._row_of(pod.node)
-            if row is not None:
-                (self._trial.put if back else self._trial.take_off)(pod, row)
+    def _columns(self, unit: Unit) -> tuple[list[Pod], list[int]]:
+        seats = self._seats(unit)
+        return [pod for pod, _ in seats], [row for _, row in seats]
+
+    def _kind(self, unit: Unit) -> _Kind:
+        """Of pods with volumes or devices each is its own."""
+        return tuple(
+            sorted((row, id(pod if pod.spec.holds else pod.spec)) for pod, row in self._seats(unit))
+        )
 
     def _crowded(self, rows: set[int]) -> set[int]:
         """Those of some rows on which some member would not fit now."""
         found = set[int]()
         for ones in self._ones.values():
-            here = {row: ones[row] for row in rows if row in ones}
+            here = [(ones[row], row) for row in rows if row in ones]
             if not here:
                 continue
-            for row, pod in here.items():
-                self._trial.take_off(pod, row)
-            mask = self._trial.filter_of(next(iter(here.values()))).mask
-            found.update(row for row in here if not mask[row])
-            for row, pod in here.items():
+            self._trial.take_all_off(here)
+            mask = self._trial.filter_of(here[0][0]).mask
+            found.update(row for _, row in here if not mask[row])
+            for pod, row in here:
                 self._trial.put(pod, row)
         return found

@@ -12,12 +12,12 @@ from enbloc.engine.trial import Trial
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.model.budgets import Budget
+from enbloc.model.budgets import Budget, Budgets
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
 #: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
-SEARCH_LIMIT: Final = 5000
+SEARCH_LIMIT: Final = 2000
 #: Of all nodes.
 _EVERYWHERE: Final = ""
 
@@ -118,10 +118,11 @@ def search(
     Raises:
         PluginError: a plugin failed.
     """
+    covering = Budgets(budgets)
     if facts.solo:
         pod = facts.pending[0]
         enough = plugin.candidate_nodes
-        return choose(pod, candidates_for_pod(pod, trial, units.on, budgets, enough))
+        return choose(pod, candidates_for_pod(pod, trial, units.on, covering, enough))
     if everybody := units.everywhere():
-        return preempt_for_gang(facts, trial, everybody, budgets, place, SEARCH_LIMIT)
+        return preempt_for_gang(facts, trial, everybody, covering, place, SEARCH_LIMIT)
     return Preemption()  # that nobody has a lower priority is plain to see

@@ -3,13 +3,20 @@
 """Units: pods that are evicted together or not at all, and what a preemption comes to."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
-from enbloc.model.budgets import Allowance, Budget
+from enbloc.engine.trial import Trial
+from enbloc.ledgers import Decisions
+from enbloc.model.budgets import Allowance, Budgets
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import Pod, PodKey
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod, PodKey, PodUID
+
+#: Below every priority.
+LOWEST: Final = -(2**31)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +31,8 @@ class Unit:
         gang: it is a gang's minimum.
         of: it is a pod beyond this minimum, and goes where that goes.
         protected: until when it may not be evicted, engine clock.
+        leaving: all of its pods were told to leave before, and need not be told again.
+        planned: its pods are not bound yet: nobody is evicted, their plan is given up.
     """
 
     group: GroupKey
@@ -33,6 +42,8 @@ class Unit:
     gang: bool = False
     of: "Unit | None" = None
     protected: float = -math.inf
+    leaving: bool = False
+    planned: bool = False
 
     @cached_property
     def started(self) -> float:
@@ -62,32 +73,69 @@ def importance(unit: Unit) -> tuple[int, float, PodKey]:
     return unit.importance
 
 
-def beyond(units: Iterable[Unit], budgets: Sequence[Budget]) -> list[Unit]:
-    """Those of some units that go beyond a budget if all go, the most important first."""
+Seats = Sequence[tuple[Pod, int]]
+
+
+def seats_of(unit: Unit, nodes: Nodes) -> Seats:
+    """The pods of a unit, each with the row of its node; those of nodes that are gone left out."""
+    rows = ((pod, nodes.row(pod.node)) for pod in unit.pods)
+    return [(pod, row) for pod, row in rows if row is not None]
+
+
+def beyond(units: Iterable[Unit], budgets: Budgets) -> list[Unit]:
+    """Those of some units that go beyond a budget if all go, the most important first.
+
+    A pod that leaves in any case, and one that is not bound yet, uses nothing of a budget.
+    """
     if not budgets:
         return []
+    covered = (
+        unit
+        for unit in units
+        if not (unit.leaving or unit.planned) and any(map(budgets.covering, unit.pods))
+    )
     allowance = Allowance(budgets)
-    return [unit for unit in sorted(units, key=importance) if allowance.violates(unit.pods)]
+    return [unit for unit in sorted(covered, key=importance) if allowance.violates(unit.pods)]
 
 
 #: What victims cost; the least is chosen.
 Cost = tuple[int, int, float, int, int, float]
 
 
-def cost(units: Collection[Unit], budgets: Sequence[Budget]) -> Cost:
+def cost(units: Iterable[Unit], budgets: Budgets) -> Cost:
     """What it costs to evict some units, for a gang: the first difference decides.
 
     Units beyond a budget; the highest priority; lost work; how many units; how many of these are
-    gangs; and the older the dearer.
+    gangs; and the older the dearer. Those that leave in any case cost nothing.
     """
+    more = [unit for unit in units if not unit.leaving]
     return (
-        len(beyond(units, budgets)),
-        max((unit.priority for unit in units), default=-(2**31)),
-        sum(unit.work for unit in units),
-        len(units),
-        sum(unit.gang for unit in units),
-        -min((unit.started for unit in units), default=math.inf),
+        len(beyond(more, budgets)),
+        max([unit.priority for unit in more], default=LOWEST),
+        sum([unit.work for unit in more]),
+        len(more),
+        sum([unit.gang for unit in more]),
+        -min([unit.started for unit in more], default=math.inf),
     )
+
+
+def decided_without(
+    units: Iterable[Unit], nodes: Iterable[tuple[Pod, str]], trial: Trial
+) -> Mapping[PodUID, Decisions]:
+    """What those of some pods that have volumes or devices get where they go without some units.
+
+    Args:
+        units: that leave.
+        nodes: where each pod is to go.
+        trial: the cluster as they may see it; it stays.
+    """
+    tried = trial.fork()
+    for unit in units:
+        tried.take_all_off(seats_of(unit, trial.nodes))
+    rows = [(pod, row) for pod, node in nodes if (row := trial.nodes.row(node)) is not None]
+    for pod, row in rows:
+        tried.put(pod, row)
+    return {pod.uid: tried.ledgers.decided(pod) for pod, _ in rows if pod.spec.holds}
 
 
 @dataclass(frozen=True, slots=True)

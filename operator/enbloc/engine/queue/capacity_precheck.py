@@ -190,7 +190,7 @@ class CapacityPrecheck:
 
     def _held_below(self, priority: int) -> Given | None:
         placed, size = self._state.placed, len(self._state.nodes)
-        lower = placed.priority < priority
+        lower = self._groups.placed_below(priority, placed)
         if np.count_nonzero(lower) > _MOST_LOWER:
             return None
         held = dict[str, Amounts]()

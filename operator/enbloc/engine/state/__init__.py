@@ -26,6 +26,7 @@ from enbloc.engine.state.claims import (
     Against,
     Claim,
     Claims,
+    nominated,
     stand_in,
 )
 from enbloc.engine.state.cluster import ClusterState
@@ -64,6 +65,7 @@ __all__ = [
     "adjust",
     "after",
     "beyond",
+    "nominated",
     "pinned_to",
     "reserved",
     "solo_key",

@@ -23,10 +23,12 @@ asks (`enbloc.engine.state.capacity`).
 import enum
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from enbloc.engine.state.order import Order
 from enbloc.framework.facts import GroupFacts
+from enbloc.ledgers import Decisions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 
@@ -63,6 +65,7 @@ class Claim(NamedTuple):
         amount: `(resource, amount)` of the cluster, on no node in particular.
         start: when it begins, engine clock; −infinity = it has begun.
         end: when it is over; infinity = not by time; NaN = the next turn will say.
+        decided: what `pod` gets there of volumes and devices; None = it has none.
     """
 
     id: ClaimId
@@ -75,6 +78,7 @@ class Claim(NamedTuple):
     amount: Amount = ()
     start: float = -math.inf
     end: float = math.inf
+    decided: Decisions | None = None
 
     @property
     def counted(self) -> bool:
@@ -217,7 +221,7 @@ class Claims:
 
 
 def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
-    """What is counted for a claim: it requests what the pod does, and no selector sees it."""
+    """What is counted for a lost pod: it requests what that did, and no selector sees it."""
     spec = pod.spec
     room = PodSpec(
         requests=spec.requests,
@@ -227,3 +231,15 @@ def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
     )
     key = PodKey("", f"{HELD}/{pod.key.name}")
     return Pod(key=key, uid=PodUID(claim), spec=room, node=node, role=pod.role)
+
+
+def nominated(claim: ClaimId, pod: Pod, node: str) -> Pod:
+    """What is counted for a pending pod where it is to go: all that it keeps others out by.
+
+    Affinity, anti-affinity and topology spread see it as they will see the pod; it is no member of
+    any group.
+    """
+    key = PodKey(pod.key.namespace, f"{PREEMPTION}/{pod.key.name}")
+    return replace(
+        pod, key=key, uid=PodUID(claim), scheduler="", pod_group="", node=node, nominated=node
+    )

@@ -406,7 +406,7 @@ class ClusterState:
             row = self.nodes.row(claim.node)
             if row is None or (not crowded and self._lacks(row, claim.pod)):
                 return False
-            self._sit(Seat(claim.node, claim.pod))
+            self._sit(Seat(claim.node, claim.pod, claim.decided))
         self.claims.put(claim)
         return True
 

@@ -10,6 +10,8 @@ from enbloc.engine.state.members import Members, solo_key
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
+from enbloc.model.labels import Mask
+from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodUID
 
 
@@ -44,6 +46,8 @@ class Groups:
         self._key_of: dict[PodUID, GroupKey] = {}
         #: By family, the PodGroups that are of it; no entry is empty.
         self._of_owner: dict[str, dict[GroupKey, None]] = {}
+        #: PodGroups that name a PriorityClass.
+        self._classed: set[GroupKey] = set()
         #: When members of a PodGroup are to be arranged anew; those without a time are not in it.
         self._waiting: dict[GroupKey, float] = {}
         self.settled = False
@@ -89,6 +93,10 @@ class Groups:
         lives = self._obtain(key)
         before = lives.group.family if lives.group is not None else ""
         self._own(key, before, group.family if group is not None else "")
+        if group is not None and group.priority_class:
+            self._classed.add(key)
+        else:
+            self._classed.discard(key)
         lives.take_group(group)
         return tuple(lives)
 
@@ -259,6 +267,19 @@ class Groups:
     def facts(self, members: Members) -> GroupFacts:
         """What is true of a group now."""
         return members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
+
+    def placed_below(self, priority: int, placed: Placed) -> Mask:
+        """bool[P]: the placed pods whose priority, or that of their group, is lower."""
+        mask: Mask = placed.priority < priority
+        lives = (life for key in self._classed for life in self._lives[key])
+        lowered = (life for life in lives if self.priority(life) < priority)
+        places = [placed.place(uid) for life in lowered for uid in life.pods]
+        mask[[place for place in places if place is not None]] = True
+        return mask
+
+    def priority(self, members: Members) -> int:
+        """The priority of a group now, without the other facts."""
+        return members.priority(self.classes, raises=self._raises)
 
     def profile(self, facts: GroupFacts) -> Profile:
         """The profile that decides about a group: the one that its members name."""

@@ -378,7 +378,7 @@ class Members:
             superseded=self.superseded,
             crowded=self.crowded,
             incarnation=self.incarnation,
-            priority=self._priority(classes, raises=raises),
+            priority=self.priority(classes, raises=raises),
             queue_time=self._queue_time((total, *roles)),
             problem=self._problem(pending, classes, ours),
             gates=_gates(gated) if gated else (),
@@ -387,6 +387,16 @@ class Members:
             coming=coming,
             returning=self._emptied and not bound and bool(pending and group and group.derived),
         )
+
+    def unmet(self) -> Sequence[Floor]:
+        """The group's own floor, then that of each role, as if nobody were bound.
+
+        Those of all roles: a sub-group that need not be there is whole or not at all, too.
+        """
+        group, done = self.group, self._held_successes
+        least = self.floor.of(group, "", group.min_member) if group else 1
+        roles = self._floors(group, [], [], done) if group and group.roles else ()
+        return (Floor("", least, 0, 0, done.total()), *roles)
 
     def _bound_by_us(self, bound: Sequence[Pod]) -> bool:
         """Whether a Binding of ours placed a member that is held.
@@ -439,7 +449,13 @@ class Members:
             and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)
         )
 
-    def _priority(self, classes: Mapping[str, int], *, raises: bool) -> int:
+    def priority(self, classes: Mapping[str, int], *, raises: bool) -> int:
+        """The lowest of its live members (of those that succeeded, while none is live).
+
+        Args:
+            classes: PriorityClass values by name.
+            raises: the group's class may raise it, not only lower it.
+        """
         lowest = min((pod.priority for pod in self.live.values()), default=self.done.priority or 0)
         name = self.group.priority_class if self.group else ""
         if name not in classes:

@@ -10,7 +10,7 @@
 Nothing is taken back: who wants to try something tries it on a fork.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,10 +30,12 @@ from enbloc.framework.status import Diagnosis
 from enbloc.ledgers import Holds, Ledgers, ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
-from enbloc.model.pods import Pod, PodUID
+from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.text import clipped
 
+#: From so many changes on those of alike pods are counted together.
+_MANY: Final = 32
 #: So much of what plugins add to a reason is shown (characters).
 _LONGEST_DETAIL: Final = 512
 
@@ -150,8 +152,12 @@ class Trial:
             if self._unchanged:
                 return before
             self._table = before.fork()
-        for change in self._log[self._counted :]:
-            (self._table.rise if change.left else self._table.sit)(change.row, change.pod)
+        news = self._log[self._counted :]
+        if len(news) < _MANY:
+            for change in news:
+                (self._table.rise if change.left else self._table.sit)(change.row, change.pod)
+        else:
+            _count_together(self._table, news)
         self._counted = len(self._log)
         return self._table
 
@@ -448,6 +454,11 @@ class Trial:
         """Take a pod off a row on which the snapshot counts it."""
         self._change(PlacedChange(pod, row, left=True))
 
+    def take_all_off(self, seats: Iterable[tuple[Pod, int]]) -> None:
+        """Take pods off the rows on which the snapshot counts them."""
+        assert not self._forked, "its forks take it to be as it was"
+        self._log += [PlacedChange(pod, row, left=True) for pod, row in seats]
+
     def lift(self, pod: Pod, node: str) -> None:
         """Take a pod off the node on which the snapshot counts it, if that is there."""
         row = self.snapshot.nodes.row(node)
@@ -485,6 +496,21 @@ class Trial:
             self._origin.keep()
         for key, entry in self._entries.items():
             self._give(key, entry.ranking, self._log[: entry.seen])
+
+
+def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:
+    """Count changes of a table; those of pods that hold something one after the other."""
+    counts: dict[tuple[int, int], int] = {}
+    specs: dict[int, PodSpec] = {}
+    for pod, row, left in changes:
+        spec = pod.spec
+        if spec.holds:
+            (nodes.rise if left else nodes.sit)(row, pod)
+            continue
+        place = id(specs.setdefault(id(spec), spec)), row
+        counts[place] = counts.get(place, 0) + (-1 if left else 1)
+    for (spec_id, row), count in counts.items():
+        nodes.place(row, specs[spec_id], count)
 
 
 def _agree(pod: Pod, other: Pod) -> bool:

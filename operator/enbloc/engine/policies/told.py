@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Told: what is said of those who give way to a higher priority, and to whom it was."""
+
+from itertools import islice
+from typing import Final
+
+from enbloc.engine.core import Core
+from enbloc.engine.effects import EventType
+from enbloc.engine.preemption import Candidates, Evictions, Unit, unit_name
+from enbloc.engine.state import Members
+from enbloc.engine.turn import Departure, Turn
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import CHECKPOINT_KEY, VOLCANO_CHECKPOINT_KEY, EventReason
+
+#: So many pods and groups are warned in one search.
+_MOST_WARNED: Final = 16
+
+_CHECKPOINT: Final = (
+    f"annotation {CHECKPOINT_KEY} (or {VOLCANO_CHECKPOINT_KEY}) is ignored: it is no time that has "
+    "passed; write one as 2026-01-31T12:00:00Z"
+)
+
+
+class Told(dict[GroupKey, str]):
+    """By group: who preempted members of it since it was placed last; "" = nobody.
+
+    Args:
+        core: whose events they are.
+        evictions: counts who gave way.
+    """
+
+    def __init__(self, core: Core, evictions: Evictions) -> None:
+        super().__init__()
+        self._groups, self._reporter, self._tally = core.groups, core.reporter, core.tally
+        self._evictions = evictions
+
+    def leaves(self, turn: Turn, departure: Departure) -> None:
+        """An event on a victim that leaves for certain; and one on its group, with the first."""
+        pod, group = departure.pod, departure.group
+        note = f"Preempted by {departure.by} on node {pod.node}"
+        self._reporter.preempted(turn, pod, note)
+        members = self._groups.get(group)
+        if members is None or members.solo:
+            self._evictions.note(unit_name(pod), turn.now)
+            return
+        note = f"preempted by {departure.by}: {departure.together} of its members are evicted"
+        if self.get(group) == note:
+            return
+        if departure.whole:
+            self._evictions.note(unit_name(pod, members), turn.now)
+        self._tally.preempted_gangs += departure.whole and departure.together > 1
+        self._tell(turn, group, note)
+
+    def given_up(self, turn: Turn, unit: Unit, by: str) -> None:
+        """An event for a group of which a plan was given up; nobody is evicted."""
+        members = self._groups.get(unit.group)
+        note = f"plan was given up for {by}: nothing of it was bound"
+        if members is None or members.solo:
+            self._reporter.preempted(turn, unit.pods[0], note)
+        else:
+            self._tell(turn, unit.group, note)
+
+    def disbelieves(self, turn: Turn, candidates: Candidates) -> None:
+        """Say whose last checkpoint is no time that has passed, a few of them at a time."""
+        for each in islice(candidates.disbelieved.values(), _MOST_WARNED):
+            if isinstance(each, Members):
+                self._reporter.warn_group(turn, self._groups.facts(each), _CHECKPOINT)
+            else:
+                self._reporter.warn_pod(turn, each, _CHECKPOINT)
+
+    def _tell(self, turn: Turn, group: GroupKey, note: str) -> None:
+        self[group] = note
+        facts, kind = self._groups.facts(self._groups[group]), EventType.NORMAL
+        self._reporter.group_event(turn, facts, kind, EventReason.PREEMPTED, note)
+        turn.change(group)

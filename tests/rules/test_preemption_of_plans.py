@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of lower priority give way before anything of them is bound (semantics §10.1)."""
+
+from typing import ClassVar
+
+from enbloc.framework.decide import Proposal
+from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import ClusterEvent
+from enbloc.framework.profile import Profile
+from enbloc.framework.status import SUCCESS, Status, wait
+from enbloc.model.names import EventReason
+from tests.world.cluster import Cluster, plugins_but
+
+
+class Holding:
+    """Lets nobody of priority 0 through, and everybody else."""
+
+    name: ClassVar[str] = "Holding"
+    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+
+    def permit(self, plan: Proposal, facts: GroupFacts) -> Status:
+        del plan
+        return SUCCESS if facts.priority else wait(600)
+
+
+def holding() -> Cluster:
+    profile = Profile("enbloc", (*plugins_but(), Holding()), {})
+    cluster = Cluster(profiles={"enbloc": profile})
+    cluster.nodes("n1 n2", cpu=1)
+    return cluster
+
+
+def test_a_gang_that_waits_at_permit_gives_way_and_nobody_is_evicted() -> None:
+    """Semantics §10.1."""
+    cluster = holding()
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.gang("high", 2, priority=10)
+    cluster.settle(seconds=20)
+
+    assert len(cluster.where("high")) == 2
+    assert not cluster.evicted
+    (event,) = cluster.events(EventReason.PREEMPTED)
+    assert event.note == "plan was given up for PodGroup ns/high: nothing of it was bound"
+
+
+def test_a_pod_that_waits_at_permit_gives_way_to_a_pod() -> None:
+    """Semantics §10.1."""
+    cluster = holding()
+    cluster.pod("low-1")
+    cluster.pod("low-2")
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+
+    assert len(cluster.where("high")) == 1
+    assert not cluster.evicted
+    assert len(cluster.events(EventReason.PREEMPTED)) == 1
+
+
+def test_a_plan_that_waits_for_slots_gives_way() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster(slots=0)
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+    assert not cluster.sent
+
+    cluster.sync(slots=8)
+    cluster.settle(seconds=20)
+
+    assert set(cluster.where()) == {"high"}
+    assert not cluster.evicted
+
+
+def test_a_plan_gives_way_whole() -> None:
+    """Semantics §10.1: a pod needs one node, and no half of a gang is bound on the other."""
+    cluster = holding()
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+
+    assert set(cluster.where()) == {"high"}
+    assert cluster.condition("low")[1] == "Preempted"
+
+
+def test_a_gang_that_is_being_bound_gives_way_once_it_is_bound() -> None:
+    """Semantics §10.1: what was sent is settled before anybody is evicted."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.answer = lambda _: "hold"
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.gang("high", 2, priority=10)
+    cluster.settle(seconds=5)
+    assert not cluster.evicted
+
+    cluster.answer = lambda _: "ok"
+    for bind in list(cluster.sent):
+        cluster.confirm(bind)
+    cluster.settle(seconds=20)
+
+    assert {each.pod.name for each in cluster.evicted} == {"low-0", "low-1"}
+    assert len(cluster.where("high")) == 2
+
+
+def test_a_running_pod_of_lower_priority_goes_before_a_plan_does() -> None:
+    """Semantics §10.2: the lower priority first, whatever it costs."""
+    cluster = holding()
+    cluster.pod("lowest", node="n1", priority=-5, started=10.0)
+    cluster.pod("low")
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+
+    assert [each.pod.name for each in cluster.evicted] == ["lowest"]
