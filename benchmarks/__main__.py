@@ -29,6 +29,7 @@ from benchmarks import (
     flood,
     flood_served,
     gang_cost,
+    preemption,
     results,
     scale,
     start,
@@ -59,6 +60,7 @@ CHEAP: Final[Mapping[str, Benchmark]] = {
     "gang_with_volumes": claims.gang_with_volumes,
     "gang_with_devices": claims.gang_with_devices,
     "lone_with_claims": claims.lone_with_claims,
+    "preemption": preemption.preemption,
     "cel_functions": cel.cel_functions,
 }
 #: These need Python alone, too.

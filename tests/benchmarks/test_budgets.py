@@ -93,7 +93,7 @@ def test_all_targets_are_about_figures_of_known_cases() -> None:
         for figure in target.figures.values():
             found = real.fullmatch(figure)
             assert found is None or found[1] in REAL, figure
-            alone = {"engine", "scale", "start", "deadlock", "flood", "flood-served"}
+            alone = {"engine", "scale", "start", "deadlock", "flood", "flood-served", "preemption"}
             assert found or figure.split("/")[0] in alone
 
 
