@@ -164,6 +164,7 @@ class Attempts:
                 core.queue.defer(item)
                 return False
             core.state.log.note(Decision(asked, plan))
+            del trial, asked, never  # a table that somebody reads is copied before it is written
         if plan.verdict is PlanResult.PLACED:
             if self._admission.held_back(turn, item, facts):
                 return True
