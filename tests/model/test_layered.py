@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forks of layered dictionaries are as copies are, whatever is set in which of them."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +43,8 @@ def test_a_fork_of_a_fork_sees_what_was_set_before_and_in_it(
         assert dict(each.items()) == {k: v for k, v in expected.items() if v is not None}
         found = {(group, key): v for group in "abc" for key, v in grouped.items(group)}
         assert found == {pair: v for pair, v in expected_groups.items() if v is not None}
+        for group, key in product("abc", "abc"):
+            assert grouped.get(group, key) == expected_groups.get((group, key))
 
 
 def test_what_an_origin_remembers_its_forks_know_unless_they_set_another() -> None:

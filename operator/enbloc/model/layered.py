@@ -87,6 +87,14 @@ class LayeredGroups(Generic[K, I, V]):
         yield from ((key, value) for key, value in base.items() if key not in own)
         yield from ((key, value) for key, value in own.items() if value is not None)
 
+    def get(self, group: K, key: I) -> V | None:
+        """The value of a key of a group; None = it has none."""
+        own = self._own.get(group) if self._own is not None else None
+        if own is not None and key in own:
+            return own[key]
+        base = self._base.get(group)
+        return None if base is None else base.get(key)
+
     def set(self, group: K, key: I, value: V | None) -> None:
         """Give a key its value; None = it has none."""
         if self._own is not None:

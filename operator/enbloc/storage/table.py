@@ -271,8 +271,11 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
 
         Once a pod is gone, what nobody else uses there is detached.
         """
+        shown = self._by_attachments(node)
+        if not shown:
+            return shown
         left = {each for _, pod in self._gone.items(node) for each in self.attachable(pod)}
-        return self._by_attachments(node).difference(left.difference(used))
+        return shown.difference(left.difference(used))
 
     def lingers(self, node: str, volume: Attachable) -> bool:
         """Whether a volume is attached to a node yet that no pod uses there."""
@@ -451,7 +454,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             self.remove(pod)
         self.version += 1
         before = self._attached.get(node)
-        if any(uid == pod.uid for uid, _ in self._gone.items(node)):
+        if self._gone.get(node, pod.uid) is not None:
             self._gone.set(node, pod.uid, None)
             before = None
         self._seats.set(pod.uid, VolumeSeat(pod, node))
