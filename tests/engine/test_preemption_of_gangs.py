@@ -13,14 +13,13 @@ from enbloc.engine.decide.assign import place_group
 from enbloc.engine.preemption import Preemption, Unit, cost, preempt_for_gang
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.budgets import Budget, Budgets
+from enbloc.model.budgets import Budgets
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey, PodUID
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
 from enbloc.model.snapshot import Snapshot
 from tests.effort import times
 from tests.engine.searching import HOST, Kind, cluster, group, machine, members, trying
+from tests.world.builders import budget
 
 STEPS = 2000
 CASES = times(100)
@@ -85,11 +84,6 @@ def random_unit(dice: Random, number: int, free: dict[str, int]) -> Unit:
         pods.append(replace(pod, node=node, started=started, labels=(("app", app),)))
     work = dice.choice((0.0, 1.0, 5.0, 20.0)) * len(pods)
     return Unit(GroupKey("ns", f"u{number}"), tuple(pods), priority, work, gang=len(pods) > 1)
-
-
-def budget(app: str, allowed: int) -> Budget:
-    selector = Selector((Requirement("app", Operator.IN, (app,)),))
-    return Budget(f"ns/{app}", "ns", selector, allowed)
 
 
 def random_members(dice: Random) -> Sequence[Pod]:

@@ -13,12 +13,9 @@ from enbloc.engine.replay import Dump, DumpFile, decoded, encoded, replay_plan
 from enbloc.engine.replay.replay import replayed
 from enbloc.engine.state.checkpoint import Checkpoint, Seat, SeatLeft
 from enbloc.engine.state.log import Log
-from enbloc.model.budgets import Budget
 from enbloc.model.node import Node
 from enbloc.model.pods import PodSpec
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
-from tests.world.builders import pod, spec
+from tests.world.builders import budget, pod, spec
 from tests.world.cluster import Cluster
 
 
@@ -62,8 +59,7 @@ def test_a_decision_that_preempted_chooses_the_same_victims_again(size: int) -> 
     cluster.gang("low", 4, minimum=2)
     cluster.settle()
     cluster.pod("kept", node="n3", spec=spec(cpu=2), labels=(("app", "kept"),))
-    kept = Selector((Requirement("app", Operator.IN, ("kept",)),))
-    cluster.tell(BudgetSeen(Budget("ns/kept", "ns", kept)))
+    cluster.tell(BudgetSeen(budget("kept")))
     cluster.group("high", size)
     for index in range(size):
         cluster.pod(f"high-{index}", "high", priority=10, spec=spec(cpu=2))

@@ -5,29 +5,10 @@
 from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen
 from enbloc.framework.profile import Profile
-from enbloc.model.budgets import Budget
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
 from enbloc.plugins.default_preemption import DefaultPreemption
-from tests.world.cluster import Cluster, plugins_but
-
-
-def full(nodes: str = "n1 n2", profile: Profile | None = None, **of: int) -> Cluster:
-    """Nodes of one CPU each, full of one bound pod of priority 0."""
-    cluster = Cluster(profiles={"enbloc": profile} if profile is not None else None)
-    cluster.nodes(nodes, cpu=1)
-    for name in nodes.split():
-        cluster.pod(f"low-{name}", node=name, priority=of.get(name, 0), started=10.0)
-    return cluster
-
-
-def budget(app: str, allowed: int) -> Budget:
-    selector = Selector((Requirement("app", Operator.IN, (app,)),))
-    return Budget(f"ns/{app}", "ns", selector, allowed)
-
-
-def evicted(cluster: Cluster) -> set[str]:
-    return {effect.pod.name for effect in cluster.evicted}
+from tests.rules.preempting import evicted, full
+from tests.world.builders import budget
+from tests.world.cluster import plugins_but
 
 
 def enough(absolute: int, percentage: int = 0) -> Profile:

@@ -18,24 +18,12 @@ from enbloc.engine.events import (
 from enbloc.model.budgets import Budget
 from enbloc.model.names import EventReason
 from enbloc.model.pods import Owner, Phase
+from tests.rules.preempting import evicted, full
 from tests.rules.test_pauses import lacking
 from tests.rules.world import ONE_A_NODE
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "job", "job-1")
-
-
-def full(nodes: str = "n1 n2", **of: int) -> Cluster:
-    """Nodes of one CPU each, full of one bound pod of priority 0."""
-    cluster = Cluster()
-    cluster.nodes(nodes, cpu=1)
-    for name in nodes.split():
-        cluster.pod(f"low-{name}", node=name, priority=of.get(name, 0), started=10.0)
-    return cluster
-
-
-def evicted(cluster: Cluster) -> set[str]:
-    return {effect.pod.name for effect in cluster.evicted}
 
 
 def accept(cluster: Cluster, effect: Evict) -> None:

@@ -6,14 +6,11 @@ import pytest
 
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Owner
+from tests.rules.preempting import evicted
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "job", "job-1")
-
-
-def evicted(cluster: Cluster) -> set[str]:
-    return {effect.pod.name for effect in cluster.evicted}
 
 
 def test_a_whole_gang_gives_way_where_its_minimum_would_be_broken() -> None:

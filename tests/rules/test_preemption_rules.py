@@ -9,32 +9,14 @@ import pytest
 from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen, PriorityClassSeen
 from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND, Effort
-from enbloc.model.budgets import Budget
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pins import HOSTNAME
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
-from tests.world.builders import amounts, spec
+from tests.rules.preempting import evicted, full
+from tests.world.builders import amounts, budget, spec
 from tests.world.cluster import Cluster
-
-
-def full(nodes: str = "n1 n2", **of: int) -> Cluster:
-    """Nodes of one CPU each, full of one bound pod of priority 0."""
-    cluster = Cluster()
-    cluster.nodes(nodes, cpu=1)
-    for name in nodes.split():
-        cluster.pod(f"low-{name}", node=name, priority=of.get(name, 0), started=10.0)
-    return cluster
-
-
-def budget(app: str, allowed: int) -> Budget:
-    selector = Selector((Requirement("app", Operator.IN, (app,)),))
-    return Budget(f"ns/{app}", "ns", selector, allowed)
-
-
-def evicted(cluster: Cluster) -> set[str]:
-    return {effect.pod.name for effect in cluster.evicted}
 
 
 def test_a_pod_of_lower_priority_gives_way_to_one_that_fits_nowhere() -> None:

@@ -11,11 +11,8 @@ from typing import Any
 import pytest
 
 from enbloc.engine.events import BudgetSeen, PriorityClassSeen
-from enbloc.model.budgets import Budget
 from enbloc.model.groups import Role, SubGroup
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
-from tests.world.builders import spec
+from tests.world.builders import budget, spec
 from tests.world.cluster import Cluster
 
 LOW, MID, HIGH = 0, 50, 100
@@ -37,8 +34,7 @@ class Victims(Cluster):
 
     def budget(self) -> None:
         """No pod that is kept may be evicted."""
-        selector = Selector((Requirement("app", Operator.IN, ("kept",)),))
-        self.tell(BudgetSeen(Budget("ns/kept", "ns", selector)))
+        self.tell(BudgetSeen(budget("kept")))
 
     def high(self, pods: int = 1, minimum: int | None = None, **of: Any) -> None:
         self.gang("high", pods, minimum, **{"priority": HIGH, **of})

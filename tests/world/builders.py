@@ -14,11 +14,14 @@ from typing import Any, Final
 
 from enbloc.engine.effects import SetGroupStatus
 from enbloc.framework.facts import Floor, GroupFacts
+from enbloc.model.budgets import Budget
 from enbloc.model.groups import Group, GroupKey, Memory, Role
 from enbloc.model.names import Condition
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.quantity import amount
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
 
 Quantity = str | int
 
@@ -120,3 +123,9 @@ def _parted(
 
 def _nonzero(given: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
     return tuple((name, value) for name, value in given if value)
+
+
+def budget(app: str, allowed: int = 0) -> Budget:
+    """The PodDisruptionBudget of an app, of which so many pods may be evicted now."""
+    selector = Selector((Requirement("app", Operator.IN, (app,)),))
+    return Budget(f"ns/{app}", "ns", selector, allowed)
