@@ -41,6 +41,15 @@ async def held_pod(world: World, name: str, **how: Any) -> None:
     world.stack.push_async_callback(let_go, world, name)
 
 
+async def full_of_a_gang(world: World) -> set[str]:
+    """Two nodes, full of a gang of four whose Job makes its pods again; the names of its pods."""
+    await world.nodes(2, cpu=2)
+    await world.group("low", 4)
+    await world.job("low", 4, "low")
+    await world.running("low", 4)
+    return bound(world, "low")
+
+
 # ── a node ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -107,11 +116,7 @@ async def test_a_preemption_goes_on_when_the_leader_died_between_two_evictions(
     world: World, evictions: Evictions, proxy: FaultProxy, replicas: Replicas
 ) -> None:
     """Semantics §10.3."""
-    await world.nodes(2, cpu=2)
-    await world.group("low", 4)
-    await world.job("low", 4, "low")
-    await world.running("low", 4)
-    victims = bound(world, "low")
+    victims = await full_of_a_gang(world)
     proxy.hold(after=1, of=is_eviction)
     await world.gang("high", 2, priority_class=HIGH, cpu=2)
     await one_told(world, evictions, proxy)
@@ -127,11 +132,7 @@ async def test_nobody_else_is_told_when_the_leader_died_before_the_first_binding
     world: World, evictions: Evictions, proxy: FaultProxy, replicas: Replicas
 ) -> None:
     """Semantics §10.3: what the victims left is the preemptor's, whoever leads."""
-    await world.nodes(2, cpu=2)
-    await world.group("low", 4)
-    await world.job("low", 4, "low")
-    await world.running("low", 4)
-    victims = bound(world, "low")
+    victims = await full_of_a_gang(world)
     proxy.hold(after=0, of=is_binding)
     await world.gang("high", 2, priority_class=HIGH, cpu=2)
     await world.until(lambda: proxy.held > 0, "a Binding is held")
@@ -185,11 +186,7 @@ FAULTS: Final = {
 async def test_whatever_the_server_answers_to_evictions_each_victim_goes_once(
     world: World, evictions: Evictions, proxy: FaultProxy, fault: Fault
 ) -> None:
-    await world.nodes(2, cpu=2)
-    await world.group("low", 4)
-    await world.job("low", 4, "low")
-    await world.running("low", 4)
-    victims = bound(world, "low")
+    victims = await full_of_a_gang(world)
     left = 3
 
     def policy(method: str, path: str) -> Fault:

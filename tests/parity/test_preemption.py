@@ -60,7 +60,7 @@ def test_victims_node_and_message_are_those_of_the_reference() -> None:
                 seen["helps nobody"] += 1
                 continue
             least = min(each.cost() for each in wanted)
-            found = preempt_for_pod(pod, tried.nodes)
+            found = preempt_for_pod(pod, tried)
             ((_, node),) = found.nodes
             (chosen,) = (each for each in wanted if world.hosts[each.row].node.name == node)
             victims = {pod.uid for unit in found.victims for pod in unit.pods}

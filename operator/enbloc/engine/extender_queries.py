@@ -212,9 +212,7 @@ class ExtenderQueries:
                 left, message = narrowed.left, f"preemption: {_NO_CANDIDATE}"
             elif not extender.ignorable:
                 left, message = (), f"preemption: {extender.url}: {narrowed.problem}"
-        if not left:
-            return Preemption(message=message, steps=found.steps), None
-        return preempt_for_pod(pod, left, found.steps), None
+        return preempt_for_pod(pod, NodeCandidates(left, message, found.steps)), None
 
     def _answer_about(
         self, group: GroupKey, index: int, left: Sequence[NodeCandidate]

@@ -44,10 +44,10 @@ from enbloc.engine.preemption import (
     Preemption,
     Protection,
     Searched,
-    chosen,
     could_go,
     decided_without,
     no_victims,
+    preempt_for_pod,
     preempting,
     search,
 )
@@ -283,7 +283,7 @@ class Preemptions(Policy):
             if not nodes.nodes:
                 self._nowhere[facts.key] = {pod.uid: ""}
             if candidates.lifted:  # nobody is evicted for it yet, so no extender is asked
-                return chosen(pod, nodes)
+                return preempt_for_pod(pod, nodes)
             taken, asked = self._core.extender_queries.consult(facts.key, profile, pod, nodes)
             return taken
 

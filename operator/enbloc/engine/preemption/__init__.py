@@ -20,7 +20,7 @@ from enbloc.engine.preemption.protection import (
     Protection,
     unit_name,
 )
-from enbloc.engine.preemption.search import LookedAt, Searched, chosen, preempting, search
+from enbloc.engine.preemption.search import LookedAt, Searched, preempting, search
 from enbloc.engine.preemption.units import Preemption, Unit, cost, decided_without, importance
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "Searched",
     "Unit",
     "candidates_for_pod",
-    "chosen",
     "cost",
     "could_go",
     "decided_without",

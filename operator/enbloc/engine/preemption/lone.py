@@ -150,14 +150,16 @@ def candidates_for_pod(
     return NodeCandidates(nodes, "" if nodes else search.message(), search.steps)
 
 
-def preempt_for_pod(pod: Pod, nodes: Sequence[NodeCandidate], steps: int = 0) -> Preemption:
-    """Take the node where those who have to go matter least; there is one."""
-    chosen = min(nodes, key=NodeCandidate.cost)
+def preempt_for_pod(pod: Pod, found: NodeCandidates) -> Preemption:
+    """Take the node where those who have to go matter least, if there is one."""
+    if not found.nodes:
+        return Preemption(message=found.message, steps=found.steps)
+    chosen = min(found.nodes, key=NodeCandidate.cost)
     return Preemption(
         nodes=((pod, chosen.node),),
         victims=chosen.victims,
         beyond=chosen.beyond.intersection(chosen.victims),
-        steps=steps,
+        steps=found.steps,
     )
 
 

@@ -88,13 +88,6 @@ def preempting(profile: Profile) -> decide.Preempts | None:
     return next(plugins, None)
 
 
-def chosen(pod: Pod, found: NodeCandidates) -> Preemption:
-    """The node where those who have to go matter least, where no extender has a say."""
-    if found.nodes:
-        return preempt_for_pod(pod, found.nodes, found.steps)
-    return Preemption(message=found.message, steps=found.steps)
-
-
 def search(
     facts: GroupFacts,
     plugin: decide.Preempts,
@@ -102,7 +95,7 @@ def search(
     units: LookedAt,
     budgets: Sequence[Budget],
     place: Placing,
-    choose: Callable[[Pod, NodeCandidates], Preemption] = chosen,
+    choose: Callable[[Pod, NodeCandidates], Preemption] = preempt_for_pod,
 ) -> Preemption:
     """Find who gives way to a group that fits nowhere.
 
@@ -113,7 +106,8 @@ def search(
         units: everybody of lower priority.
         budgets: every PodDisruptionBudget.
         place: tries to place it.
-        choose: takes one of the nodes that a pod without a group could have.
+        choose: takes one of the nodes that a pod without a group could have; extenders may have a
+            say in that.
 
     Raises:
         PluginError: a plugin failed.
