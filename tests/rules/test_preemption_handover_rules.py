@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemptions that a new leader finds half done, or that are not needed any more."""
 
+import pytest
+
 from enbloc.engine.eviction.victims import MOST_AWAITED
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 
-def test_a_new_leader_has_the_rest_of_a_gang_leave() -> None:
+@pytest.mark.parametrize("nominated", ["", "n1", "n2"])
+def test_a_new_leader_has_the_rest_of_a_gang_leave(nominated: str) -> None:
     """Semantics §10.3: though what is free by now is all that the preemptor needs."""
     cluster = Cluster()
     cluster.nodes("n1 n2", cpu=1)
@@ -20,6 +23,7 @@ def test_a_new_leader_has_the_rest_of_a_gang_leave() -> None:
     cluster.settle()
     for name in ("low-0", "low-1"):
         cluster.change(name, preempted=True)
+    cluster.change("high", nominated=nominated)
     cluster.delete("low-0")
     other = cluster.restarted()
     other.settle(seconds=5)

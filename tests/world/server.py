@@ -47,13 +47,13 @@ class Server:
         """Something changed."""
 
     def listed(self, stream: Stream) -> list[Event]:
-        """All objects of a stream, as a list shows them."""
+        """All objects of a stream, as a list shows them: by name."""
         if stream is Stream.PODS:
-            return [PodSeen(pod) for pod in self.pods.values()]
+            return [PodSeen(self.pods[name]) for name in sorted(self.pods)]
         if stream is Stream.NODES:
-            return [NodeSeen(node) for node in self.hosts.values()]
+            return [NodeSeen(self.hosts[name]) for name in sorted(self.hosts)]
         if stream is Stream.GROUPS:
-            return [GroupSeen(group) for group in self.groups.values()]
+            return [GroupSeen(self.groups[name]) for name in sorted(self.groups)]
         return []
 
     def keep(self, other: "Server") -> None:

@@ -501,6 +501,10 @@ class Preemptions(Policy):
         if not nodes or facts.problem:
             return
         victims = begun(self._state, self._groups, facts, {node for _, node in nodes})
+        for group in victims:  # of a broken gang all leave, wherever the preemptor is placed
+            members = self._groups.get(group)
+            if members is not None:
+                self._finish(members, self._groups.facts(members))
         until = math.inf if victims else turn.now + NOMINATED_SECONDS
         each = self._open[facts.key] = UnderWay(
             facts.key,
