@@ -68,6 +68,23 @@ def test_a_victim_that_hangs_is_given_up_though_others_still_leave() -> None:
     assert evicted(cluster) == {"low-n1", "low-n2", "low-n3"}
 
 
+def test_of_victims_that_hang_the_first_ends_the_wait_for_all() -> None:
+    """Semantics §10.4: the watch shows the nomination yet that was withdrawn with the claims."""
+    cluster = full("n1 n2 n3 n4", n3=5, n4=5)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.gang("high", 2, priority=10)
+    cluster.settle()
+    for each in [each for each in cluster.effects if isinstance(each, SetPodCondition)]:
+        cluster.change(each.pod.name, nominated=each.nominated or "")
+    for effect in tuple(cluster.evicted):
+        cluster.change(effect.pod.name, preempted=True)
+        accept(cluster, effect)
+        cluster.settle(seconds=2)
+    cluster.settle(seconds=60)
+
+    assert evicted(cluster) > {"low-n1", "low-n2"}
+
+
 def test_a_victim_of_which_nothing_is_heard_is_not_waited_for_for_ever() -> None:
     """Semantics §10.4."""
     cluster = full("n1 n2", n2=5)

@@ -300,7 +300,15 @@ class Preemptions(Policy):
         return self._core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
 
     def _awaited(self, turn: Turn, facts: GroupFacts, profile: Profile) -> bool:
-        """Whether pods that were told to leave for one of these are terminating yet."""
+        """Whether pods that were told to leave for one of these are terminating yet.
+
+        Where a preemption of ours has ended, its nominations are withdrawn: the pods may show them
+        for a while.
+        """
+        if facts.key not in self._open and not self._known.isdisjoint(
+            pod.uid for pod in facts.pending
+        ):
+            return False
         spared = self._spared(facts.key)
 
         def leaving(node: str) -> bool:
