@@ -93,6 +93,23 @@ def test_with_the_minimum_of_a_gang_goes_the_rest_of_it_wherever_that_is() -> No
     assert evicted(cluster) == {"low-0", "low-1", "low-2"}
 
 
+def test_a_minimum_that_a_budget_keeps_stays_though_the_rest_of_its_gang_is_gone() -> None:
+    """Semantics §10.3: it is no part of a minimum."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1, labels=pool)
+    cluster.gang("low", 3, minimum=2)
+    cluster.settle()
+    cluster.node("n3", cpu=1)
+    cluster.settle()
+    cluster.evict_answer = lambda each: "ok" if each.pod.name == "low-2" else "a budget"
+    cluster.pod("high", priority=10, spec=spec(cpu=1, node_selector=pool))
+    cluster.settle(seconds=20)
+
+    assert not any(each.regardless for each in cluster.evicted)
+    assert len(cluster.where("low")) == 2
+
+
 def test_a_gang_whose_surplus_leaves_is_asked_for_its_minimum_when_that_is_over() -> None:
     """Semantics §10.1: else a pod made for the surplus would be left alone."""
     pool = (("pool", "a"),)

@@ -346,7 +346,9 @@ class Preemptions(Policy):
             {pod.uid: node for pod, node in found.nodes},
             victims,
             needed=frozenset(unit.group for unit in found.victims if unit.of is None),
-            whole=frozenset(unit.group for unit in found.victims if unit.gang),
+            whole={
+                unit.group: [pod.uid for pod in unit.pods] for unit in found.victims if unit.gang
+            },
             regardless=frozenset(beyond),
             by=named_preemptor(facts),
             why=why_of(profile),
@@ -519,7 +521,7 @@ class Preemptions(Policy):
             {pod.uid: node for pod, node in nodes},
             victims,
             needed=frozenset(victims),
-            whole=frozenset(victims),
+            whole={group: [pod.uid for pod in pods] for group, pods in victims.items()},
             regardless=frozenset(),
             by=named_preemptor(facts),
             why=why_of(self._groups.profile(facts)),

@@ -11,7 +11,7 @@
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,7 +45,7 @@ class UnderWay:
         nodes: where its pending pods are to go.
         victims: who leaves for it, by group; those that terminated already too.
         needed: groups that cannot run without those who leave.
-        whole: those of them of which these are a gang's minimum, and not one pod.
+        whole: of those that are a gang, and not one pod, who is of its minimum.
         regardless: groups that go whatever a budget says.
         by: the preemptor, for people.
         why: of the condition of its victims.
@@ -60,7 +60,7 @@ class UnderWay:
     nodes: Mapping[PodUID, str]
     victims: Mapping[GroupKey, Sequence[Pod]]
     needed: frozenset[GroupKey]
-    whole: frozenset[GroupKey]
+    whole: Mapping[GroupKey, Collection[PodUID]]
     regardless: frozenset[GroupKey]
     by: str
     why: str
@@ -154,13 +154,14 @@ class UnderWay:
         return hanging + [pod for pods in kept for pod in pods if stays(pod, state)]
 
     def _settle(self, evictions: Victims, group: GroupKey, left: Sequence[Pod]) -> None:
-        """Of a unit of which some are gone, the rest goes all the same; else all stay.
+        """Of a gang that lacks some of its minimum, the rest goes all the same; else all stay.
 
         A part of a minimum is worth nothing.
         """
         if not left:
             return
-        broken = group in self.whole and len(left) < len(self.victims[group])
+        staying = {pod.uid for pod in left}
+        broken = not staying.issuperset(self.whole.get(group, ()))
         if broken and group not in self._forced:
             self._forced.add(group)
             self._evict(evictions, group, left, regardless=True, why=_REST)
@@ -214,7 +215,7 @@ def _left(pods: Sequence[Pod], state: ClusterState) -> Sequence[Pod]:
 
 
 def by_group(units: Sequence[Unit]) -> dict[GroupKey, list[Pod]]:
-    """The pods that give way, by whose they are, a gang's minimum before the rest of it."""
+    """The pods that give way, by whose they are, a gang's minimum after the rest of it."""
     found: dict[GroupKey, list[Pod]] = {}
     for unit in sorted(units, key=lambda unit: unit.of is None):
         if not unit.planned:
