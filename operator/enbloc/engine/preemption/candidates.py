@@ -128,7 +128,7 @@ class Candidates:
         places, rows = self._by_row
         first, last = np.searchsorted(rows, (row, row + 1)).tolist()
         found: dict[Unit, None] = {}
-        for unit in self._by_rows(places[first:last], rows[first:last]).get(row, ()):
+        for unit in self._those(places[first:last]):
             found[unit] = None
             if unit.group in self._of_group:
                 found.update(dict.fromkeys(self._of_group[unit.group].of.values()))
@@ -139,26 +139,14 @@ class Candidates:
 
     def everywhere(self) -> Sequence[Unit]:
         """All of them."""
-        places, uids = self._by_row[0].tolist(), self._uids
-        self.steps += len(places)
-        found = dict.fromkeys([self._unit_of(uids[place]) for place in places])
-        return tuple(unit for unit in found if unit is not None and self._may_be_evicted(unit))
+        return self._those(self._by_row[0])
 
-    def _by_rows(
-        self, places: npt.NDArray[np.intp], rows: npt.NDArray[np.int32]
-    ) -> Mapping[int, Sequence[Unit]]:
+    def _those(self, places: npt.NDArray[np.intp]) -> Sequence[Unit]:
+        """The units of some places that may be evicted."""
         self.steps += len(places)
-        found: dict[int, dict[Unit, None]] = {}
         uids = self._uids
-        for place, row in zip(places.tolist(), rows.tolist(), strict=True):
-            unit = self._unit_of(uids[place])
-            if unit is not None and self._may_be_evicted(unit):
-                there = found.get(row)
-                if there is None:
-                    found[row] = {unit: None}
-                else:
-                    there[unit] = None
-        return {row: tuple(units) for row, units in found.items()}
+        found = dict.fromkeys([self._unit_of(uids[place]) for place in places.tolist()])
+        return tuple(unit for unit in found if unit is not None and self._may_be_evicted(unit))
 
     def _unit_of(self, uid: PodUID) -> Unit | None:
         """The unit with which a pod goes; None = it does not."""
