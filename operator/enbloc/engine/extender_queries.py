@@ -201,7 +201,7 @@ class ExtenderQueries:
         """
         left, message = found.nodes, found.message
         for index, extender in enumerate(profile.extenders):
-            if not left or not extender.preempt_verb or not extender.interested(pod):
+            if not left or not extender.judges_victims(pod):
                 continue
             answer = self._answer_about(group, index, left)
             if answer is None:

@@ -72,3 +72,7 @@ class Extender:
     def interested(self, pod: Pod) -> bool:
         """Whether it wants to be asked about this pod."""
         return not self.managed or any(name in self.managed for name, _ in pod.spec.requests)
+
+    def judges_victims(self, pod: Pod) -> bool:
+        """Whether it wants to be asked who gives way to this pod."""
+        return bool(self.preempt_verb) and self.interested(pod)

@@ -218,15 +218,13 @@ class Attempts:
             return plan
         until = self._admission.paused_until(facts, turn.now)
         if until is not None:  # it would not be bound before
-            self._preemptions.put_off(facts.key, until)
+            self._preemptions.try_later(facts.key, until)
             return plan
         core = self._core
 
         def note(trial: Trial, searched: Searched) -> None:
-            asked = facts.solo and any(
-                each.preempt_verb and each.interested(facts.pending[0])
-                for each in profile.extenders
-            )
+            pod = facts.pending[0]
+            asked = facts.solo and any(each.judges_victims(pod) for each in profile.extenders)
             if asked or searched.size > MOST_UNITS_KEPT:  # of many, little but it would be kept
                 return
             plans = core.plans.reserved(profile)

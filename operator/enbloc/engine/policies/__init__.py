@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies: who reserves capacity and who evicts; they stand on claims, order and victims alone.
 
-Each module is one policy, a `Policy` that the stages of a turn ask; none knows another but by what
-it is given. A further one (quota, backfill) is a further module here, or is handed to the engine by
-whoever makes it.
+Each is a `Policy` that the stages of a turn ask, in a module of its name; none knows another but by
+what it is given. `begun`, `setbacks`, `told` and `under_way` are parts of `preemptions`. A further
+policy (quota, backfill) is a further module here, or is handed to the engine by whoever makes it.
 """
 
 from enbloc.engine.policies.held_capacity import HeldCapacity

@@ -20,7 +20,7 @@ from typing import Final
 
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask, EventType
-from enbloc.engine.policies.begun import begun
+from enbloc.engine.policies.begun import awaited, begun
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.setbacks import Setbacks
 from enbloc.engine.policies.told import Told
@@ -37,7 +37,7 @@ from enbloc.engine.policies.under_way import (
 from enbloc.engine.preemption import (
     Candidates,
     Effort,
-    Evictions,
+    EvictionCounts,
     LookedAt,
     NodeCandidates,
     Placing,
@@ -94,14 +94,14 @@ class Preemptions(Policy):
         #: Of preemptors; until they are whole.
         self._setbacks: dict[GroupKey, Setbacks] = {}
         self._effort = Effort()
-        self._limits, self._evictions = core.settings.preemption, Evictions()
+        self._limits, self._evictions = core.settings.preemption, EvictionCounts()
         self._preempted = Told(core, self._evictions)
         #: Since when groups have found no node, engine clock; until they are planned.
         self._since: dict[GroupKey, float] = {}
         #: When groups are to be tried again: a delay ends, or the protection of others.
         self._due: dict[GroupKey, float] = {}
-        #: Groups of which victims are looked for once there is effort left, the first come first.
-        self._put_off: dict[GroupKey, None] = {}
+        #: Groups that are tried again once there is effort left, the first come first.
+        self._again: dict[GroupKey, None] = {}
         #: What came of the last search for a group; until it is placed.
         self._said: dict[GroupKey, str] = {}
         #: Pods without a group for which the last search found nobody, each with "".
@@ -111,7 +111,7 @@ class Preemptions(Policy):
         #: By preemptor, the groups of lower priority that were being bound at the last search.
         self._binding: dict[GroupKey, set[GroupKey]] = {}
         #: What is known of a group until it is planned.
-        self._memory = self._said, self._nowhere, self._put_off, self._since, self._due
+        self._memory = self._said, self._nowhere, self._again, self._since, self._due
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Where the pending pods of a group are to go once its victims are gone.
@@ -128,7 +128,7 @@ class Preemptions(Policy):
         """By whom members of a group were preempted; "" = none were since it was placed last."""
         return self._preempted.get(group, "")
 
-    def put_off(self, group: GroupKey, until: float) -> None:
+    def try_later(self, group: GroupKey, until: float) -> None:
         """Look for nobody who gives way to a group before a time, and then try it again."""
         self._due[group] = until
 
@@ -171,14 +171,14 @@ class Preemptions(Policy):
         candidates = self.candidates(facts, turn.now)
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
         if helps and not self._effort.left(turn.now):
-            self._put_off[facts.key] = None
+            self._again[facts.key] = None
             return self._said.get(facts.key, "")
         under_way = self._open.get(facts.key)
         if under_way is not None:  # they are gone, and it is not enough
             self._end(turn, under_way)
             if under_way.victims or under_way.placed:
                 setbacks = self._set_back(turn, facts.key)
-                self._put_off[facts.key] = None
+                self._again[facts.key] = None
                 return setbacks.pause(turn.now)
         if not helps:
             self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending if facts.solo}
@@ -309,23 +309,8 @@ class Preemptions(Policy):
             pod.uid for pod in facts.pending
         ):
             return False
-        spared = self._spared(facts.key)
-
-        def leaving(node: str) -> bool:
-            return any(
-                pod.deleting and pod.preempted and self._priority(pod) < facts.priority
-                for pod in self._state.on(node)
-                if pod.uid not in spared
-            )
-
-        nominated = [(pod, pod.nominated) for pod in facts.pending if pod.nominated]
-        waiting = [(pod, node) for pod, node in nominated if leaving(node)]
+        waiting = awaited(self._state, self._groups, facts, self._spared(facts.key))
         return bool(waiting) and could_go(waiting, self._trial(turn, facts, profile))
-
-    def _priority(self, pod: Pod) -> int:
-        key = self._groups.key_of(pod.uid)
-        members = self._groups.get(key) if key is not None else None
-        return pod.priority if members is None else self._groups.priority(members)
 
     # ── what it leads to ─────────────────────────────────────────────────────────────────────
 
@@ -366,7 +351,7 @@ class Preemptions(Policy):
                 self._core.plans.withdraw(unit.group, turn)
                 self._preempted.given_up(turn, unit, each.by)
         if not victims:
-            self._put_off[facts.key] = None
+            self._again[facts.key] = None
         pods = [pod for unit in found.victims for pod in unit.pods]
         self._tally.preemption_victims.append(float(len(pods)))
         if not facts.solo:
@@ -421,17 +406,17 @@ class Preemptions(Policy):
         """Let one group be tried again of which a search was put off, or that has paused."""
         for key in [key for key, at in self._due.items() if at <= turn.now]:
             del self._due[key]
-            self._put_off[key] = None
+            self._again[key] = None
         for key, setbacks in self._setbacks.items():
             if setbacks.expire(turn.now, self._terminates):
-                self._put_off[key] = None
+                self._again[key] = None
         for key, groups in tuple(self._binding.items()):  # they may give way once they are bound
             if any(self._core.plans.of(group) is None for group in groups):
                 del self._binding[key]
-                self._put_off[key] = None
-        if self._put_off and self._effort.left(turn.now):
-            key = next(iter(self._put_off))
-            del self._put_off[key]
+                self._again[key] = None
+        if self._again and self._effort.left(turn.now):
+            key = next(iter(self._again))
+            del self._again[key]
             item = self._core.queue.get(key)
             if item is not None and item.place in (Place.WAITING, Place.BACKOFF):
                 self._core.queue.activate(item, CALLED_UP)
@@ -440,26 +425,25 @@ class Preemptions(Policy):
         """See who is gone, and who will not go."""
         stuck = {pod.uid: pod for pod in each.look(turn, self._victims, self._state)}
         if each.times(self._victims):
-            self._put_off[each.key] = None  # so that it is said
+            self._again[each.key] = None  # so that it is said
         # What keeps one on its node may keep all who are to leave it.
         nodes = {pod.node for pod in stuck.values() if self._terminates(pod.uid)}
-        nodes |= lost and lost.intersection(each.nodes.values())
+        nodes |= lost.intersection(each.nodes.values())
         if nodes:
             on_them = (pod for pod in each.pods if pod.node in nodes)
             stuck |= {pod.uid: pod for pod in on_them if stays(pod, self._state)}
         if stuck:
             self._end(turn, each)
             self._set_back(turn, each.key, [*stuck.values()])
-            self._put_off[each.key] = None
+            self._again[each.key] = None
         elif each.until <= turn.now:  # they are gone, or somebody else nominated it
             self._end(turn, each)
             if each.placed:
                 self._set_back(turn, each.key)
-            self._put_off[each.key] = None
+            self._again[each.key] = None
         elif not each.victims.keys().isdisjoint(turn.released):
             turn.change(each.key)
-            gone = not any(stays(pod, self._state) for pod in each.pods)
-            if gone and math.isinf(each.until) and not each.placed:
+            if not each.holds(self._state) and math.isinf(each.until) and not each.placed:
                 each.until = turn.now + HANG_SECONDS
 
     def _terminates(self, uid: PodUID) -> bool:
@@ -591,7 +575,7 @@ class Preemptions(Policy):
         """When victims are looked for that were put off, or a nomination is over."""
         times = [*(each.until for each in self._open.values()), *self._due.values()]
         times += [time for each in self._setbacks.values() for time in each.deadlines()]
-        if self._put_off:
+        if self._again:
             times.append(self._effort.ready())
         return min(times, default=None)
 

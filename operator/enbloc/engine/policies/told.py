@@ -7,7 +7,7 @@ from typing import Final
 
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
-from enbloc.engine.preemption import Candidates, Evictions, Unit, unit_name
+from enbloc.engine.preemption import Candidates, EvictionCounts, Unit, unit_name
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Departure, Turn
 from enbloc.model.groups import GroupKey
@@ -30,7 +30,7 @@ class Told(dict[GroupKey, str]):
         evictions: counts who gave way.
     """
 
-    def __init__(self, core: Core, evictions: Evictions) -> None:
+    def __init__(self, core: Core, evictions: EvictionCounts) -> None:
         super().__init__()
         self._groups, self._reporter, self._tally = core.groups, core.reporter, core.tally
         self._evictions = evictions

@@ -120,9 +120,11 @@ class UnderWay:
 
     def leaving(self, state: ClusterState) -> bool:
         """Some victim holds its capacity yet, or what it held is not free yet."""
-        if any(stays(pod, state) for pods in self.victims.values() for pod in pods):
-            return True
-        return ledgers_of(state.nodes).lingers(self.held)
+        return self.holds(state) or ledgers_of(state.nodes).lingers(self.held)
+
+    def holds(self, state: ClusterState) -> bool:
+        """Some victim holds its capacity yet."""
+        return any(stays(pod, state) for pod in self.pods)
 
     def refused(self, answer: EvictRefused) -> None:
         """An eviction was refused; what follows is decided once those of its group are settled.

@@ -14,19 +14,20 @@ from enbloc.engine.preemption.lone import (
     preempt_for_pod,
 )
 from enbloc.engine.preemption.protection import (
-    Evictions,
+    EvictionCounts,
     MinRuntime,
     PreemptionLimits,
     Protection,
     unit_name,
 )
-from enbloc.engine.preemption.search import LookedAt, Searched, preempting, search
+from enbloc.engine.preemption.search import EVERYWHERE, LookedAt, Searched, preempting, search
 from enbloc.engine.preemption.units import Preemption, Unit, cost, decided_without, importance
 
 __all__ = [
+    "EVERYWHERE",
     "Candidates",
     "Effort",
-    "Evictions",
+    "EvictionCounts",
     "LookedAt",
     "MinRuntime",
     "NodeCandidate",

@@ -45,11 +45,11 @@ class _Tiers(NamedTuple):
 
     Attributes:
         minimum: None = there is nothing of it, or it must not go.
-        of: the units of the others.
+        surplus: the units of the others.
     """
 
     minimum: Unit | None
-    of: Mapping[PodUID, Unit]
+    surplus: Mapping[PodUID, Unit]
 
 
 class Candidates:
@@ -131,7 +131,7 @@ class Candidates:
         for unit in self._those(places[first:last]):
             found[unit] = None
             if unit.group in self._of_group:
-                found.update(dict.fromkeys(self._of_group[unit.group].of.values()))
+                found.update(dict.fromkeys(self._of_group[unit.group].surplus.values()))
                 planned = self._planned(unit.group)
                 if planned is not None:
                     found[planned] = None
@@ -168,7 +168,7 @@ class Candidates:
         if pod.deleting:  # it goes by itself, and is no part of the gang any more
             return self._unit(members.key, (pod,), pod.priority)
         tiers = self._of_members(members)
-        return tiers.of.get(uid, tiers.minimum)
+        return tiers.surplus.get(uid, tiers.minimum)
 
     def _may_be_evicted(self, unit: Unit) -> bool:
         free = self.lifted or unit.protected <= self._now

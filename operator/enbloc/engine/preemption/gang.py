@@ -168,12 +168,13 @@ class _Search:
 
         None = the gang fits nowhere even if all are gone.
         """
+        began = self._steps
         # A minimum is barred if it is with all that goes with it.
         free = [unit for unit in self._units if barred.isdisjoint(self._closed((unit,)))]
         found = self._of_lowest_priority(free)
         if found is None and len(free) < len(self._units):
             found = self._of_lowest_priority(self._units)
-        return None if found is None else self._reprieved(found, barred)
+        return None if found is None else self._reprieved(found, barred, began)
 
     def _of_lowest_priority(self, units: Sequence[Unit]) -> Units | None:
         """Victims among some units, of the lowest priorities that suffice."""
@@ -287,16 +288,21 @@ class _Search:
             for code in sorted(rows, key=lambda code: (dear[code], code))[:_MOST_DOMAINS]:
                 yield codes == code, rows[code]
 
-    def _reprieved(self, victims: Units, barred: Units) -> Units:
-        """Without whoever need not go: those beyond a budget first, then the most important."""
+    def _reprieved(self, victims: Units, barred: Units, began: int) -> Units:
+        """Without whoever need not go: those beyond a budget first, then the most important.
+
+        Args:
+            victims: they suffice.
+            barred: those beyond a budget.
+            began: the steps that were taken before these victims were sought.
+        """
         order = sorted(
             victims, key=lambda unit: (unit not in barred, unit.of is not None, unit.importance)
         )
         outcome, placed = self._outcome(victims), self._without(victims, self._trial)
-        for pod, row in outcome.needed:
-            placed.put(pod, row)
+        placed.put_all(outcome.needed)
         fewer = brought_back(order, self._seats_of, outcome.needed, placed)
-        self._limit += self._steps  # so far it was needed
+        self._limit += self._steps - began  # so far it was needed
         if fewer is not None and self._suffices(fewer):  # it knows of rows alone
             victims = fewer
             if len(self._units) > _MOST_COMPARED:

@@ -83,7 +83,7 @@ def unit_name(pod: Pod, gang: Members | None = None) -> str:
     return f"{namespace}/pod/{pod.key.name}"
 
 
-class Evictions:
+class EvictionCounts:
     """Who gave way to a higher priority within the last hour, as far as this process saw it."""
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ class Protection:
     """
 
     def __init__(
-        self, limits: PreemptionLimits, evictions: Evictions, pods: Mapping[PodUID, Pod]
+        self, limits: PreemptionLimits, evictions: EvictionCounts, pods: Mapping[PodUID, Pod]
     ) -> None:
         self.limits, self._evictions, self._pods = limits, evictions, pods
         self._siblings: Counter[str] | None = None

@@ -64,7 +64,7 @@ class _Reprieve:
             ]
             victims.update(units)
             for unit in some:
-                self._trial.put_all(*self._columns(unit))
+                self._trial.put_all(self._seats(unit))
             crowded = self._crowded({row for unit in some for row in self._rows(unit)})
             for unit in some:
                 if crowded.isdisjoint(self._rows(unit)):
@@ -94,10 +94,6 @@ class _Reprieve:
     def _rows(self, unit: Unit) -> set[int]:
         return {row for _, row in self._seats(unit)}
 
-    def _columns(self, unit: Unit) -> tuple[list[Pod], list[int]]:
-        seats = self._seats(unit)
-        return [pod for pod, _ in seats], [row for _, row in seats]
-
     def _kind(self, unit: Unit) -> _Kind:
         """Of pods with volumes or devices each is its own."""
         return tuple(
@@ -114,6 +110,5 @@ class _Reprieve:
             self._trial.take_all_off(here)
             mask = self._trial.filter_of(here[0][0]).mask
             found.update(row for _, row in here if not mask[row])
-            for pod, row in here:
-                self._trial.put(pod, row)
+            self._trial.put_all(here)
         return found

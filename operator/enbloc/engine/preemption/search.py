@@ -18,8 +18,8 @@ from enbloc.model.pods import Pod
 
 #: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
 SEARCH_LIMIT: Final = 2000
-#: Of all nodes.
-_EVERYWHERE: Final = ""
+#: Under this name of a node stand the units of all of them.
+EVERYWHERE: Final = ""
 
 
 class Units(Protocol):
@@ -77,9 +77,9 @@ class LookedAt:
 
     def everywhere(self) -> Sequence[Unit]:
         """All of them."""
-        if _EVERYWHERE not in self.known:
-            self.known[_EVERYWHERE] = self._units.everywhere() if self._units is not None else ()
-        return self.known[_EVERYWHERE]
+        if EVERYWHERE not in self.known:
+            self.known[EVERYWHERE] = self._units.everywhere() if self._units is not None else ()
+        return self.known[EVERYWHERE]
 
 
 def preempting(profile: Profile) -> decide.Preempts | None:

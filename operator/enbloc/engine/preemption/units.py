@@ -133,8 +133,7 @@ def decided_without(
     for unit in units:
         tried.take_all_off(seats_of(unit, trial.nodes))
     rows = [(pod, row) for pod, node in nodes if (row := trial.nodes.row(node)) is not None]
-    for pod, row in rows:
-        tried.put(pod, row)
+    tried.put_all(rows)
     return {pod.uid: tried.ledgers.decided(pod) for pod, _ in rows if pod.spec.holds}
 
 
@@ -146,7 +145,7 @@ class Preemption:
         nodes: where each pending pod could go, once the victims are gone; empty = nowhere.
         victims: the units that give way, the most important first.
         beyond: those of them that go beyond a PodDisruptionBudget.
-        message: why there are none, as kube-scheduler says it; "" = there are.
+        message: why there are none, as kube-scheduler says it; "" = there are, or that is plain.
         steps: how often filters were asked, or members placed.
     """
 

@@ -14,7 +14,7 @@ from enbloc.engine.events import FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
 from enbloc.engine.policies import MinResources, Preemptions
-from enbloc.engine.preemption import LookedAt, Unit, preempting, search
+from enbloc.engine.preemption import EVERYWHERE, LookedAt, Unit, preempting, search
 from enbloc.engine.state import (
     Arrays,
     Checkpoint,
@@ -178,8 +178,8 @@ class WhatIf:
         return [pod for unit in found.victims for pod in unit.pods]
 
     def _units(self, facts: GroupFacts, tables: Checkpoint) -> Mapping[str, Sequence[Unit]]:
-        """Who has a lower priority and is there yet, by node; those of "" are all of them."""
-        found: dict[str, list[Unit]] = {"": []}
+        """Who has a lower priority and is there yet, by node, and everywhere."""
+        found: dict[str, list[Unit]] = {EVERYWHERE: []}
         there: dict[Unit, Unit] = {}
         units = self._preemptions.candidates(facts, self._now).everywhere()
         for unit in sorted(units, key=lambda unit: unit.of is not None):  # minimums first
@@ -188,7 +188,7 @@ class WhatIf:
                 continue
             of = there.get(unit.of) if unit.of is not None else None
             left = there[unit] = replace(unit, pods=pods, of=of)
-            for node in ("", *dict.fromkeys(pod.node for pod in pods)):
+            for node in (EVERYWHERE, *dict.fromkeys(pod.node for pod in pods)):
                 found.setdefault(node, []).append(left)
         return found
 

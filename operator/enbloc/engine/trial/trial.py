@@ -391,7 +391,7 @@ class Trial:
         if first and key.holds is None:
             foreseen = self._rankings.foreseen(key, pods, self._epoch)
             if foreseen is not None:
-                self.put_all(pods, foreseen)
+                self.put_all(zip(pods, foreseen, strict=True))
                 return foreseen
         rows: list[int] = []
         most = len(pods)
@@ -412,7 +412,7 @@ class Trial:
                 found = [] if best is None else [best]
             if not found:
                 break
-            self.put_all(left, found)
+            self.put_all(zip(left, found, strict=False))
             rows += found
             # Where each full node makes it end early, asking for all left each time is quadratic.
             most = max(2, 2 * len(found))
@@ -437,10 +437,10 @@ class Trial:
         """Put a pod on a row, whatever its ranking says."""
         self._change(PlacedChange(pod, row))
 
-    def put_all(self, pods: Sequence[Pod], rows: Sequence[int]) -> None:
-        """Put each pod on its row; those without a row are left out."""
+    def put_all(self, seats: Iterable[tuple[Pod, int]]) -> None:
+        """Put each pod on its row."""
         assert not self._forked, "its forks take it to be as it was"
-        self._log += [PlacedChange(pod, row) for pod, row in zip(pods, rows, strict=False)]
+        self._log += [PlacedChange(pod, row) for pod, row in seats]
 
     def stands(self, pod: Pod) -> bool:
         """Whether a pod that was put on a row got its volumes and devices there.
