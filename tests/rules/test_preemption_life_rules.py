@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A preemption from the choice of its victims until the preemptor runs, whatever fails."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -91,6 +92,22 @@ def test_a_victim_of_which_nothing_is_heard_is_not_waited_for_for_ever() -> None
     cluster.evict_answer = lambda each: "hold" if each.pod.name == "low-n1" else "ok"
     cluster.pod("high", priority=10)
     cluster.settle(seconds=320)
+
+    assert cluster.where("high") == {"high": "n2"}
+
+
+def test_a_victim_that_terminates_as_it_is_refused_for_ever_is_late_once() -> None:
+    """Semantics §10.4: its namespace is deleted, and its kubelet is gone."""
+    cluster = full("n1 n2", n2=5)
+    cluster.evict_answer = lambda each: "hold" if each.pod.name == "low-n1" else "ok"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    [effect] = cluster.evicted
+    cluster.change("low-n1", deleting=True)
+    cluster.tell(EvictRefused(effect.uid, "namespace is being terminated", math.inf))
+    cluster.settle(seconds=50)
+    cluster.tell(EvictRefused(effect.uid, "namespace is being terminated", math.inf))
+    cluster.settle(seconds=15)
 
     assert cluster.where("high") == {"high": "n2"}
 

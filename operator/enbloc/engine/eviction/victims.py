@@ -251,8 +251,10 @@ class Victims:
             return
         if eviction.by and math.isinf(retry_at):
             # It is gone, or about to be, whatever we do: the watch will show it, or it is late.
-            eviction.victims[uid].stage = VictimStage.CHOSEN  # nobody told it
-            self._leaves(uid, eviction)
+            victim = eviction.victims[uid]
+            if victim.stage is not VictimStage.LEAVING:
+                victim.stage = VictimStage.CHOSEN  # nobody told it
+                self._leaves(uid, eviction)
             return
         self._remove(uid, eviction)
         turn.released.append(eviction.group)
@@ -261,15 +263,15 @@ class Victims:
 
     def _late(self, now: float) -> list[PodUID]:
         """Those who should be gone by now, or of whom nothing was heard."""
-        late = list[PodUID]()
+        late = dict[PodUID, None]()
         while self._ends and self._ends[0][0] <= now:
             end, uid = heappop(self._ends)
             eviction = self._eviction_of.get(uid)
             if eviction is not None and eviction.victims[uid].end == end:
-                late.append(uid)
+                late[uid] = None
         if self._awaited and self._answered + ANSWER_SECONDS <= now:
-            late += sorted(self._awaited)
-        return late
+            late |= dict.fromkeys(sorted(self._awaited))
+        return [*late]
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
 
