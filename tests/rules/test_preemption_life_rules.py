@@ -22,6 +22,7 @@ from enbloc.model.pods import Owner, Phase
 from tests.rules.preempting import evicted, full
 from tests.rules.test_pauses import lacking
 from tests.rules.world import ONE_A_NODE
+from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "job", "job-1")
@@ -108,6 +109,24 @@ def test_a_victim_that_terminates_as_it_is_refused_for_ever_is_late_once() -> No
     cluster.settle(seconds=50)
     cluster.tell(EvictRefused(effect.uid, "namespace is being terminated", math.inf))
     cluster.settle(seconds=15)
+
+    assert cluster.where("high") == {"high": "n2"}
+
+
+def test_a_victim_of_which_nothing_is_heard_is_given_up_though_others_are_answered() -> None:
+    """Semantics §10.4."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1, labels=(("pool", "a"),))
+    cluster.pod("low-n1", node="n1", started=10.0)
+    cluster.pod("low-n2", node="n2", started=10.0, priority=5)
+    cluster.node("b", cpu=2, labels=(("pool", "b"),))
+    there = spec(cpu=2, node_selector=(("pool", "b"),))
+    cluster.pod("first", node="b", spec=there)
+    cluster.evict_answer = lambda each: "hold" if each.pod.name == "low-n1" else "ok"
+    cluster.pod("high", priority=100, spec=spec(cpu=1, node_selector=(("pool", "a"),)))
+    for priority in (1, 2, 3):
+        cluster.pod(f"next-{priority}", priority=priority, spec=there)
+        cluster.settle(seconds=200)
 
     assert cluster.where("high") == {"high": "n2"}
 

@@ -28,7 +28,8 @@ from enbloc.model.pods import Pod, PodUID
 #: No further unit is handed out while the answers about so many members are awaited: who was not
 #: told may stay yet.
 MOST_AWAITED: Final = 16
-#: When no answer has come for so long (seconds), those that are awaited count as refusals.
+#: When no answer has come for so long (seconds) about any of those that go together, those of them
+#: that are awaited count as refusals.
 ANSWER_SECONDS: Final = 300.0
 
 
@@ -74,6 +75,8 @@ class Eviction:
         regardless: and those that a PodDisruptionBudget would keep.
         whole: their group cannot run without them.
         victims: those that are not gone yet.
+        awaited: those of which an answer is.
+        answered: when one came last, engine clock.
     """
 
     group: GroupKey
@@ -87,6 +90,8 @@ class Eviction:
     regardless: bool = False
     whole: bool = False
     victims: dict[PodUID, Victim] = field(init=False)
+    awaited: set[PodUID] = field(default_factory=set[PodUID])
+    answered: float = math.inf
 
     def __post_init__(self) -> None:
         self.victims = {pod.uid: Victim(pod) for pod in self.pods}
@@ -107,9 +112,11 @@ class Victims:
         self._departures: list[Departure] = []
         #: `(end, member)`, the first on top; those that are gone are skipped.
         self._ends: list[tuple[float, PodUID]] = []
-        #: Members of which an answer is awaited, and when one came last (engine clock).
-        self._awaited: set[PodUID] = set()
-        self._answered = math.inf
+        #: Those of which answers are awaited, and about how many members in all.
+        self._asked: dict[GroupKey, Eviction] = {}
+        self._awaited = 0
+        #: Those of which one came since the last turn.
+        self._heard: dict[GroupKey, Eviction] = {}
 
     def __bool__(self) -> bool:
         """Some member was chosen and holds its capacity yet."""
@@ -144,11 +151,11 @@ class Victims:
             due = [v for v in eviction.victims.values() if v.stage is VictimStage.CHOSEN]
             if not due:
                 continue  # all of them terminate already
-            if not self._awaited:
-                self._answered = turn.now
+            eviction.answered, self._asked[eviction.group] = turn.now, eviction
+            self._awaited += len(due)
             for victim in due:
                 victim.stage = VictimStage.SENT
-                self._awaited.add(victim.pod.uid)
+                eviction.awaited.add(victim.pod.uid)
                 turn.effects.append(
                     Evict(
                         victim.pod.key,
@@ -165,7 +172,7 @@ class Victims:
 
     @property
     def _may_send(self) -> bool:
-        return bool(self._chosen) and len(self._awaited) < MOST_AWAITED
+        return bool(self._chosen) and self._awaited < MOST_AWAITED
 
     # ── what becomes of them ─────────────────────────────────────────────────────────────────
 
@@ -205,15 +212,25 @@ class Victims:
             departure = Departure(eviction.group, victim.pod, eviction.by, together, whole)
             self._departures.append(departure)
         victim.stage = VictimStage.LEAVING
-        self._awaited.discard(uid)
+        self._answer(uid, eviction)
         self._leaving.append((eviction, victim))
 
     def _remove(self, uid: PodUID, eviction: Eviction) -> None:
         del self._eviction_of[uid], eviction.victims[uid]
-        self._awaited.discard(uid)
+        self._answer(uid, eviction)
         if not eviction.victims:
             del self._evictions[eviction.group]
             self._chosen.pop(eviction.group, None)
+
+    def _answer(self, uid: PodUID, eviction: Eviction) -> None:
+        """An answer about a member is awaited no more."""
+        if uid not in eviction.awaited:
+            return
+        eviction.awaited.remove(uid)
+        self._awaited -= 1
+        self._heard[eviction.group] = eviction
+        if not eviction.awaited:
+            del self._asked[eviction.group]
 
     def expire(self, turn: Turn) -> None:
         """Take in who leaves; stop to wait for who does not, or whose eviction was refused.
@@ -221,11 +238,12 @@ class Victims:
         The turn says whose they were, and to whom an eviction was refused until when. One of which
         nothing was heard is as good as refused, or it would be asked for and waited for for ever.
         """
-        if self._departures or turn.refused_evictions:
-            self._answered = turn.now
         turn.departures, self._departures = self._departures, []
         for answer in turn.refused_evictions:
             self._refused(turn, answer.uid, answer.retry_at)
+        for eviction in self._heard.values():
+            eviction.answered = turn.now
+        self._heard = {}
         for eviction, victim in self._leaving:
             victim.end = turn.now + victim.pod.grace + eviction.patience
             if victim.end < math.inf and victim.pod.uid in eviction.victims:
@@ -269,8 +287,9 @@ class Victims:
             eviction = self._eviction_of.get(uid)
             if eviction is not None and eviction.victims[uid].end == end:
                 late[uid] = None
-        if self._awaited and self._answered + ANSWER_SECONDS <= now:
-            late |= dict.fromkeys(sorted(self._awaited))
+        for eviction in self._asked.values():
+            if eviction.answered + ANSWER_SECONDS <= now:
+                late |= dict.fromkeys(sorted(eviction.awaited))
         return [*late]
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
@@ -311,6 +330,5 @@ class Victims:
         times = [eviction.until for eviction in self._evictions.values()]
         if self._ends:
             times.append(self._ends[0][0])
-        if self._awaited:
-            times.append(self._answered + ANSWER_SECONDS)
+        times += [eviction.answered + ANSWER_SECONDS for eviction in self._asked.values()]
         return min(times, default=None)
