@@ -131,6 +131,45 @@ def test_a_victim_of_which_nothing_is_heard_is_given_up_though_others_are_answer
     assert cluster.where("high") == {"high": "n2"}
 
 
+@pytest.mark.parametrize("refusals", range(1, 5))
+def test_the_rest_of_a_gang_is_told_again_however_often_that_is_refused(refusals: int) -> None:
+    """Semantics §10.3: a part of a minimum is worth nothing."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, owner=JOB)
+    cluster.settle()
+    cluster.run_pods(["low-0", "low-1"])
+    cluster.settle()
+    answers = iter(["ok", *["webhook is down"] * refusals])
+    cluster.evict_answer = lambda _: next(answers, "ok")
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=200)
+
+    assert set(cluster.where()) == {"high"}
+    assert len(cluster.evicted) == refusals + 2
+
+
+def test_the_rest_of_a_gang_is_told_again_though_its_preemptor_went_elsewhere() -> None:
+    """Semantics §10.3."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, owner=JOB)
+    cluster.settle()
+    cluster.evict_answer = lambda _: "hold"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    first, second = cluster.evicted
+    accept(cluster, first)
+    cluster.node("n3", cpu=1)
+    cluster.settle()
+    cluster.tell(EvictRefused(second.uid, "a budget", cluster.now + 10))
+    cluster.evict_answer = lambda _: "ok"
+    cluster.delete(first.pod.name)
+    cluster.settle(seconds=30)
+
+    assert set(cluster.where()) == {"high"}
+
+
 def test_a_victim_whose_node_is_lost_is_not_waited_for() -> None:
     """Semantics §10.4."""
     cluster = full("n1 n2", n2=5)

@@ -11,6 +11,7 @@ stage finds that an earlier one should look at is left to the turn after it::
 
 import enum
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from enbloc.engine.effects import Effect
@@ -54,14 +55,14 @@ class Departure:
     Attributes:
         group: whose member it is.
         by: who is preferred to it, for people; "" = nobody, it is evicted for a repair.
-        together: how many members of the group are evicted with it, itself among them.
+        together: the members of the group that are evicted with it, itself among them.
         whole: the group cannot run without them.
     """
 
     group: GroupKey
     pod: Pod
     by: str
-    together: int
+    together: Sequence[Pod]
     whole: bool
 
 

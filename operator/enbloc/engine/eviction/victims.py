@@ -208,7 +208,7 @@ class Victims:
         if victim.stage is VictimStage.LEAVING:
             return
         if victim.stage is VictimStage.SENT:
-            together, whole = len(eviction.pods), eviction.whole
+            together, whole = eviction.pods, eviction.whole
             departure = Departure(eviction.group, victim.pod, eviction.by, together, whole)
             self._departures.append(departure)
         victim.stage = VictimStage.LEAVING

@@ -22,6 +22,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask, EventType
 from enbloc.engine.policies.begun import awaited, begun
 from enbloc.engine.policies.policy import Policy
+from enbloc.engine.policies.rests import Rests
 from enbloc.engine.policies.setbacks import Setbacks
 from enbloc.engine.policies.told import Told
 from enbloc.engine.policies.under_way import (
@@ -110,6 +111,7 @@ class Preemptions(Policy):
         self._known: set[PodUID] = set()
         #: By preemptor, the groups of lower priority that were being bound at the last search.
         self._binding: dict[GroupKey, set[GroupKey]] = {}
+        self._rests = Rests()
         #: What is known of a group until it is planned.
         self._memory = self._said, self._nowhere, self._again, self._since, self._due
 
@@ -395,6 +397,10 @@ class Preemptions(Policy):
         for departure in turn.departures:
             if departure.by:
                 self._preempted.leaves(turn, departure)
+                if self._groups.get(departure.group) is not None:
+                    self._rests.leave(departure, turn.now)
+        for key in self._rests.expire(turn.now):
+            turn.change(key)
         self._try_again(turn)
         lost = _lost_nodes(turn) if self._open else set[str]()
         for each in tuple(self._open.values()):
@@ -465,9 +471,10 @@ class Preemptions(Policy):
             self._setbacks.pop(facts.key, None)
             if not self._victims.of(facts.key):
                 self._preempted[facts.key] = ""
+                self._rests.end(facts.key)
         each = self._open.get(facts.key)
         planned = self._core.plans.of(facts.key) is not None
-        self._finish(members, facts)
+        self._finish(turn, members, facts)
         if each is None:
             self._resume(turn, facts)
         elif not facts.deficit or facts.problem or not (facts.pending or planned):
@@ -514,8 +521,8 @@ class Preemptions(Policy):
         self._claim(facts, nodes, turn.now, until)
         self._start(each)
 
-    def _finish(self, members: Members, facts: GroupFacts) -> None:
-        """Have the rest of a gang leave of which an earlier leader has evicted some.
+    def _finish(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+        """Have the rest of a gang leave of which we, or an earlier leader, have evicted some.
 
         All of a unit have the condition before the first of them leaves.
         """
@@ -524,7 +531,10 @@ class Preemptions(Policy):
         rest = [pod for pod in members.bound if pod.preempted and pod.uid not in self._known]
         if rest:
             self._known.update(pod.uid for pod in rest)
-            self._victims.choose(rest_of_gang(facts.key, rest))
+            self._rests.add(facts.key, rest)
+        left = self._rests.take(facts.key, members.bound, turn.now)
+        if left:
+            self._victims.choose(rest_of_gang(facts.key, left))
 
     def _remember(self, members: Members) -> None:
         """Take from the status, the first time, who preempted a group before this process."""
@@ -566,6 +576,7 @@ class Preemptions(Policy):
         for known in (*self._memory, self._binding, self._setbacks, self._preempted):
             known.pop(key, None)
         self._known = {uid for uid in self._known if uid in self._state.pods}
+        self._rests.end(key)
         each = self._open.get(key)
         if each is not None:
             self._end(turn, each)
@@ -574,6 +585,7 @@ class Preemptions(Policy):
     def deadline(self) -> float | None:
         """When victims are looked for that were put off, or a nomination is over."""
         times = [*(each.until for each in self._open.values()), *self._due.values()]
+        times.append(self._rests.deadline())
         times += [time for each in self._setbacks.values() for time in each.deadlines()]
         if self._again:
             times.append(self._effort.ready())

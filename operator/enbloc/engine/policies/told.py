@@ -44,12 +44,12 @@ class Told(dict[GroupKey, str]):
         if members is None or members.solo:
             self._evictions.note(unit_name(pod), turn.now)
             return
-        note = f"preempted by {departure.by}: {departure.together} of its members are evicted"
+        note = f"preempted by {departure.by}: {len(departure.together)} of its members are evicted"
         if self.get(group) == note:
             return
         if departure.whole:
             self._evictions.note(unit_name(pod, members), turn.now)
-        self._tally.preempted_gangs += departure.whole and departure.together > 1
+        self._tally.preempted_gangs += departure.whole and len(departure.together) > 1
         self._tell(turn, group, note)
 
     def given_up(self, turn: Turn, unit: Unit, by: str) -> None:
