@@ -16,6 +16,7 @@ from enbloc.engine.events import (
     PriorityClassGone,
     PriorityClassSeen,
 )
+from enbloc.engine.preemption import PreemptionLimits
 from enbloc.model.budgets import Budget
 from enbloc.model.names import EventReason
 from enbloc.model.pods import Owner, Phase
@@ -147,6 +148,28 @@ def test_the_rest_of_a_gang_is_told_again_however_often_that_is_refused(refusals
 
     assert set(cluster.where()) == {"high"}
     assert len(cluster.evicted) == refusals + 2
+
+
+def test_a_gang_that_goes_in_two_parts_gives_way_once() -> None:
+    """Semantics §10.3, §10.6."""
+    cluster = Cluster(preemption=PreemptionLimits(most_evictions=2))
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, owner=JOB)
+    cluster.settle()
+    answers = iter(["ok", "a budget"])
+    cluster.evict_answer = lambda _: next(answers, "ok")
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=60)
+    first = cluster.condition("low")[2]
+    cluster.delete("high")
+    for name in ("low-0", "low-1"):
+        cluster.pod(name, "low", owner=JOB)
+    cluster.settle(seconds=60)
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=60)
+
+    assert first.startswith("preempted by pod ns/high: 2 of its members are evicted")
+    assert set(cluster.where()) == {"high"}
 
 
 def test_the_rest_of_a_gang_is_told_again_though_its_preemptor_went_elsewhere() -> None:

@@ -57,6 +57,7 @@ class Departure:
         by: who is preferred to it, for people; "" = nobody, it is evicted for a repair.
         together: the members of the group that are evicted with it, itself among them.
         whole: the group cannot run without them.
+        rest: others of these left before.
     """
 
     group: GroupKey
@@ -64,6 +65,7 @@ class Departure:
     by: str
     together: Sequence[Pod]
     whole: bool
+    rest: bool
 
 
 class End(enum.Enum):

@@ -74,6 +74,7 @@ class Eviction:
             too; "" = nobody.
         regardless: and those that a PodDisruptionBudget would keep.
         whole: their group cannot run without them.
+        rest: others of these have left: it is still the same preemption.
         victims: those that are not gone yet.
         awaited: those of which an answer is.
         answered: when one came last, engine clock.
@@ -89,6 +90,7 @@ class Eviction:
     by: str = ""
     regardless: bool = False
     whole: bool = False
+    rest: bool = False
     victims: dict[PodUID, Victim] = field(init=False)
     awaited: set[PodUID] = field(default_factory=set[PodUID])
     answered: float = math.inf
@@ -208,9 +210,16 @@ class Victims:
         if victim.stage is VictimStage.LEAVING:
             return
         if victim.stage is VictimStage.SENT:
-            together, whole = eviction.pods, eviction.whole
-            departure = Departure(eviction.group, victim.pod, eviction.by, together, whole)
-            self._departures.append(departure)
+            self._departures.append(
+                Departure(
+                    eviction.group,
+                    victim.pod,
+                    eviction.by,
+                    eviction.pods,
+                    eviction.whole,
+                    eviction.rest,
+                )
+            )
         victim.stage = VictimStage.LEAVING
         self._answer(uid, eviction)
         self._leaving.append((eviction, victim))

@@ -45,7 +45,7 @@ class Told(dict[GroupKey, str]):
             self._evictions.note(unit_name(pod), turn.now)
             return
         note = f"preempted by {departure.by}: {len(departure.together)} of its members are evicted"
-        if self.get(group) == note:
+        if self.get(group) == note or (departure.rest and self.get(group)):
             return
         if departure.whole:
             self._evictions.note(unit_name(pod, members), turn.now)

@@ -108,6 +108,7 @@ class UnderWay:
                 by=self.by,
                 regardless=regardless,
                 whole=group in self.needed,
+                rest=group in self._forced,
             )
         )
 
@@ -202,6 +203,7 @@ def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
         by="a higher priority pod",
         regardless=True,
         whole=True,
+        rest=True,
     )
 
 
