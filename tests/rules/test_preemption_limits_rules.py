@@ -400,3 +400,33 @@ def test_pods_that_kueue_admits_together_give_way_together() -> None:
     world.settle()
 
     assert sorted(world.evictions) == ["a-1", "a-2"]
+
+
+def test_new_pods_do_not_protect_what_kueue_admits_together_for_ever() -> None:
+    """Semantics §10.6: for as long as the one with the least; anybody may write the label."""
+    world = limited("n1 n2", min_runtime=600)
+    labels = (("kueue.x-k8s.io/pod-group-name", "a"),)
+    world.low("a-1", "n1", labels=labels)
+    world.low("a-2", "n2", labels=labels, spec=spec(cpu="1m"))
+    world.low("other", "n2", priority=10, spec=spec(cpu="900m"))
+    world.pod("high", priority=10)
+    world.settle(seconds=590)
+    world.low("a-3", "n2", labels=labels, spec=spec(cpu="1m"))
+    world.low("a-4", "n2", labels=labels, spec=spec(cpu="1m"), started=1.0, deleting=True)
+    world.settle()
+    assert not world.evictions
+
+    world.settle(seconds=20)
+    assert sorted(world.evictions) == ["a-1", "a-2", "a-3"]
+
+
+def test_a_static_pod_with_the_label_of_kueue_keeps_nobody_else() -> None:
+    """Semantics §10.1: anybody can make one that looks like it."""
+    world = limited("n1 n2")
+    labels = (("kueue.x-k8s.io/pod-group-name", "a"),)
+    world.low("a-1", "n1", labels=labels)
+    world.low("static", "n2", labels=labels, mirror=True)
+    world.pod("high", priority=10)
+    world.settle()
+
+    assert world.evictions == ["a-1"]

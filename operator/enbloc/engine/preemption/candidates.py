@@ -197,7 +197,9 @@ class Candidates:
         priority = min(pod.priority for pod in pods)
         if priority >= self._priority or not all(map(self._may_go, pods)):
             return None
-        until = max(map(self._protection.of_pod, pods))
+        # A pod that is new among them, or terminates by itself, changes nothing for the others.
+        staying = [pod for pod in pods if not pod.deleting]
+        until = min(map(self._protection.of_pod, staying or pods))
         return self._unit(key, pods, priority, gang=len(pods) > 1, protected=until)
 
     def _admitted(self, namespace: str, name: str) -> tuple[Pod, ...]:
@@ -206,7 +208,7 @@ class Candidates:
         placed = self._placed
         mask = placed.matches(selector) & placed.in_namespaces({namespace})
         pods = (self._state.pods.get(self._uids[at]) for at in np.flatnonzero(mask).tolist())
-        found = [pod for pod in pods if pod is not None and pod.node]
+        found = [pod for pod in pods if pod is not None and pod.node and not pod.mirror]
         return tuple(sorted(found, key=lambda pod: pod.seniority))
 
     def _of_members(self, members: Members) -> _Tiers:
