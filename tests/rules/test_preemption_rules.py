@@ -374,6 +374,18 @@ def test_a_victim_that_walks_back_in_is_evicted_less_and_less() -> None:
     assert len(cluster.evicted) <= 10
 
 
+def test_a_budget_of_all_pods_makes_them_immune_to_nothing() -> None:
+    """Semantics §10.3: without requirements kube-scheduler reads none, and the Eviction API all."""
+    cluster = full("n1")
+    cluster.change("low-n1", labels=(("app", "kept"),))
+    cluster.tell(BudgetSeen(Budget("ns/all", "ns", Selector(), 0)))
+    cluster.evict_answer = lambda each: "ok" if each.regardless else "no disruption is allowed"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+
+    assert cluster.where("high") == {"high": "n1"}
+
+
 def test_two_budgets_on_one_pod_make_it_immune_to_nothing() -> None:
     """Semantics §10.3: the Eviction API refuses such a pod whatever they allow."""
     cluster = full("n1")

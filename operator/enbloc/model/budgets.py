@@ -53,7 +53,12 @@ class Budgets:
         self._by_label: dict[tuple[str, tuple[str, str] | None], list[Budget]] = {}
         self._known: dict[tuple[str, Labels], Sequence[Budget]] = {}
         self._disrupted = False
+        #: By namespace, those that select every pod with labels, for the Eviction API alone.
+        self._of_all: dict[str, list[Budget]] = {}
         for budget in budgets:
+            empty = budget.selector is not None and not budget.selector.requirements
+            if empty and not budget.problem:
+                self._of_all.setdefault(budget.namespace, []).append(budget)
             self._disrupted |= bool(budget.disrupted)
             for label in _labels_of(budget):
                 self._by_label.setdefault((budget.namespace, label), []).append(budget)
@@ -78,6 +83,22 @@ class Budgets:
         if not self._disrupted:
             return known
         return [budget for budget in known if pod.key.name not in budget.disrupted]
+
+    def refused(self, pods: Sequence[Pod]) -> bool:
+        """Whether the Eviction API refuses some of these where `covering` may not show it.
+
+        It does where several budgets cover a pod, whatever they allow; and it takes a selector
+        without requirements for one of all pods with labels, as kube-scheduler does not.
+
+        Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go.
+        """
+        for pod in pods:
+            more = self._of_all.get(pod.key.namespace, ()) if pod.labels else ()
+            if len(self.covering(pod)) + len(more) > 1:
+                return True
+            if any(budget.allowed < len(pods) for budget in more):
+                return True
+        return False
 
 
 def _labels_of(budget: Budget) -> Sequence[tuple[str, str] | None]:

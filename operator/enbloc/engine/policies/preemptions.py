@@ -323,11 +323,7 @@ class Preemptions(Policy):
         victims = by_group(found.victims)
         budgets = Budgets(self._state.budgets.values())
         beyond = {unit.group for unit in found.beyond}
-        beyond |= {  # the Eviction API refuses what several budgets cover, whatever they allow
-            group
-            for group, pods in victims.items()
-            if any(len(budgets.covering(pod)) > 1 for pod in pods)
-        }
+        beyond |= {group for group, pods in victims.items() if budgets.refused(pods)}
         each = self._open[facts.key] = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in found.nodes},
