@@ -9,6 +9,7 @@ import pytest
 from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen, PriorityClassSeen
 from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND, Effort
+from enbloc.model.budgets import Budget
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pins import HOSTNAME

@@ -501,7 +501,7 @@ class Preemptions(Policy):
         for group in victims:  # of a broken gang all leave, wherever the preemptor is placed
             members = self._groups.get(group)
             if members is not None:
-                self._finish(members, self._groups.facts(members))
+                self._finish(turn, members, self._groups.facts(members))
         until = math.inf if victims else turn.now + NOMINATED_SECONDS
         each = self._open[facts.key] = UnderWay(
             facts.key,
