@@ -18,7 +18,7 @@ from enbloc.engine.effects import Effect
 from enbloc.engine.events import EvictRefused
 from enbloc.engine.plan import Plan
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Happening
+from enbloc.framework.hints import Action, Happening
 from enbloc.framework.observations import Observation
 from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
@@ -138,6 +138,15 @@ class Turn:
     def change(self, group: GroupKey) -> None:
         """This group is to be reviewed."""
         self.changed[group] = None
+
+    def lost_nodes(self) -> set[str]:
+        """Nodes that went, or are not ready any more: nobody knows when what is there ends."""
+        return {
+            happening.node.name
+            for happening in self.happened
+            if happening.node is not None
+            and (not happening.node.ready or happening.action is Action.DELETE)
+        }
 
     @property
     def news(self) -> bool:

@@ -21,6 +21,7 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask, EventType
 from enbloc.engine.policies.begun import awaited, begun
+from enbloc.engine.policies.line import Line
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.rests import Rests
 from enbloc.engine.policies.setbacks import Setbacks
@@ -59,7 +60,6 @@ from enbloc.engine.trial import Trial
 from enbloc.engine.turn import Turn
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Action
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.ledgers import GETS_NOTHING, Decisions, ledgers_of
@@ -101,8 +101,8 @@ class Preemptions(Policy):
         self._since: dict[GroupKey, float] = {}
         #: When groups are to be tried again: a delay ends, or the protection of others.
         self._due: dict[GroupKey, float] = {}
-        #: Groups that are tried again once there is effort left, the first come first.
-        self._again: dict[GroupKey, None] = {}
+        #: Groups that are tried again once there is effort left.
+        self._line = Line()
         #: What came of the last search for a group; until it is placed.
         self._said: dict[GroupKey, str] = {}
         #: Pods without a group for which the last search found nobody, each with "".
@@ -113,7 +113,7 @@ class Preemptions(Policy):
         self._binding: dict[GroupKey, set[GroupKey]] = {}
         self._rests = Rests()
         #: What is known of a group until it is planned.
-        self._memory = self._said, self._nowhere, self._again, self._since, self._due
+        self._memory = self._said, self._nowhere, self._since, self._due, self._binding
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Where the pending pods of a group are to go once its victims are gone.
@@ -173,14 +173,15 @@ class Preemptions(Policy):
         candidates = self.candidates(facts, turn.now)
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
         if helps and not self._effort.left(turn.now):
-            self._again[facts.key] = None
+            self._line.add(facts.key)
             return self._said.get(facts.key, "")
+        self._line.tried(facts.key)
         under_way = self._open.get(facts.key)
         if under_way is not None:  # they are gone, and it is not enough
             self._end(turn, under_way)
             if under_way.victims or under_way.placed:
                 setbacks = self._set_back(turn, facts.key)
-                self._again[facts.key] = None
+                self._line.add(facts.key)
                 return setbacks.pause(turn.now)
         if not helps:
             self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending if facts.solo}
@@ -349,7 +350,7 @@ class Preemptions(Policy):
                 self._core.plans.withdraw(unit.group, turn)
                 self._preempted.given_up(turn, unit, each.by)
         if not victims:
-            self._again[facts.key] = None
+            self._line.add(facts.key)
         pods = [pod for unit in found.victims for pod in unit.pods]
         self._tally.preemption_victims.append(float(len(pods)))
         if not facts.solo:
@@ -398,36 +399,37 @@ class Preemptions(Policy):
         for key in self._rests.expire(turn.now):
             turn.change(key)
         self._try_again(turn)
-        lost = _lost_nodes(turn) if self._open else set[str]()
+        lost = turn.lost_nodes() if self._open else set[str]()
         for each in tuple(self._open.values()):
             for answer in turn.refused_evictions:
                 each.refused(answer)
             self._look(turn, each, lost)
 
     def _try_again(self, turn: Turn) -> None:
-        """Let one group be tried again of which a search was put off, or that has paused."""
+        """Let one group be tried again."""
         for key in [key for key, at in self._due.items() if at <= turn.now]:
             del self._due[key]
-            self._again[key] = None
+            self._line.add(key)
         for key, setbacks in self._setbacks.items():
             if setbacks.expire(turn.now, self._terminates):
-                self._again[key] = None
+                self._line.add(key)
         for key, groups in tuple(self._binding.items()):  # they may give way once they are bound
             if any(self._core.plans.of(group) is None for group in groups):
                 del self._binding[key]
-                self._again[key] = None
-        if self._again and self._effort.left(turn.now):
-            key = next(iter(self._again))
-            del self._again[key]
+                self._line.add(key)
+        if self._line and self._effort.left(turn.now):
+            key = self._line.call()
             item = self._core.queue.get(key)
             if item is not None and item.place in (Place.WAITING, Place.BACKOFF):
                 self._core.queue.activate(item, CALLED_UP)
+            else:
+                self._line.discard(key)
 
     def _look(self, turn: Turn, each: UnderWay, lost: set[str]) -> None:
         """See who is gone, and who will not go."""
         stuck = {pod.uid: pod for pod in each.look(turn, self._victims, self._state)}
         if each.times(self._victims):
-            self._again[each.key] = None  # so that it is said
+            self._line.add(each.key)  # so that it is said
         # What keeps one on its node may keep all who are to leave it.
         nodes = {pod.node for pod in stuck.values() if self._terminates(pod.uid)}
         nodes |= lost.intersection(each.nodes.values())
@@ -437,12 +439,12 @@ class Preemptions(Policy):
         if stuck:
             self._end(turn, each)
             self._set_back(turn, each.key, [*stuck.values()])
-            self._again[each.key] = None
+            self._line.add(each.key)
         elif each.until <= turn.now:  # they are gone, or somebody else nominated it
             self._end(turn, each)
             if each.placed:
                 self._set_back(turn, each.key)
-            self._again[each.key] = None
+            self._line.add(each.key)
         elif not each.victims.keys().isdisjoint(turn.released):
             turn.change(each.key)
             if not each.holds(self._state) and math.isinf(each.until) and not each.placed:
@@ -544,8 +546,7 @@ class Preemptions(Policy):
         Nothing is claimed while the plan reserves it.
         """
         del members
-        for known in (*self._memory, self._binding):
-            known.pop(facts.key, None)
+        self._forget(facts.key)
         each = self._open.get(facts.key)
         if each is not None:
             each.placed, each.until = True, math.inf
@@ -569,30 +570,26 @@ class Preemptions(Policy):
     def forget(self, turn: Turn, members: Members) -> None:
         """A group is gone: nobody gives way to it."""
         key = members.key
-        for known in (*self._memory, self._binding, self._setbacks, self._preempted):
-            known.pop(key, None)
-        self._known = {uid for uid in self._known if uid in self._state.pods}
+        self._forget(key)
+        self._setbacks.pop(key, None)
+        self._preempted.pop(key, None)
         self._rests.end(key)
+        self._known = {uid for uid in self._known if uid in self._state.pods}
         each = self._open.get(key)
         if each is not None:
             self._end(turn, each)
             turn.changed.pop(key, None)
+
+    def _forget(self, key: GroupKey) -> None:
+        self._line.discard(key)
+        for known in self._memory:
+            known.pop(key, None)
 
     def deadline(self) -> float | None:
         """When victims are looked for that were put off, or a nomination is over."""
         times = [*(each.until for each in self._open.values()), *self._due.values()]
         times.append(self._rests.deadline())
         times += [time for each in self._setbacks.values() for time in each.deadlines()]
-        if self._again:
+        if self._line:
             times.append(self._effort.ready())
         return min(times, default=None)
-
-
-def _lost_nodes(turn: Turn) -> set[str]:
-    """Nodes that went, or are not ready any more: nobody knows when what is there ends."""
-    return {
-        happening.node.name
-        for happening in turn.happened
-        if happening.node is not None
-        and (not happening.node.ready or happening.action is Action.DELETE)
-    }

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Line: the groups that wait for another search for victims."""
+
+from enbloc.model.groups import GroupKey
+
+
+class Line:
+    """Groups in the order in which they are called up.
+
+    Namespaces take turns, so that a thousand groups of one delay nobody else's; of one namespace
+    the first come are the first. Who was called up and was not tried, since others had taken the
+    effort, keeps its place.
+    """
+
+    def __init__(self) -> None:
+        #: By namespace, the one whose turn it is first; none is empty.
+        self._waiting: dict[str, dict[GroupKey, None]] = {}
+        #: Who was called up and was not tried since.
+        self._called: set[GroupKey] = set()
+
+    def __bool__(self) -> bool:
+        """Somebody waits."""
+        return bool(self._waiting)
+
+    def add(self, group: GroupKey) -> None:
+        """A group waits from now on, if it does not yet."""
+        namespace = group.namespace
+        if group in self._called:
+            self._called.remove(group)
+            there = self._waiting.pop(namespace, {})
+            self._waiting = {namespace: {group: None, **there}, **self._waiting}
+        else:
+            self._waiting.setdefault(namespace, {}).setdefault(group)
+
+    def call(self) -> GroupKey:
+        """Whose turn it is; there is somebody."""
+        namespace, there = next(iter(self._waiting.items()))
+        group = next(iter(there))
+        self._leave(group)
+        if namespace in self._waiting:
+            self._waiting[namespace] = self._waiting.pop(namespace)
+        self._called.add(group)
+        return group
+
+    def tried(self, group: GroupKey) -> None:
+        """It was its turn: who comes again is the last."""
+        self._called.discard(group)
+
+    def discard(self, group: GroupKey) -> None:
+        """A group waits no more."""
+        self._leave(group)
+        self._called.discard(group)
+
+    def _leave(self, group: GroupKey) -> None:
+        there = self._waiting.get(group.namespace)
+        if there is not None and group in there:
+            del there[group]
+            if not there:
+                del self._waiting[group.namespace]
