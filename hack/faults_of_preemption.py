@@ -46,8 +46,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "tell-who-leaves-by-himself",
-        "if victim.stage is VictimStage.SENT:\n            together",
-        "if True:\n            together",
+        "if victim.stage is VictimStage.SENT:\n            self._departures",
+        "if True:\n            self._departures",
     ),
     Fault(
         "wait-for-victims-on-lost-nodes",
