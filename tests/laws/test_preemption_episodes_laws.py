@@ -19,13 +19,10 @@ from enbloc.engine import Settings
 from enbloc.engine.effects import Effect, Evict, SetPodCondition
 from enbloc.engine.events import BudgetGone, BudgetSeen
 from enbloc.engine.preemption import PreemptionLimits
-from enbloc.model.budgets import Budget
 from enbloc.model.names import Reason
 from enbloc.model.pods import Owner, Pod, PodUID
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
 from tests.effort import times
-from tests.world.builders import spec
+from tests.world.builders import budget, spec
 from tests.world.cluster import Cluster
 
 #: Episodes of each batch.
@@ -141,8 +138,7 @@ class Shared(Cluster):
         for name, allowed in wanted.items():
             if self._allowed.get(name) != allowed:
                 self._allowed[name] = allowed
-                selector = Selector((Requirement("app", Operator.IN, (name,)),))
-                self.tell(BudgetSeen(Budget(f"ns/{name}", "ns", selector, allowed)))
+                self.tell(BudgetSeen(budget(name, allowed)))
 
     def _spare(self, job: Job) -> int:
         return max(0, sum(pod.bound and pod.live for pod in self.of(job)) - job.keeps)
