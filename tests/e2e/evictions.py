@@ -153,15 +153,20 @@ class Evictions:
         )
         wrong += [f"{name} was evicted {times} times" for name, times in asked.items() if times > 1]
         assert not wrong, "\n".join(wrong)
-        await self._world.eventually(self._all_said, lambda: f"one event each: {self._unsaid()}")
+        await self.are_said()
         self._world.observer.deleted_by_test |= self.told
 
     def _in_part(self, episode: Episode) -> bool:
         minimum = self._world._minimums.get(episode.group, 1)
         return 0 < len(episode.held - episode.told) < minimum
 
-    async def _all_said(self) -> bool:
-        return not self._unsaid()
+    async def are_said(self) -> None:
+        """Return when all who were told have their events; a leader that dies takes them along."""
+
+        async def all_said() -> bool:
+            return not self._unsaid()
+
+        await self._world.eventually(all_said, lambda: f"one event each: {self._unsaid()}")
 
     def _unsaid(self) -> dict[str, int]:
         """Who was told, and does not have exactly one event that says so; how many they have."""
