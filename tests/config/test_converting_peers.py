@@ -224,6 +224,30 @@ def test_each_action_of_volcano_is_told(name: str) -> None:
     assert said(text, "actions[0]")
 
 
+@pytest.mark.parametrize("actions", ["preempt", "enqueue, allocate, gangpreempt", " preempt ,"])
+def test_who_lists_an_action_that_preempts_has_preemption(actions: str) -> None:
+    text = volcano([], actions=actions)
+    [profile] = configured(yaml.safe_dump_all(documents(text))).profiles.values()
+    assert "DefaultPreemption" in profile.points[Point.POST_FILTER]
+    assert "actions" not in outcomes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        volcano([], actions="enqueue, allocate, backfill"),
+        volcano([], actions="reclaim, preemption"),
+        volcano([], actions=""),
+        yaml.safe_dump({"tiers": [{"plugins": [{"name": "gang"}]}]}),
+    ],
+)
+def test_nobody_is_preempted_where_no_action_of_volcano_does_that(text: str) -> None:
+    [profile] = configured(yaml.safe_dump_all(documents(text))).profiles.values()
+    assert "DefaultPreemption" not in profile.points.get(Point.POST_FILTER, ())
+    assert outcomes(text)["actions"] is KEPT
+    assert "DefaultPreemption is off" in said(text, "actions")
+
+
 @pytest.mark.parametrize("argument", FILTERS)
 @pytest.mark.parametrize("off", [False, "false", "F", "0"])
 def test_a_predicate_that_is_off_is_off_at_filter(argument: str, off: Any) -> None:

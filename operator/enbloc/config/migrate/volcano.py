@@ -3,8 +3,9 @@
 """Volcano's scheduler configuration (`volcano-scheduler.conf`), as far as enbloc has what it says.
 
 Predicates become filters, nodeorder's weights those of scores, binpack the strategy of
-NodeResourcesFit; gangs and priority need no word. What is not written down stays as it is here by
-default: without nodeorder any preference of nodes is as good as another.
+NodeResourcesFit; gangs and priority need no word. Nobody is preempted where no action does that.
+What else is not written down stays as it is here by default: without nodeorder any preference of
+nodes is as good as another.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from enbloc.model.resources import CPU, MEMORY
 #: The schedulerName of Volcano's own default; the file does not say it.
 SCHEDULER: Final = "volcano"
 _FIT: Final = "NodeResourcesFit"
+_PREEMPTION: Final = "DefaultPreemption"
 _HEAVIEST: Final = 100
 _LARGEST: Final = 2**31 - 1
 _NO_EFFECT: Final = "had no effect on Volcano either: it reads"
@@ -56,6 +58,7 @@ class _Conversion:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._off: list[str] = []
+        self._preempts = True
         self._scores: dict[str, int] | None = None
         self._least = self._most = 0
         self._ordering = self._spreading = ""
@@ -66,6 +69,11 @@ class _Conversion:
         """The v1 document."""
         for index, each in enumerate(document.get("actions", ())):
             self._known(f"actions[{index}]", "action", each["name"], tables.ACTIONS)
+        self._preempts = any(
+            each["name"] in tables.PREEMPTING for each in document.get("actions", ())
+        )
+        if not self._preempts:
+            self._findings.note("actions", *tables.NOT_PREEMPTING)
         for where, tier in self._mappings(document, "tiers", ""):
             for path, plugin in self._mappings(tier, "plugins", where):
                 self._plugin(path, plugin)
@@ -276,7 +284,7 @@ class _Conversion:
             scores = dict.fromkeys((plugin for plugin, _ in tables.SCORES.values()), 0)
         if scores is not None:
             scores = {**scores, _FIT: fit.weight if fit else 0}
-        plugins = _plugins(self._off, scores or {})
+        plugins = _plugins(self._off, scores or {}, preempts=self._preempts)
         profile: dict[str, Any] = {"schedulerName": SCHEDULER}
         if plugins:
             profile["plugins"] = plugins
@@ -316,9 +324,11 @@ class _Conversion:
         return _Fit(strategy, abs(difference), {CPU: 1, MEMORY: 1}) if difference else None
 
 
-def _plugins(off: list[str], scores: Mapping[str, int]) -> dict[str, Any]:
+def _plugins(off: list[str], scores: Mapping[str, int], *, preempts: bool) -> dict[str, Any]:
     """Each point where something is other than by default."""
     plugins: dict[str, Any] = {}
+    if not preempts:
+        plugins["postFilter"] = {"disabled": _named([_PREEMPTION])}
     if off:
         plugins["preFilter"] = {"disabled": _named(off)}
         plugins["filter"] = {"disabled": _named(off)}

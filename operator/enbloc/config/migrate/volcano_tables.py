@@ -33,6 +33,14 @@ ACTIONS: Final[Mapping[str, Row]] = {
     "reserve": (Outcome.LOST, "minResources keep capacity for a gang that is let in"),
 }
 
+#: Who is in the way of a higher priority is evicted only where one of these is listed.
+PREEMPTING: Final = ("preempt", "gangpreempt")
+#: What is said where none of them is.
+NOT_PREEMPTING: Final[Row] = (
+    Outcome.KEPT,
+    "neither preempt nor gangpreempt is listed, so DefaultPreemption is off at postFilter",
+)
+
 PREDICATES: Final = "predicates"
 NODE_ORDER: Final = "nodeorder"
 BINPACK: Final = "binpack"
