@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from enbloc.config.defaults import DEFAULTS
 from enbloc.config.findings import Outcome
-from enbloc.config.foreign import COSCHEDULING, COSCHEDULING_ARGUMENTS, FOREIGN, TIMEOUTS
+from enbloc.config.foreign import (
+    COSCHEDULING,
+    COSCHEDULING_ARGUMENTS,
+    FOREIGN,
+    PREEMPTING,
+    TIMEOUTS,
+)
 from enbloc.config.migrate import volcano_tables as volcano
 from enbloc.model.peers import PEERS
 from hack.reference import head, quoted, table
@@ -42,7 +48,9 @@ def conversion_page() -> str:
             ),
             "## Plugins of scheduler-plugins and Koordinator\n",
             "A file that enables one of these is refused with the command that converts it. Where",
-            "a default plugin was disabled in its favour, that one runs again.\n",
+            "a default plugin was disabled in its favour, that one runs again. DefaultPreemption",
+            f"does so after {quoted(PREEMPTING)}; where",
+            f"`{COSCHEDULING}` is all that is at postFilter, nobody is preempted, as before.\n",
             table(
                 "Plugin | Of | Outcome | Became",
                 ((f"`{n}`", each.project, f"`{each[1]}`", each[2]) for n, each in FOREIGN.items()),

@@ -121,6 +121,50 @@ def test_other_plugins_stay_as_they_are() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("plugins", "preempts"),
+    [
+        ("postFilter: {enabled: [{name: Coscheduling}], disabled: [{name: '*'}]}", False),
+        ("postFilter: {enabled: [{name: Coscheduling}]}", True),
+        ("postFilter: {enabled: [{name: CapacityScheduling}], disabled: [{name: '*'}]}", True),
+        (
+            (
+                "postFilter: {enabled: [{name: Coscheduling}, {name: CapacityScheduling}],"
+                " disabled: [{name: '*'}]}"
+            ),
+            True,
+        ),
+        (
+            (
+                "postFilter: {enabled: [{name: PreemptionToleration}],"
+                " disabled: [{name: DefaultPreemption}]}"
+            ),
+            True,
+        ),
+        (
+            (
+                "multiPoint: {enabled: [{name: PreemptionToleration}],"
+                " disabled: [{name: DefaultPreemption}]}"
+            ),
+            True,
+        ),
+        (
+            (
+                "multiPoint: {enabled: [{name: Coscheduling}]},"
+                " postFilter: {disabled: [{name: DefaultPreemption}]}"
+            ),
+            False,
+        ),
+    ],
+)
+def test_who_preempted_before_does_so_converted_and_nobody_else(
+    plugins: str, preempts: bool
+) -> None:
+    [document] = documents(one(f"plugins: {{{plugins}}}"))
+    [profile] = configured(yaml.safe_dump(document)).profiles.values()
+    assert ("DefaultPreemption" in profile.points.get(Point.POST_FILTER, ())) is preempts
+
+
 def test_a_plugin_that_nobody_knows_is_lost_by_name() -> None:
     text = one("plugins: {score: {enabled: [{name: Ours}]}}")
     assert outcomes(text)["profiles[0].plugins.score.enabled[0]"] is LOST

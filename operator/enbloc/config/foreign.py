@@ -79,6 +79,11 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
     ),
 }
 
+#: Those that preempt at postFilter, in the place of DefaultPreemption.
+#: Source: scheduler-plugins v0.34 pkg/capacityscheduling/capacity_scheduling.go PostFilter;
+#: pkg/preemptiontoleration/preemption_toleration.go PostFilter.
+PREEMPTING: Final = ("CapacityScheduling", "PreemptionToleration", "ElasticQuota")
+
 #: Argument of Coscheduling → what becomes of it, but for the timeouts.
 COSCHEDULING_ARGUMENTS: Final[Mapping[str, tuple[Outcome, str]]] = {
     "podGroupBackoffSeconds": (

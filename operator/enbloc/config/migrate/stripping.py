@@ -3,16 +3,24 @@
 """Stripping: a KubeSchedulerConfiguration v1 without the plugins that do not run here."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import PydanticCustomError
 
 from enbloc.config.documents import WHERE
 from enbloc.config.findings import Findings, Outcome
-from enbloc.config.foreign import COSCHEDULING, COSCHEDULING_ARGUMENTS, TIMEOUTS, became
+from enbloc.config.foreign import (
+    COSCHEDULING,
+    COSCHEDULING_ARGUMENTS,
+    PREEMPTING,
+    TIMEOUTS,
+    became,
+)
 from enbloc.config.strict import seconds
 from enbloc.config.wanted import EVERY, MULTI_POINT
 from enbloc.framework.points import Point
+
+_PREEMPTION: Final = "DefaultPreemption"
 
 
 def without_foreign(
@@ -47,8 +55,8 @@ class _Profile:
     def __init__(self, known: Collection[str], findings: Findings) -> None:
         self._known = known
         self._findings = findings
-        #: Extension point → a plugin that was enabled there and is gone.
-        self._gone: dict[str, str] = {}
+        #: Extension point → the plugins that were enabled there and are gone.
+        self._gone: dict[str, list[str]] = {}
         self.timeouts: list[int] = []
 
     def of(self, profile: Any) -> Any:
@@ -69,9 +77,14 @@ class _Profile:
             for point, found in plugins.items()
         }
         for point, gone in self._gone.items():
-            if point != MULTI_POINT:
-                self._restore(new, point, gone, (EVERY,))
-        name = self._gone.get(Point.QUEUE_SORT) or self._gone.get(MULTI_POINT)
+            # Coscheduling evicts nobody: who has it alone at postFilter wants no preemption.
+            if point != MULTI_POINT and (point, {*gone}) != (Point.POST_FILTER, {COSCHEDULING}):
+                self._restore(new, point, gone[0], (EVERY,))
+        for name in self._gone_from(Point.POST_FILTER):
+            if name in PREEMPTING:
+                for point in (Point.POST_FILTER, MULTI_POINT):
+                    self._restore(new, point, name, (_PREEMPTION,))
+        [name, *_] = [*self._gone_from(Point.QUEUE_SORT), ""]
         if name and not (new.get(Point.QUEUE_SORT) or {}).get("enabled"):
             # Who brings a sort of its own has to switch off the default one.
             self._restore(new, Point.QUEUE_SORT, name, (EVERY, "PrioritySort"))
@@ -92,8 +105,12 @@ class _Profile:
                 if not self._drops(each):
                     new[field].append(each)
                 elif field == "enabled":
-                    self._gone.setdefault(point, _name(each))
+                    self._gone.setdefault(point, []).append(_name(each))
         return new
+
+    def _gone_from(self, point: Point) -> list[str]:
+        """The plugins that are gone and were enabled at a point, or at all of theirs."""
+        return [*self._gone.get(point, ()), *self._gone.get(MULTI_POINT, ())]
 
     def _drops(self, entry: Any) -> bool:
         """Whether an entry does not run here; that is noted."""
