@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -74,6 +75,24 @@ def test_the_configuration_s_own_schema_is_part_of_it() -> None:
     assert "searchSteps" in closed["EnblocConfiguration"]["properties"]
     for name in ("EnblocConfiguration", "KubeSchedulerConfiguration", "KubeSchedulerProfile"):
         assert closed[name]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("names", "valid"),
+    [
+        ({}, False),
+        ({"namespace": "", "priorityClassName": ""}, False),
+        ({"namespace": "a"}, True),
+        ({"priorityClassName": "a", "namespace": ""}, True),
+        ({"priorityClass": "a", "namespace": "a"}, False),
+    ],
+)
+def test_a_rule_on_runtime_names_something(names: dict[str, str], valid: bool) -> None:
+    schema = {"$ref": "#/definitions/EnblocConfiguration", "definitions": SCHEMA["definitions"]}
+
+    rules = {"minRuntimes": [{"seconds": 1, **names}]}
+
+    assert jsonschema_rs.is_valid(schema, rules) is valid
 
 
 def test_every_described_key_has_a_default() -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from enbloc.config import LeaderElection, effective
+from enbloc.config import LeaderElection, Source, configure, effective
 from enbloc.config.strict import duration, seconds
 from enbloc.engine.preemption import MinRuntime, PreemptionLimits
 from enbloc.engine.queue.item import Backoff
 from enbloc.engine.settings import Settings
+from enbloc.errors import ConfigError
 from enbloc.model.request_rate import RequestRate
 from tests.config.files import HEAD, configured, one, problems, sample, v1
 
@@ -169,8 +170,13 @@ KINDS = "KubeSchedulerConfiguration, EnblocConfiguration or Policy"
         ),
         pytest.param(
             OURS + "minRuntimes: [{priorityClassName: 'High!', seconds: 1}]",
-            'minRuntimes[0].priorityClassName: must be a name of one, is "High!"',
+            'minRuntimes[0].priorityClassName: must be the name of a PriorityClass, is "High!"',
             id="no name of a PriorityClass",
+        ),
+        pytest.param(
+            OURS + "minRuntimes: [{namespace: a.b, seconds: 1}]",
+            'minRuntimes[0].namespace: must be the name of a namespace, is "a.b"',
+            id="no name of a namespace",
         ),
         pytest.param(
             OURS + "minRuntimes: [{namespace: a, seconds: 1}, {namespace: a, seconds: 2}]",
@@ -197,6 +203,37 @@ KINDS = "KubeSchedulerConfiguration, EnblocConfiguration or Policy"
 def test_what_cannot_be_read_is_named_by_its_path(text: str, said: str) -> None:
     found = problems(text)
     assert any(line.startswith(said) for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("rules", "paths"),
+    [
+        ("{seconds: 1}, {seconds: 2}", ["minRuntimes[0]", "minRuntimes[1]"]),
+        ("{namespace: 5, seconds: 1}", ["minRuntimes[0].namespace"]),
+        ("{priorityClass: a, seconds: 1}", ["minRuntimes[0].priorityClass"]),
+        (
+            "{namespace: a, seconds: 1}, {namespace: a, priorityClass: b, seconds: 2}",
+            ["minRuntimes[1].priorityClass"],
+        ),
+        ("{namespace: a, seconds: x}, {namespace: a, seconds: 2}", ["minRuntimes[0].seconds"]),
+    ],
+)
+def test_a_mistake_in_a_rule_on_runtime_is_told_once(rules: str, paths: list[str]) -> None:
+    assert [line.split(": ")[0] for line in problems(OURS + f"minRuntimes: [{rules}]")] == paths
+
+
+@pytest.mark.parametrize(
+    "text", ["minRuntimes: [{seconds: 1}]", "reservationLimits: {cpu: many}", "searchSteps: -1"]
+)
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_what_is_wrong_with_our_own_settings_is_told_by_the_name_of_their_file(
+    text: str, order: list[int]
+) -> None:
+    files = [Source("scheduler.yaml", v1("")), Source("ours.yaml", OURS + text)]
+    with pytest.raises(ConfigError, match=r"^ours.yaml: 1 problem\n"):
+        configure([files[each] for each in order])
+    with pytest.raises(ConfigError, match=r"^ours.yaml: 1 problem\n"):
+        configure(files[1:])
 
 
 def test_five_different_mistakes_are_told_at_once() -> None:

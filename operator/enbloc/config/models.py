@@ -9,7 +9,7 @@ Source: kube-scheduler v1.36 pkg/scheduler/apis/config/types.go KubeSchedulerCon
 
 from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from enbloc.config.strict import Duration, Int32, Int64, Strict
 from enbloc.model.names import API_VERSION, CONFIG_GROUP
@@ -163,6 +163,15 @@ Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 
 class MinRuntimeRule(Strict):
     """How long pods of a PriorityClass, or in a namespace, run before they give way."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"minLength": 1}}}
+                for name in ("priorityClassName", "namespace")
+            ]
+        }
+    )
 
     priority_class_name: str = ""
     namespace: str = ""

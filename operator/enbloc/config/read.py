@@ -4,7 +4,8 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from enbloc.config.build import build
 from enbloc.config.configuration import Configuration, LeaderElection
@@ -41,12 +42,18 @@ from enbloc.engine.settings import Settings
 from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
 from enbloc.framework.registry import Registry
-from enbloc.model.dns_names import SUBDOMAIN
+from enbloc.model.dns_names import LABEL, SUBDOMAIN
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.quantity import amount
 from enbloc.model.request_rate import RequestRate
 from enbloc.model.text import quoted
 from enbloc.plugins.in_tree import IN_TREE
+
+#: What a rule on runtime may name: the field, what it is a name of, and the form of those.
+_NAMES: Final = (
+    ("priorityClassName", "PriorityClass", SUBDOMAIN),
+    ("namespace", "namespace", LABEL),
+)
 
 
 def configure(
@@ -65,7 +72,7 @@ def configure(
     """
     findings = findings or Findings()
     scheduler: KubeSchedulerConfiguration | None = None
-    ours: EnblocConfiguration | None = None
+    ours: Settings | None = None
     source_of: dict[str, str] = {}
     for source in sources:
         findings.source = source.name
@@ -117,11 +124,11 @@ def no_kind(document: dict[str, Any]) -> str:
     return unknown("", str(kind), (KIND, OUR_KIND, POLICY_KIND))
 
 
-def _ours(document: dict[str, Any], findings: Findings) -> EnblocConfiguration:
+def _ours(document: dict[str, Any], findings: Findings) -> Settings:
     version = document.get("apiVersion")
     if version != OUR_VERSION:
         findings.problem("apiVersion", f'must be "{OUR_VERSION}", is {json.dumps(version)}')
-    return decode(EnblocConfiguration, stamped(document), findings)
+    return _settings_of(decode(EnblocConfiguration, stamped(document), findings), findings)
 
 
 def _scheduler(document: dict[str, Any], findings: Findings) -> KubeSchedulerConfiguration:
@@ -131,7 +138,7 @@ def _scheduler(document: dict[str, Any], findings: Findings) -> KubeSchedulerCon
 
 def _wanted(
     scheduler: KubeSchedulerConfiguration | None,
-    ours: EnblocConfiguration | None,
+    ours: Settings | None,
     findings: Findings,
 ) -> Wanted:
     """What was decoded, without the types of pydantic, and with the defaults of single fields."""
@@ -163,29 +170,28 @@ def _rest(profile: WantedProfile) -> tuple[Any, ...]:
 
 
 def _settings(
-    scheduler: KubeSchedulerConfiguration | None,
-    ours: EnblocConfiguration | None,
-    findings: Findings,
+    scheduler: KubeSchedulerConfiguration | None, ours: Settings | None, findings: Findings
 ) -> Settings:
-    base = Settings()
+    """Ours, with what the configuration of the scheduler says of it."""
+    base = ours or Settings()
     initial = (scheduler and scheduler.pod_initial_backoff_seconds) or base.backoff.initial
     maximum = (scheduler and scheduler.pod_max_backoff_seconds) or base.backoff.maximum
     if maximum < initial:
         text = f"must be at least podInitialBackoffSeconds, which is {initial:g}; is {maximum:g}"
         findings.problem("podMaxBackoffSeconds", text)
-    timeout = ours and ours.schedule_timeout_seconds
-    reserved = ours and ours.reservation_seconds
-    limits = ours.reservation_limits if ours else None
-    grace = ours.missing_grace_seconds if ours else None
-    longest = ours and ours.pod_max_in_unschedulable_pods_seconds
-    steps = ours.search_steps if ours else None
-    raises = ours.priority_class_raises if ours else None
-    others = ours.other_schedulers if ours else None
-    return Settings(
-        backoff=Backoff(float(initial), float(maximum)),
+    return replace(base, backoff=Backoff(float(initial), float(maximum)))
+
+
+def _settings_of(ours: EnblocConfiguration, findings: Findings) -> Settings:
+    base = Settings()
+    timeout, reserved = ours.schedule_timeout_seconds, ours.reservation_seconds
+    grace, longest = ours.missing_grace_seconds, ours.pod_max_in_unschedulable_pods_seconds
+    steps, raises, others = ours.search_steps, ours.priority_class_raises, ours.other_schedulers
+    return replace(
+        base,
         schedule_timeout=float(timeout or base.schedule_timeout),
         reservation_seconds=float(reserved or base.reservation_seconds),
-        reservation_limits=_limits(limits or {}, findings),
+        reservation_limits=_limits(ours.reservation_limits or {}, findings),
         longest_wait=float(longest or base.longest_wait),
         missing_grace=base.missing_grace if grace is None else float(grace),
         search_steps=base.search_steps if steps is None else steps,
@@ -195,10 +201,8 @@ def _settings(
     )
 
 
-def _preemption(ours: EnblocConfiguration | None, findings: Findings) -> PreemptionLimits:
+def _preemption(ours: EnblocConfiguration, findings: Findings) -> PreemptionLimits:
     base = PreemptionLimits()
-    if ours is None:
-        return base
     return PreemptionLimits(
         min_runtime=_or(ours.min_runtime_seconds, base.min_runtime),
         min_runtimes=tuple(_min_runtimes(ours.min_runtimes or (), findings)),
@@ -210,17 +214,22 @@ def _preemption(ours: EnblocConfiguration | None, findings: Findings) -> Preempt
 
 def _min_runtimes(given: Iterable[MinRuntimeRule], findings: Findings) -> Iterator[MinRuntime]:
     seen: dict[tuple[str, str], str] = {}
+    # A name that was refused is "" here, which must not be judged.
+    refused = [each.path for each in findings.problems if each.source == findings.source]
     for rule in given:
         names = rule.priority_class_name, rule.namespace
-        if not any(names):
+        known = not any(path.startswith(rule.at("")) for path in refused)
+        if known and not any(names):
             text = "names neither a priorityClassName nor a namespace; minRuntimeSeconds is for all"
             findings.problem(rule.where, text)
-        for field, name in zip(("priorityClassName", "namespace"), names, strict=True):
-            if name and not SUBDOMAIN.fullmatch(name):
-                findings.problem(rule.at(field), f"must be a name of one, is {quoted(name)}")
-        if names in seen:
-            findings.problem(rule.where, f"Duplicate: {seen[names]} has the same names")
-        seen.setdefault(names, rule.where)
+        for (field, kind, form), name in zip(_NAMES, names, strict=True):
+            if name and not form.fullmatch(name):
+                text = f"must be the name of a {kind}, is {quoted(name)}"
+                findings.problem(rule.at(field), text)
+        if known and any(names):
+            if names in seen:
+                findings.problem(rule.where, f"Duplicate: {seen[names]} has the same names")
+            seen.setdefault(names, rule.where)
         yield MinRuntime(float(rule.seconds), *names)
 
 
