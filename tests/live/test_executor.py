@@ -10,7 +10,17 @@ import pytest
 
 from enbloc.client.events import Recorder
 from enbloc.config import default_profiles
-from enbloc.engine.effects import Ask, Bind, CancelPlan, Decided, Emit, EventType, Evict, PreBind
+from enbloc.engine.effects import (
+    Ask,
+    Bind,
+    CancelPlan,
+    Decided,
+    Emit,
+    EventType,
+    Evict,
+    PreBind,
+    Related,
+)
 from enbloc.engine.events import Answer, Bound, Event, EvictRefused, PreBound, SlotsFree
 from enbloc.framework.act import Api, Target
 from enbloc.framework.extenders import Extender
@@ -181,6 +191,44 @@ async def test_each_decision_is_one_log_line_with_fixed_keys(
             "reason": "0/1 nodes",
         }.items()
     )
+
+
+async def test_who_preempts_is_in_the_event_of_a_victim_and_a_second_one_is_no_repetition(
+    world: World,
+) -> None:
+    def emit(by: Related) -> Emit:
+        return Emit(
+            type=EventType.NORMAL,
+            reason=EventReason.PREEMPTED,
+            action="Scheduling",
+            note=f"preempted by {by.pod or by.group}",
+            reporter="enbloc",
+            uid="u",
+            group=GroupKey("ns", "g"),
+            related=by,
+        )
+
+    pod, group = Related("u1", pod=PodKey("a", "p")), Related("u2", group=GroupKey("b", "h"))
+    world.executor.start([emit(pod), emit(group), emit(pod)], 0.0)
+    await world.recorder.flush(10)
+    bodies = [body for verb, _, body in world.client.sent if verb == "create"]
+    assert [(body["note"], body["related"]) for body in bodies] == [
+        (
+            "preempted by a/p",
+            {"apiVersion": "v1", "kind": "Pod", "namespace": "a", "name": "p", "uid": "u1"},
+        ),
+        (
+            "preempted by b/h",
+            {
+                "apiVersion": "enbloc.dev/v1alpha1",
+                "kind": "PodGroup",
+                "namespace": "b",
+                "name": "h",
+                "uid": "u2",
+            },
+        ),
+    ]
+    assert len(world.client.sent) == 3  # the third is one more of the first
 
 
 async def test_an_event_goes_to_its_pod_its_group_or_its_node(world: World) -> None:

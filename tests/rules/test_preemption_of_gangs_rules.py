@@ -28,6 +28,54 @@ def test_a_whole_gang_gives_way_where_its_minimum_would_be_broken() -> None:
     assert event.note == "preempted by pod ns/high: 2 of its members are evicted"
 
 
+def test_an_event_has_its_preemptor_as_an_object_of_its_own() -> None:
+    """Semantics §10.3: who reads it finds the preemptor, and a second one is no repetition."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.gang("high", 2, priority=10)
+    cluster.settle()
+
+    high = cluster.groups["high"]
+    victims = cluster.events(EventReason.PREEMPTED)
+    assert len(victims) == 3
+    for event in victims:
+        assert event.related is not None
+        assert (event.related.group, event.related.uid) == (high.key, high.uid)
+    (event,) = cluster.events(EventReason.PREEMPTING)
+    assert event.related is not None
+    assert event.related.pod is not None
+    assert event.related.pod.name in {"low-0", "low-1"}
+
+
+def test_a_pod_that_preempts_is_in_the_event_with_its_uid() -> None:
+    """Semantics §10.3."""
+    cluster = Cluster()
+    cluster.node("n1", cpu=1)
+    cluster.pod("low")
+    cluster.settle()
+    high = cluster.pod("high", priority=10)
+    cluster.settle()
+
+    (event,) = cluster.events(EventReason.PREEMPTED)
+    assert event.related is not None
+    assert (event.related.pod, event.related.uid) == (high.key, high.uid)
+
+
+def test_one_of_several_members_that_gives_way_is_told_of_in_the_singular() -> None:
+    """Semantics §10.3."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.gang("low", 2, minimum=1)
+    cluster.settle()
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    (event,) = [e for e in cluster.events(EventReason.PREEMPTED) if e.group is not None]
+    assert event.note == "preempted by pod ns/high: 1 of its members is evicted"
+
+
 def test_a_preempted_gang_says_by_whom_until_it_starts_again() -> None:
     """Semantics §10.3: over a restart as well."""
     cluster = Cluster()

@@ -231,10 +231,13 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.PREEMPTED: EventMeaning(
         f"pod, {_GROUP}",
         False,
-        "It gives way to a pod or a gang of higher priority, which the note names.",
+        "It gives way to a pod or a gang of higher priority, which the note names; on pod and "
+        "PodGroup `related` refers to it.",
     ),
     EventReason.PREEMPTING: EventMeaning(
-        "PodGroup", False, "Pods of lower priority are evicted for it; the note names some."
+        "PodGroup",
+        False,
+        "Pods of lower priority are evicted for it; the note names some, `related` one.",
     ),
     EventReason.RESERVATION_EXPIRED: EventMeaning(
         "PodGroup",

@@ -173,13 +173,25 @@ class EventType(enum.StrEnum):
     WARNING = "Warning"
 
 
+class Related(msgspec.Struct, frozen=True, gc=False):
+    """A pod or a PodGroup that an event is not about, and has to do with; one of them is set."""
+
+    uid: str
+    pod: PodKey | None = None
+    group: GroupKey | None = None
+
+
 class Emit(msgspec.Struct, frozen=True, gc=False):
     """Write an event about a pod, a PodGroup or a node; exactly one of these is set.
+
+    One that repeats an earlier one is only counted, and its note is not written: what has to do
+    with somebody else is no repetition.
 
     Attributes:
         reason: in CamelCase; an EventReason, or what a plugin has written on a node.
         reporter: who says so: the profile's name on pods, our own name on the others.
         uid: of the object it is about; for a node, as kubelets do, its name.
+        related: whom it has to do with, as the preemptor of a victim; None = nobody else.
     """
 
     type: EventType
@@ -191,6 +203,7 @@ class Emit(msgspec.Struct, frozen=True, gc=False):
     pod: PodKey | None = None
     group: GroupKey | None = None
     node: str = ""
+    related: Related | None = None
 
 
 class Ask(msgspec.Struct, frozen=True):

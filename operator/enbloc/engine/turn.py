@@ -55,6 +55,7 @@ class Departure:
     Attributes:
         group: whose member it is.
         by: who is preferred to it, for people; "" = nobody, it is evicted for a repair.
+        beneficiary: the group that waits for its capacity; None = the queue.
         together: the members of the group that are evicted with it, itself among them.
         whole: the group cannot run without them.
         rest: others of these left before.
@@ -63,6 +64,7 @@ class Departure:
     group: GroupKey
     pod: Pod
     by: str
+    beneficiary: GroupKey | None
     together: Sequence[Pod]
     whole: bool
     rest: bool

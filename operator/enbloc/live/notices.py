@@ -7,7 +7,7 @@ from typing import Final
 
 from enbloc.client.events import Notice, ObjectReference, Urgency
 from enbloc.client.paths import NODES, POD_GROUPS, PODS
-from enbloc.engine.effects import Emit
+from enbloc.engine.effects import Emit, Related
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
 
 _URGENCY: Final[Mapping[str, Urgency]] = {
@@ -25,6 +25,7 @@ def notice(effect: Emit) -> Notice:
         note=effect.note,
         reporter=effect.reporter,
         regarding=_about(effect),
+        related=None if effect.related is None else _object(effect.related),
         urgency=_URGENCY.get(effect.reason, Urgency.NEWS),
     )
 
@@ -44,9 +45,13 @@ def _warning(about: ObjectReference, reason: EventReason, action: str, note: str
 
 
 def _about(effect: Emit) -> ObjectReference:
-    if effect.pod is not None:
-        return ObjectReference(PODS, effect.pod.namespace, effect.pod.name, effect.uid)
-    if effect.group is not None:
-        return ObjectReference(POD_GROUPS, effect.group.namespace, effect.group.name, effect.uid)
-    assert effect.node, "an event is about a pod, a group or a node"
-    return ObjectReference(NODES, "", effect.node, effect.uid)
+    if effect.node:
+        return ObjectReference(NODES, "", effect.node, effect.uid)
+    return _object(effect)
+
+
+def _object(found: Emit | Related) -> ObjectReference:
+    if found.pod is not None:
+        return ObjectReference(PODS, found.pod.namespace, found.pod.name, found.uid)
+    assert found.group is not None, "an event is about a pod, a group or a node"
+    return ObjectReference(POD_GROUPS, found.group.namespace, found.group.name, found.uid)

@@ -215,6 +215,7 @@ class Victims:
                     eviction.group,
                     victim.pod,
                     eviction.by,
+                    eviction.beneficiary,
                     eviction.pods,
                     eviction.whole,
                     eviction.rest,

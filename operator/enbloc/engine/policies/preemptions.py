@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Final
 
 from enbloc.engine.core import Core
-from enbloc.engine.effects import Ask, EventType
+from enbloc.engine.effects import Ask
 from enbloc.engine.policies.begun import awaited, begun
 from enbloc.engine.policies.line import Line
 from enbloc.engine.policies.policy import Policy
@@ -65,7 +65,6 @@ from enbloc.framework.status import Diagnosis
 from enbloc.ledgers import GETS_NOTHING, Decisions, ledgers_of
 from enbloc.model.budgets import Budgets
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import EventReason
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
@@ -348,14 +347,12 @@ class Preemptions(Policy):
         for unit in found.victims:
             if unit.planned:  # nothing of it was sent: the plan is dropped, and nobody evicted
                 self._core.plans.withdraw(unit.group, turn)
-                self._preempted.given_up(turn, unit, each.by)
+                self._preempted.given_up(turn, unit, each)
         if not victims:
             self._line.add(facts.key)
         pods = [pod for unit in found.victims for pod in unit.pods]
         self._tally.preemption_victims.append(float(len(pods)))
-        if not facts.solo:
-            note = f"preempting {named(pods)} of lower priority"
-            self._reporter.group_event(turn, facts, EventType.NORMAL, EventReason.PREEMPTING, note)
+        self._preempted.preempting(turn, facts, pods)
         return each
 
     def _start(self, each: UnderWay) -> None:

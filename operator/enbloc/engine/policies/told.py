@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Told: what is said of those who give way to a higher priority, and to whom it was."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
 from enbloc.engine.core import Core
-from enbloc.engine.effects import EventType
+from enbloc.engine.effects import EventType, Related
+from enbloc.engine.policies.under_way import UnderWay, named
 from enbloc.engine.preemption import Candidates, EvictionCounts, Unit, unit_name
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Departure, Turn
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import CHECKPOINT_KEY, VOLCANO_CHECKPOINT_KEY, EventReason
+from enbloc.model.pods import Pod
 
 #: So many pods and groups are warned in one search.
 _MOST_WARNED: Final = 16
@@ -39,27 +43,37 @@ class Told(dict[GroupKey, str]):
         """An event on a victim that leaves for certain; and one on its group, with the first."""
         pod, group = departure.pod, departure.group
         note = f"Preempted by {departure.by} on node {pod.node}"
-        self._reporter.preempted(turn, pod, note)
+        by = self._related(departure.beneficiary)
+        self._reporter.preempted(turn, pod, note, by)
         members = self._groups.get(group)
         if members is None or members.solo:
             self._evictions.note(unit_name(pod), turn.now)
             return
-        note = f"preempted by {departure.by}: {len(departure.together)} of its members are evicted"
+        count = len(departure.together)
+        are = "is" if count == 1 else "are"
+        note = f"preempted by {departure.by}: {count} of its members {are} evicted"
         if self.get(group) == note or (departure.rest and self.get(group)):
             return
         if departure.whole:
             self._evictions.note(unit_name(pod, members), turn.now)
-        self._tally.preempted_gangs += departure.whole and len(departure.together) > 1
-        self._tell(turn, group, note)
+        self._tally.preempted_gangs += departure.whole and count > 1
+        self._tell(turn, group, note, by)
 
-    def given_up(self, turn: Turn, unit: Unit, by: str) -> None:
+    def given_up(self, turn: Turn, unit: Unit, to: UnderWay) -> None:
         """An event for a group of which a plan was given up; nobody is evicted."""
         members = self._groups.get(unit.group)
-        note = f"plan was given up for {by}: nothing of it was bound"
+        note, by = f"plan was given up for {to.by}: nothing of it was bound", self._related(to.key)
         if members is None or members.solo:
-            self._reporter.preempted(turn, unit.pods[0], note)
+            self._reporter.preempted(turn, unit.pods[0], note, by)
         else:
-            self._tell(turn, unit.group, note)
+            self._tell(turn, unit.group, note, by)
+
+    def preempting(self, turn: Turn, facts: GroupFacts, victims: Sequence[Pod]) -> None:
+        """An event on a PodGroup for which others are evicted."""
+        note = f"preempting {named(victims)} of lower priority"
+        first = next((Related(pod.uid, pod=pod.key) for pod in victims), None)
+        kind, reason = EventType.NORMAL, EventReason.PREEMPTING
+        self._reporter.group_event(turn, facts, kind, reason, note, first)
 
     def disbelieves(self, turn: Turn, candidates: Candidates) -> None:
         """Say whose last checkpoint is no time that has passed, a few of them at a time."""
@@ -69,8 +83,17 @@ class Told(dict[GroupKey, str]):
             else:
                 self._reporter.warn_pod(turn, each, _CHECKPOINT)
 
-    def _tell(self, turn: Turn, group: GroupKey, note: str) -> None:
+    def _related(self, preemptor: GroupKey | None) -> Related | None:
+        """The preemptor, for events on its victims; None where it is gone, or not known."""
+        members = None if preemptor is None else self._groups.get(preemptor)
+        if members is None or members.group is None:
+            return None
+        if not members.solo:
+            return Related(members.group.uid, group=members.key.podgroup)
+        return next((Related(pod.uid, pod=pod.key) for pod in members.pods.values()), None)
+
+    def _tell(self, turn: Turn, group: GroupKey, note: str, by: Related | None) -> None:
         self[group] = note
         facts, kind = self._groups.facts(self._groups[group]), EventType.NORMAL
-        self._reporter.group_event(turn, facts, kind, EventReason.PREEMPTED, note)
+        self._reporter.group_event(turn, facts, kind, EventReason.PREEMPTED, note, by)
         turn.change(group)

@@ -8,6 +8,7 @@ from typing import Final
 from enbloc.engine.effects import (
     Emit,
     EventType,
+    Related,
     RoleSucceeded,
     SetGangRunning,
     SetGroupStatus,
@@ -369,7 +370,13 @@ class Reporter:
         self.tell_members(turn, facts, why, reporter)
 
     def group_event(
-        self, turn: Turn, facts: GroupFacts, kind: EventType, reason: EventReason, note: str
+        self,
+        turn: Turn,
+        facts: GroupFacts,
+        kind: EventType,
+        reason: EventReason,
+        note: str,
+        related: Related | None = None,
     ) -> None:
         """An event on a PodGroup; a pod without one has its own events."""
         if facts.group is None or facts.solo or facts.key.podgroup in self._others:
@@ -383,6 +390,7 @@ class Reporter:
                 reporter=SCHEDULER_REPORTER,
                 uid=facts.group.uid,
                 group=facts.key.podgroup,
+                related=related,
             )
         )
 
@@ -404,10 +412,10 @@ class Reporter:
         turn.effects.append(SetPodCondition(pod.key, pod.uid, reason, message, node))
         return before is None or before[:2] != wanted[:2]
 
-    def preempted(self, turn: Turn, pod: Pod, note: str) -> None:
+    def preempted(self, turn: Turn, pod: Pod, note: str, by: Related | None) -> None:
         """A pod gives way to one of higher priority."""
         kind, reason = EventType.NORMAL, EventReason.PREEMPTED
-        self._emit_pod(turn, pod, kind, reason, "Preempting", note, SCHEDULER_REPORTER)
+        self._emit_pod(turn, pod, kind, reason, "Preempting", note, SCHEDULER_REPORTER, by)
 
     def warn_pod(self, turn: Turn, pod: Pod, note: str) -> None:
         """Say once on a pod what of its metadata is ignored."""
@@ -439,6 +447,7 @@ class Reporter:
         action: str,
         note: str,
         reporter: str,
+        related: Related | None = None,
     ) -> None:
         turn.effects.append(
             Emit(
@@ -449,5 +458,6 @@ class Reporter:
                 reporter=reporter,
                 uid=pod.uid,
                 pod=pod.key,
+                related=related,
             )
         )
