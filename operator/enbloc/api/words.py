@@ -101,9 +101,10 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
     Condition.DISRUPTION_TARGET: ConditionMeaning(
         (Reason.PREEMPTION_BY_SCHEDULER, Reason.BELOW_MINIMUM),
         (),
-        "Members were preempted since the minimum was placed last. On pods: this member is about "
-        f"to be evicted, and why; for {Reason.BELOW_MINIMUM} the group says so in "
-        f"{Condition.SCHEDULED}, reason {Reason.TIMED_OUT}.",
+        "Members were preempted since the minimum was placed last; where only some beyond it were, "
+        "until they have left. On pods: this member is about to be evicted, and why; for "
+        f"{Reason.BELOW_MINIMUM} the group says so in {Condition.SCHEDULED}, reason "
+        f"{Reason.TIMED_OUT}.",
     ),
     Condition.FINISHED: ConditionMeaning(
         (Reason.SUCCEEDED, Reason.FAILED),

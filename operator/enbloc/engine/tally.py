@@ -46,7 +46,7 @@ class Tally:
         group_waits: seconds from a PodGroup's minimum being present to its being held.
         preemption_attempts: how often victims were looked for.
         preemption_victims: how many pods each preemption chose.
-        preempted_gangs: gangs of which a preemption chose the minimum.
+        preempted_gangs: gangs of which several leave, some of the minimum among them.
         permit_waits: seconds that groups waited at Permit, by the status in which that ended.
     """
 

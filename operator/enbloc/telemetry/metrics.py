@@ -187,7 +187,8 @@ PREEMPTION_VICTIMS: Final = _histogram(
 )
 PREEMPTED_GANGS: Final = _counter(
     "enbloc_preempted_gangs_total",
-    "Gangs of which a preemption chose members that they cannot run without.",
+    "Gangs that gave way with members that they cannot run without, several pods at once; counted "
+    "when the API server has accepted the first of their evictions.",
 )
 PERMIT_WAIT: Final = _histogram(
     "scheduler_permit_wait_duration_seconds",
