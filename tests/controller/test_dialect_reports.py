@@ -283,6 +283,27 @@ def test_what_has_no_effect_is_said(spec: Any, note: str) -> None:
     assert found.ignored.startswith(note)
 
 
+@pytest.mark.parametrize(
+    ("annotations", "labels", "said"),
+    [
+        ({"volcano.sh/preemptable": "false"}, None, True),
+        (None, {"volcano.sh/preemptable": "False"}, True),
+        ({"volcano.sh/preemptable": "true"}, {"volcano.sh/preemptable": "false"}, False),
+        ({"volcano.sh/preemptable": "perhaps"}, None, False),
+        (None, None, False),
+    ],
+)
+def test_who_is_not_to_give_way_in_volcano_is_told_that_priority_decides(
+    annotations: dict[str, str] | None, labels: dict[str, str] | None, said: bool
+) -> None:
+    group = volcanos(minMember=1)
+    group.metadata.annotations, group.metadata.labels = annotations, labels
+    found = volcano.derive(group)
+    assert isinstance(found, Derived)
+    text = "volcano.sh/preemptable: false has no effect: who gives way is decided by priority alone"
+    assert found.ignored.startswith(text) is said
+
+
 def test_the_default_queue_is_nothing_to_speak_of() -> None:
     assert volcano.derive(volcanos(minMember=1, queue="default")) == Derived({"minMember": 1})
 

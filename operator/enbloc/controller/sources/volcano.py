@@ -55,6 +55,9 @@ READY: Final = "tasks in gang are ready to be scheduled"
 _TASK: Final = "volcano.sh/task-spec"
 _PARTITION: Final = "volcano.sh/partition-id"
 _ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
+#: Annotation or label of who is evicted for others or not; the annotation wins.
+_PREEMPTABLE: Final = "volcano.sh/preemptable"
+_FALSE: Final = ("false", "f", "0")
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
@@ -159,7 +162,7 @@ def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
         wanted["minResources"] = resources
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+    return Derived(wanted, ignored="; ".join(_ignored(found)))
 
 
 def _parts(task: str, count: int) -> tuple[str, ...]:
@@ -274,8 +277,14 @@ def _of_nodes(given: Quantities) -> Quantities:
     return {**asked, **plain}
 
 
-def _ignored(spec: _Spec) -> Iterator[str]:
+def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
     """What of a PodGroup has no effect here, for an event on it."""
+    spec, labels = found.spec, found.metadata.labels or {}
+    if {**labels, **(found.metadata.annotations or {})}.get(_PREEMPTABLE, "").lower() in _FALSE:
+        yield (
+            f"{_PREEMPTABLE}: false has no effect: who gives way is decided by priority alone; use "
+            "a PriorityClass, or minRuntimes of EnblocConfiguration"
+        )
     if spec.queue not in (None, "", "default"):
         yield (
             f'spec.queue: "{spec.queue}" has no effect, for enbloc has no queues; limit what a '
