@@ -68,6 +68,31 @@ def almost(low: int, nodes: int, gangs: int = 20, budgets: int = 0) -> Trick:
     return Trick(f"{gangs} gangs almost preempt {low} low pods{more}", before, round_)
 
 
+def budgeted(low: int, nodes: int, count: int = 20) -> Trick:
+    """Pods almost preempt others that have a label each, under the largest selectors there may be.
+
+    Each budget covers all of them.
+    """
+
+    def before() -> Iterator[Change]:
+        for index, made in enumerate(giving_way(low, nodes)):
+            made.body["metadata"]["labels"] = {"app": f"low-{index}"}
+            yield made
+        for index in range(count):
+            made = budget(f"wide-{index}", "")
+            absent = [{"key": f"k{index}-{key}", "operator": "DoesNotExist"} for key in range(256)]
+            made.body["spec"]["selector"] = {"matchExpressions": absent}
+            yield made
+        for index in range(20):
+            yield from gang(f"almost-{index}", nodes + 1, cpu=28)
+
+    def round_(number: int) -> Iterator[Change]:
+        for index in range(20):
+            yield label(f"almost-{index}-0", number)
+
+    return Trick(f"20 gangs almost preempt {low} low pods under {count} selectors", before, round_)
+
+
 def almost_alone(low: int, nodes: int, count: int = 600) -> Trick:
     """Pods that could have a node if those of low priority were all that keeps them off it.
 

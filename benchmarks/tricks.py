@@ -24,7 +24,7 @@ from benchmarks.changes import (
     near,
     pod,
 )
-from benchmarks.preempting_tricks import almost, almost_alone, preempting
+from benchmarks.preempting_tricks import almost, almost_alone, budgeted, preempting
 from enbloc.client.paths import NODES, POD_GROUPS, PODS
 
 # ── pods without a group ─────────────────────────────────────────────────────────────────────
@@ -495,5 +495,6 @@ def tricks(nodes: int, scale: float = 1.0) -> Iterator[Trick]:
     yield refused(some(100), "hang")
     yield almost(some(10_000), nodes)
     yield almost(some(10_000), nodes, budgets=some(10_000))
+    yield budgeted(some(10_000), nodes)
     yield almost_alone(some(10_000), nodes)
     yield preempting(some(10_000), nodes)

@@ -87,9 +87,9 @@ class EventHandlers:
             ):
                 self._cluster_changed(event, turn)
             case happened.BudgetSeen(budget):
-                self._state.budgets[budget.key] = budget
+                self._state.budgets.put(budget)
             case happened.BudgetGone(key):
-                self._state.budgets.pop(key, None)
+                self._state.budgets.drop(key)
             case happened.Synced(stream):
                 self._synced(stream, turn)
             case happened.SlotsFree(count):

@@ -1,14 +1,33 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodDisruptionBudgets, as far as preemption reads them."""
+"""PodDisruptionBudgets, as far as preemption reads them.
+
+::
+
+    BudgetTable, kept by the state ──► Budgets, of one search ──► Allowance, of one set of victims
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator
 from enbloc.model.selectors import Labels, Selector
+
+#: So many values of a requirement are compared in the time that the requirement itself takes; a
+#: budget is found by a label only where it names no more of them.
+_VALUES_A_LOOK: Final = 16
+#: So many budgets and requirements are looked at for the labels of one pod; what is more is taken
+#: for a budget that allows nothing.
+_MOST_LOOKS_A_POD: Final = 600
+#: So many are in one search, for pods that take more than a few each,
+_MOST_LOOKS: Final = 100_000
+_FEW_LOOKS: Final = 16
+#: and pods that go together are under no more budgets than these.
+_MOST_COVERING: Final = 8
+#: Budgets and requirements that are looked at in the time of one step of a search.
+_LOOKS_A_STEP: Final = 10
 
 
 class Budget(NamedTuple):
@@ -31,58 +50,192 @@ class Budget(NamedTuple):
 
     def selects(self, namespace: str, labels: Labels) -> bool:
         """Whether pods of a namespace with these labels are its own."""
-        if self.namespace != namespace:
-            return False
+        return self.namespace == namespace and self.selects_labels(dict(labels))
+
+    def selects_labels(self, labels: Mapping[str, str]) -> bool:
+        """Whether pods of its namespace with these labels are its own."""
         if self.problem:
             return True
         selector = self.selector
         if selector is None or not selector.requirements or not labels:
             return False
-        return selector.matches(dict(labels))
+        return selector.matches(labels)
+
+
+class _Some:
+    """Budgets that may select the same pods."""
+
+    def __init__(self) -> None:
+        self.budgets: dict[str, Budget] = {}
+        #: What looking at all of them takes: budgets and requirements, with their values.
+        self.looks = 0
+
+
+class BudgetTable:
+    """Every PodDisruptionBudget, by what its pods have in common.
+
+    Args:
+        budgets: to begin with.
+    """
+
+    def __init__(self, budgets: Iterable[Budget] = ()) -> None:
+        self._budgets: dict[str, Budget] = {}
+        #: By namespace, and by a label that all of their pods have; of no such label, by None.
+        #: Those that select no pod are in none, and none is empty.
+        self._by_label: dict[tuple[str, tuple[str, str] | None], _Some] = {}
+        #: By namespace, those that select every pod with labels, for the Eviction API alone.
+        self._of_all: dict[str, dict[str, Budget]] = {}
+        for budget in budgets:
+            self.put(budget)
+
+    def __bool__(self) -> bool:
+        """There are some that select pods."""
+        return bool(self._by_label)
+
+    def __iter__(self) -> Iterator[Budget]:
+        """All of them."""
+        return iter(self._budgets.values())
+
+    def put(self, budget: Budget) -> None:
+        """A budget is new, or changed."""
+        self.drop(budget.key)
+        self._budgets[budget.key] = budget
+        if _is_of_all(budget):
+            self._of_all.setdefault(budget.namespace, {})[budget.key] = budget
+        for label in _labels_of(budget):
+            some = self._by_label.setdefault((budget.namespace, label), _Some())
+            some.budgets[budget.key] = budget
+            some.looks += _looks_of(budget)
+
+    def drop(self, key: str) -> None:
+        """A budget is gone, if it was known."""
+        budget = self._budgets.pop(key, None)
+        if budget is None:
+            return
+        if _is_of_all(budget):
+            del self._of_all[budget.namespace][key]
+            if not self._of_all[budget.namespace]:
+                del self._of_all[budget.namespace]
+        for label in _labels_of(budget):
+            some = self._by_label[budget.namespace, label]
+            del some.budgets[key]
+            some.looks -= _looks_of(budget)
+            if not some.budgets:
+                del self._by_label[budget.namespace, label]
+
+    def near(self, namespace: str, labels: Labels) -> Sequence[tuple[int, Iterable[Budget]]]:
+        """Those that may select pods of a namespace with these labels, no others, in parts.
+
+        Before each part stands what it takes to look at it: budgets and requirements.
+        """
+        parts = [self._by_label.get((namespace, label)) for label in (None, *labels)]
+        return [(some.looks, some.budgets.values()) for some in parts if some is not None]
+
+    def of_all(self, namespace: str) -> Sequence[Budget]:
+        """Those of a namespace that the Eviction API takes for budgets of all pods with labels."""
+        return tuple(self._of_all.get(namespace, {}).values())
+
+
+def _is_of_all(budget: Budget) -> bool:
+    selector = budget.selector
+    return selector is not None and not selector.requirements and not budget.problem
+
+
+def _labels_of(budget: Budget) -> Sequence[tuple[str, str] | None]:
+    """Labels of which each of its pods has one; None = it may have any."""
+    if budget.problem:
+        return (None,)
+    requirements = budget.selector.requirements if budget.selector else ()
+    if not requirements:
+        return ()
+    for each in requirements:
+        if each.operator is Operator.IN and len(each.values) <= _VALUES_A_LOOK:
+            return [(each.key, value) for value in dict.fromkeys(each.values)]
+    return (None,)
+
+
+def _looks_of(budget: Budget) -> int:
+    """What it takes to see whether it selects a pod: itself, and its requirements."""
+    requirements = budget.selector.requirements if budget.selector else ()
+    return 1 + sum([1 + len(each.values) // _VALUES_A_LOOK for each in requirements])
 
 
 class Budgets:
-    """Some budgets, asked about many pods: alike ones are looked up once.
+    """Budgets as one search asks about many pods: alike ones are looked up once.
+
+    What they answer is the same whatever was asked before this search, so that it can be repeated.
 
     Args:
         budgets: every PodDisruptionBudget.
     """
 
     def __init__(self, budgets: Iterable[Budget]) -> None:
-        #: By namespace, and by a label that all of their pods have; of no such label, by None.
-        self._by_label: dict[tuple[str, tuple[str, str] | None], list[Budget]] = {}
+        self._table = budgets if isinstance(budgets, BudgetTable) else BudgetTable(budgets)
         self._known: dict[tuple[str, Labels], Sequence[Budget]] = {}
-        self._disrupted = False
-        #: By namespace, those that select every pod with labels, for the Eviction API alone.
-        self._of_all: dict[str, list[Budget]] = {}
-        for budget in budgets:
-            empty = budget.selector is not None and not budget.selector.requirements
-            if empty and not budget.problem:
-                self._of_all.setdefault(budget.namespace, []).append(budget)
-            self._disrupted |= bool(budget.disrupted)
-            for label in _labels_of(budget):
-                self._by_label.setdefault((budget.namespace, label), []).append(budget)
+        #: By the identity of pods, which are kept so that it stays theirs.
+        self._of: dict[int, tuple[Sequence[Pod], Sequence[tuple[Budget, int]]]] = {}
+        #: Budgets and requirements that were looked at, and pods under each budget; of these,
+        #: those that were for pods of which each takes more than a few.
+        self._looks = self._dear = 0
 
     def __bool__(self) -> bool:
         """There are some."""
-        return bool(self._by_label)
+        return bool(self._table)
+
+    @property
+    def steps(self) -> int:
+        """What looking them up has taken, in steps of a search."""
+        return self._looks // _LOOKS_A_STEP
 
     def covering(self, pod: Pod) -> Sequence[Budget]:
-        """Those of which evicting this pod would use a disruption."""
-        if not self._by_label:
+        """Those of which evicting this pod would use a disruption.
+
+        One that allows nothing stands for those that are too much to look at.
+        """
+        if not self._table:
             return ()
         namespace, labels = kind = pod.key.namespace, pod.labels
         known = self._known.get(kind)
         if known is None:
-            known = self._known[kind] = [
-                budget
-                for label in (None, *labels)
-                for budget in self._by_label.get((namespace, label), ())
-                if budget.selects(namespace, labels)
-            ]
-        if not self._disrupted:
-            return known
+            known = self._known[kind] = self._looked_up(namespace, labels)
         return [budget for budget in known if pod.key.name not in budget.disrupted]
+
+    def _looked_up(self, namespace: str, labels: Labels) -> Sequence[Budget]:
+        near = self._table.near(namespace, labels)
+        looks = sum([looks for looks, _ in near])
+        if looks > _MOST_LOOKS_A_POD or (looks > _FEW_LOOKS and self._dear + looks > _MOST_LOOKS):
+            return (_allowing_nothing(namespace),)
+        self._dear += looks if looks > _FEW_LOOKS else 0
+        self._looks += looks + len(labels) // _VALUES_A_LOOK
+        of_pod = dict(labels)
+        found = [budget for _, some in near for budget in some if budget.selects_labels(of_pod)]
+        return found if len(found) <= _MOST_COVERING else (_allowing_nothing(namespace),)
+
+    def used(self, pods: Sequence[Pod]) -> Sequence[tuple[Budget, int]]:
+        """Budgets that cover some of these pods, each with how many.
+
+        Args:
+            pods: that go together; the same sequence is looked up once.
+        """
+        if not self._table:
+            return ()
+        known = self._of.get(id(pods))
+        if known is None:
+            known = self._of[id(pods)] = pods, self._counted(pods)
+        return known[1]
+
+    def _counted(self, pods: Sequence[Pod]) -> Sequence[tuple[Budget, int]]:
+        found: dict[str, Budget] = {}
+        counts = Counter[str]()
+        for pod in pods:
+            covering = self.covering(pod)
+            self._looks += len(covering)
+            for budget in covering:
+                found[budget.key] = budget
+                counts[budget.key] += 1
+            if len(found) > _MOST_COVERING:
+                return ((_allowing_nothing(pod.key.namespace), 1),)
+        return [(budget, counts[key]) for key, budget in found.items()]
 
     def refused(self, pods: Sequence[Pod]) -> bool:
         """Whether the Eviction API refuses some of these where `covering` may not show it.
@@ -93,7 +246,7 @@ class Budgets:
         Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go.
         """
         for pod in pods:
-            more = self._of_all.get(pod.key.namespace, ()) if pod.labels else ()
+            more = self._table.of_all(pod.key.namespace) if pod.labels else ()
             if len(self.covering(pod)) + len(more) > 1:
                 return True
             if any(budget.allowed < len(pods) for budget in more):
@@ -101,13 +254,9 @@ class Budgets:
         return False
 
 
-def _labels_of(budget: Budget) -> Sequence[tuple[str, str] | None]:
-    """Labels of which each of its pods has one; None = it may have any."""
-    requirements = budget.selector.requirements if budget.selector and not budget.problem else ()
-    for each in requirements:
-        if each.operator is Operator.IN:
-            return [(each.key, value) for value in dict.fromkeys(each.values)]
-    return (None,)
+def _allowing_nothing(namespace: str) -> Budget:
+    """It stands for budgets of a namespace that are too much to look at."""
+    return Budget(f"{namespace}/", namespace, None, problem="too much to look at")
 
 
 class Allowance:
@@ -125,8 +274,7 @@ class Allowance:
     def violates(self, pods: Sequence[Pod]) -> bool:
         """Take a disruption of each budget for each pod; whether any budget had none left."""
         beyond = False
-        for pod in pods:
-            for budget in self._budgets.covering(pod):
-                self._taken[budget.key] += 1
-                beyond |= self._taken[budget.key] > budget.allowed
+        for budget, count in self._budgets.used(pods):
+            self._taken[budget.key] += count
+            beyond |= self._taken[budget.key] > budget.allowed
         return beyond

@@ -277,7 +277,7 @@ class Preemptions(Policy):
     ) -> tuple[Preemption, Ask | None]:
         """Who gives way; or what extenders must be asked before that is known."""
         trial = self._trial(turn, facts, profile)
-        budgets, units = tuple(self._state.budgets.values()), LookedAt(candidates, trial.nodes, {})
+        budgets, units = self._state.budgets, LookedAt(candidates, trial.nodes, {})
         asked: Ask | None = None
 
         def choose(pod: Pod, nodes: NodeCandidates) -> Preemption:
@@ -293,7 +293,7 @@ class Preemptions(Policy):
         self._effort.take(found.steps + candidates.steps)
         self._binding[facts.key] = candidates.binding
         if asked is None:
-            note(trial, Searched(units.known, budgets, found))
+            note(trial, Searched(units.known, tuple(budgets), found))
         return found, asked
 
     def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
@@ -321,7 +321,7 @@ class Preemptions(Policy):
     ) -> UnderWay:
         """Claim the capacity, then let the victims go."""
         victims = by_group(found.victims)
-        budgets = Budgets(self._state.budgets.values())
+        budgets = Budgets(self._state.budgets)
         beyond = {unit.group for unit in found.beyond}
         beyond |= {group for group, pods in victims.items() if budgets.refused(pods)}
         each = self._open[facts.key] = UnderWay(

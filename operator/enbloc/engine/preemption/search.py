@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search: who gives way to a group that fits nowhere, and all that was looked at for it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from enbloc.engine.preemption.gang import Placing, preempt_for_gang
@@ -93,7 +94,7 @@ def search(
     plugin: decide.Preempts,
     trial: Trial,
     units: LookedAt,
-    budgets: Sequence[Budget],
+    budgets: Iterable[Budget],
     place: Placing,
     choose: Callable[[Pod, NodeCandidates], Preemption] = preempt_for_pod,
 ) -> Preemption:
@@ -116,7 +117,9 @@ def search(
     if facts.solo:
         pod = facts.pending[0]
         enough = plugin.candidate_nodes
-        return choose(pod, candidates_for_pod(pod, trial, units.on, covering, enough))
-    if everybody := units.everywhere():
-        return preempt_for_gang(facts, trial, everybody, covering, place, SEARCH_LIMIT)
-    return Preemption()  # that nobody has a lower priority is plain to see
+        found = choose(pod, candidates_for_pod(pod, trial, units.on, covering, enough))
+    elif everybody := units.everywhere():
+        found = preempt_for_gang(facts, trial, everybody, covering, place, SEARCH_LIMIT)
+    else:
+        return Preemption()  # that nobody has a lower priority is plain to see
+    return replace(found, steps=found.steps + covering.steps)

@@ -90,9 +90,7 @@ def beyond(units: Iterable[Unit], budgets: Budgets) -> list[Unit]:
     if not budgets:
         return []
     covered = (
-        unit
-        for unit in units
-        if not (unit.leaving or unit.planned) and any(map(budgets.covering, unit.pods))
+        unit for unit in units if not (unit.leaving or unit.planned) and budgets.used(unit.pods)
     )
     allowance = Allowance(budgets)
     return [unit for unit in sorted(covered, key=importance) if allowance.violates(unit.pods)]

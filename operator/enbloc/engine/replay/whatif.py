@@ -170,11 +170,10 @@ class WhatIf:
         if plugin is None or not all(pod.preempts for pod in facts.pending):
             return ()
         trial = self._trial(facts, arrays)
-        budgets = tuple(self._core.state.budgets.values())
         known = self._units(facts, tables)
         place = partial(place_admitted, self._room(loser, facts), self._core.settings.search_steps)
         units = LookedAt(None, trial.nodes, known)
-        found = search(facts, plugin, trial, units, budgets, place)
+        found = search(facts, plugin, trial, units, self._core.state.budgets, place)
         return [pod for unit in found.victims for pod in unit.pods]
 
     def _units(self, facts: GroupFacts, tables: Checkpoint) -> Mapping[str, Sequence[Unit]]:

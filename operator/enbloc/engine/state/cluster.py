@@ -39,7 +39,7 @@ from enbloc.engine.trial import Named, PlacedChange, Rankings
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
-from enbloc.model.budgets import Budget
+from enbloc.model.budgets import BudgetTable
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
@@ -74,6 +74,7 @@ class ClusterState:
         placed: the table of pods that are counted on a node.
         pods: every pod that is known, by UID.
         namespaces: the labels of each namespace, by its name.
+        budgets: the PodDisruptionBudgets.
         workloads: the selectors of Services and controllers.
         facts_version: grows with every change of an object that tells of volumes or devices.
         foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
@@ -94,7 +95,7 @@ class ClusterState:
         self.placed = Placed()
         self.pods: dict[PodUID, Pod] = {}
         self.namespaces: dict[str, Labels] = {}
-        self.budgets: dict[str, Budget] = {}
+        self.budgets = BudgetTable()
         self.workloads = Workloads()
         self.facts_version = self.foreign_version = 0
         self.rankings = Rankings()
