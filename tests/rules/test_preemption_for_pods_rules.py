@@ -2,13 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemption for pods without a group: what of it is kube-scheduler's, to the arguments."""
 
+from dataclasses import replace
+
+import pytest
+
 from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen
+from enbloc.engine.preemption.effort import Effort
 from enbloc.framework.profile import Profile
+from enbloc.model.pins import HOSTNAME
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.plugins.default_preemption import DefaultPreemption
 from tests.rules.preempting import evicted, full
-from tests.world.builders import budget
-from tests.world.cluster import plugins_but
+from tests.world.builders import budget, spec
+from tests.world.cluster import Cluster, plugins_but
 
 
 def enough(absolute: int, percentage: int = 0) -> Profile:
@@ -93,3 +101,75 @@ def test_a_pod_that_could_not_go_to_its_node_even_then_waits_for_nobody_there() 
 
     assert evicted(cluster) == {"low-n2"}
     assert cluster.where("high") == {"high": "n2"}
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Steps of each search."""
+    found = list[int]()
+    monkeypatch.setattr(Effort, "take", lambda _, steps: found.append(steps))
+    return found
+
+
+def elastic(nodes: int, each: int) -> Cluster:
+    """Nodes full of a gang that can run with one of its members, so many of them on each."""
+    cluster = Cluster()
+    names = [f"n{number}" for number in range(nodes)]
+    for name in names:
+        cluster.node(name, cpu=each, labels=((HOSTNAME, name),))
+    cluster.group("gang", 1)
+    for number in range(nodes * each):
+        node, started = names[number // each], float(number)
+        cluster.pod(f"gang-{number}", "gang", node=node, created=started, started=started)
+    return cluster
+
+
+def test_members_of_a_gang_elsewhere_are_not_tried_on_each_node(taken: list[int]) -> None:
+    """Semantics §10.5: one on each node is looked at, and one question asked for it."""
+    cluster = elastic(nodes=20, each=20)
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == {"gang-399"}
+    assert 0 < sum(taken) <= 3 * 400
+
+
+def test_members_of_a_gang_elsewhere_use_nothing_of_a_budget() -> None:
+    """Semantics §10.2: as kube-scheduler counts the pods of one node."""
+    cluster = elastic(nodes=3, each=1)
+    for number in range(3):
+        cluster.change(f"gang-{number}", labels=(("app", "kept"),))
+    cluster.tell(BudgetSeen(budget("kept", 1)))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+
+    (eviction,) = cluster.evicted
+    assert eviction.pod.name == "gang-2"
+    assert not eviction.regardless
+
+
+def test_what_goes_with_a_minimum_uses_the_budget_too() -> None:
+    """Semantics §10.2."""
+    cluster = elastic(nodes=3, each=1)
+    for number in range(3):
+        cluster.change(f"gang-{number}", labels=(("app", "kept"),))
+    cluster.tell(BudgetSeen(budget("kept", 2)))
+    cluster.pod("high", priority=10, spec=spec(cpu=1, node_selector=((HOSTNAME, "n0"),)))
+    cluster.settle()
+
+    assert {each.pod.name: each.regardless for each in cluster.evicted} == {
+        f"gang-{number}": True for number in range(3)
+    }
+
+
+def test_a_question_about_many_terms_is_charged_for_each(taken: list[int]) -> None:
+    """Semantics §10.5."""
+    cluster = full()
+    for terms in (1, 64):
+        selector = Selector((Requirement("app", Operator.IN, ("nobody",)),))
+        some = tuple(PodAffinityTerm(f"key-{number}", selector) for number in range(terms))
+        wanted = replace(spec(cpu=1), pod_anti_affinity=PodAffinity(some))
+        cluster.pod(f"high-{terms}", priority=10, spec=wanted)
+        cluster.settle()
+    few, many = taken
+    assert many >= few + 300

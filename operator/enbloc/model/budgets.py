@@ -160,6 +160,10 @@ def _looks_of(budget: Budget) -> int:
     return 1 + sum([1 + len(each.values) // _VALUES_A_LOOK for each in requirements])
 
 
+#: The key of a budget, how many disruptions it allows, and how many pods it covers of some.
+Used = tuple[str, int, int]
+
+
 class Budgets:
     """Budgets as one search asks about many pods: alike ones are looked up once.
 
@@ -173,7 +177,7 @@ class Budgets:
         self._table = budgets if isinstance(budgets, BudgetTable) else BudgetTable(budgets)
         self._known: dict[tuple[str, Labels], Sequence[Budget]] = {}
         #: By the identity of pods, which are kept so that it stays theirs.
-        self._of: dict[int, tuple[Sequence[Pod], Sequence[tuple[Budget, int]]]] = {}
+        self._of: dict[int, tuple[Sequence[Pod], Sequence[Used]]] = {}
         #: Budgets and requirements that were looked at, and pods under each budget; of these,
         #: those that were for pods of which each takes more than a few.
         self._looks = self._dear = 0
@@ -211,31 +215,30 @@ class Budgets:
         found = [budget for _, some in near for budget in some if budget.selects_labels(of_pod)]
         return found if len(found) <= _MOST_COVERING else (_allowing_nothing(namespace),)
 
-    def used(self, pods: Sequence[Pod]) -> Sequence[tuple[Budget, int]]:
-        """Budgets that cover some of these pods, each with how many.
+    def used(self, pods: Sequence[Pod]) -> Sequence[Used]:
+        """The budgets that cover some of these pods.
 
         Args:
             pods: that go together; the same sequence is looked up once.
         """
-        if not self._table:
-            return ()
         known = self._of.get(id(pods))
         if known is None:
             known = self._of[id(pods)] = pods, self._counted(pods)
         return known[1]
 
-    def _counted(self, pods: Sequence[Pod]) -> Sequence[tuple[Budget, int]]:
-        found: dict[str, Budget] = {}
-        counts = Counter[str]()
+    def _counted(self, pods: Sequence[Pod]) -> Sequence[Used]:
+        if not self._table:
+            return ()
+        allowed, counts = dict[str, int](), Counter[str]()
         for pod in pods:
             covering = self.covering(pod)
             self._looks += len(covering)
             for budget in covering:
-                found[budget.key] = budget
+                allowed[budget.key] = budget.allowed
                 counts[budget.key] += 1
-            if len(found) > _MOST_COVERING:
-                return ((_allowing_nothing(pod.key.namespace), 1),)
-        return [(budget, counts[key]) for key, budget in found.items()]
+            if len(allowed) > _MOST_COVERING:
+                return ((_allowing_nothing(pod.key.namespace).key, 0, 1),)
+        return [(key, each, counts[key]) for key, each in allowed.items()]
 
     def refused(self, pods: Sequence[Pod]) -> bool:
         """Whether the Eviction API refuses some of these where `covering` may not show it.
@@ -269,12 +272,13 @@ class Allowance:
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
         #: By the key of a budget, how many of its pods; there may be more than it allows.
-        self._taken: Counter[str] = Counter()
+        self._taken: dict[str, int] = {}
 
     def violates(self, pods: Sequence[Pod]) -> bool:
         """Take a disruption of each budget for each pod; whether any budget had none left."""
-        beyond = False
-        for budget, count in self._budgets.used(pods):
-            self._taken[budget.key] += count
-            beyond |= self._taken[budget.key] > budget.allowed
+        beyond, taken = False, self._taken
+        for key, allowed, count in self._budgets.used(pods):
+            now = taken[key] = taken.get(key, 0) + count
+            if now > allowed:
+                beyond = True
         return beyond

@@ -37,9 +37,16 @@ _OFFSET: Final = 2**31
 
 #: What it takes to ask the filters about all nodes, in the time of moving a pod.
 _STEPS_A_QUESTION: Final = 20
+#: More of them for each term of affinity and constraint of spreading beyond a few.
+_STEPS_A_TERM: Final = 5
+_FEW_TERMS: Final = 4
 #: Rows with pods that matter elsewhere too are tried one by one; after so many steps no further
 #: one is begun.
 _MOST_STEPS: Final = 20_000
+#: Units of a row that are looked at in the time of moving a pod,
+_UNITS_A_STEP: Final = 16
+#: and where budgets are counted for them.
+_BUDGETED_A_STEP: Final = 4
 
 #: The units of lower priority that have pods on a row of the node table.
 UnitsOn = Callable[[int], Sequence[Unit]]
@@ -52,21 +59,21 @@ class _Row:
     """One row without its pods of lower priority.
 
     Attributes:
+        units: those who have pods here, and who goes with them.
         local: by unit, those of its pods that sit here.
         kept: what may be brought back, in the order in which that is tried.
         beyond: those of them that go beyond a budget.
-        victims: what does not fit beside the pod.
+        victims: what does not fit beside the pod, and what goes with it.
+        violations: how many pods of victims go beyond a budget.
     """
 
     row: int
+    units: Sequence[Unit]
     local: dict[Unit, Sequence[Pod]]
     kept: list[Unit] = field(default_factory=list[Unit])
     beyond: set[Unit] = field(default_factory=set[Unit])
     victims: list[Unit] = field(default_factory=list[Unit])
-
-    @property
-    def violations(self) -> int:
-        return sum(len(unit.pods) for unit in self.victims if unit in self.beyond)
+    violations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class NodeCandidate:
 
     Attributes:
         node: its name.
-        units: everybody of lower priority who has pods there.
+        units: everybody of lower priority who has pods there, and who goes with them.
         beyond: those of them that go beyond a budget.
         victims: those of them who would have to go, the most important first.
         violations: how many of their pods go beyond a budget.
@@ -95,12 +102,11 @@ class NodeCandidate:
     def cost(self) -> tuple[int, int, int, int, float]:
         """The least is chosen: the criteria of pickOneNodeForPreemption, in its order."""
         top = max(unit.priority for unit in self.victims)
-        pods = [(unit.priority, unit) for unit in self.victims for _ in unit.pods]
         return (
             self.violations,
             top,
-            sum(priority + _OFFSET for priority, _ in pods),
-            len(pods),
+            sum([(unit.priority + _OFFSET) * len(unit.pods) for unit in self.victims]),
+            sum([len(unit.pods) for unit in self.victims]),
             -min(unit.started for unit in self.victims if unit.priority == top),
         )
 
@@ -140,7 +146,7 @@ def candidates_for_pod(
     nodes = [
         NodeCandidate(
             names[row.row],
-            row.local,
+            row.units,
             frozenset(row.beyond),
             tuple(sorted(row.victims, key=importance)),
             row.violations,
@@ -189,6 +195,12 @@ def _refusal(nodes: int, reasons: Counter[str]) -> str:
     return f"preemption: {Diagnosis(nodes=nodes, reasons=tuple((+reasons).items())).text()}"
 
 
+def _terms(pod: Pod) -> int:
+    """How many terms and constraints of a pod look at other pods."""
+    spec = pod.spec
+    return sum(map(len, (spec.pod_affinity.terms, spec.pod_anti_affinity.terms, spec.spread)))
+
+
 class _Search:
     """The rows that could do, tried one after the other or all at once."""
 
@@ -204,6 +216,8 @@ class _Search:
         self._units_on, self._budgets = units_on, budgets
         self._enough = enough
         self._reasons: Counter[str] = Counter()
+        #: Steps that it takes to ask the filters.
+        self._question = _STEPS_A_QUESTION + _STEPS_A_TERM * max(0, _terms(pod) - _FEW_TERMS)
         self.steps = 0
 
     def candidates(self) -> list[_Row]:
@@ -230,12 +244,17 @@ class _Search:
     def _together(self, rows: Sequence[int]) -> Iterator[Sequence[_Row]]:
         """Those of some rows that have anybody of lower priority, as they are tried together."""
         names = self._trial.nodes.names
-        able = [
-            _Row(row, {unit: unit.on(names[row]) for unit in units})
-            for row in rows
-            if (units := self._units_on(row))
-        ]
-        self._reasons[_NO_VICTIMS] += len(rows) - len(able)
+        able: list[_Row] = []
+        for row in rows:
+            units = self._units_on(row)
+            if not units:
+                self._reasons[_NO_VICTIMS] += 1
+                continue
+            local = {unit: pods for unit in units if (pods := unit.on(names[row]))}
+            able.append(_Row(row, units, local))
+            self.steps += len(units) // (_BUDGETED_A_STEP if self._budgets else _UNITS_A_STEP)
+            if self.steps >= _MOST_STEPS:
+                break
         pods = [pod for row in able for local in row.local.values() for pod in local]
         if self._trial.filter_of(self._pod).independent(pods):
             yield able
@@ -264,15 +283,18 @@ class _Search:
             )
         for row in found:  # with a gang's minimum goes the rest of it, wherever that is
             gone = set(row.victims)
-            row.victims += [unit for unit in row.local if unit.of in gone and unit not in gone]
+            row.victims += [unit for unit in row.units if unit.of in gone and unit not in gone]
+            row.violations = sum([len(unit.pods) for unit in row.victims if unit in row.beyond])
         return [row for row in found if row.victims]
 
     def _arrange(self, row: _Row) -> None:
         """Who is brought back first: those beyond a budget, then the most important."""
-        units = sorted(row.local, key=importance)
-        allowance = Allowance(self._budgets)
-        row.beyond = {unit for unit in units if allowance.violates(unit.pods)}
-        row.kept = sorted(units, key=lambda unit: unit not in row.beyond)
+        row.kept = sorted(row.local, key=importance)
+        if self._budgets:
+            allowance = Allowance(self._budgets)
+            units = sorted(row.units, key=importance)
+            row.beyond = {unit for unit in units if allowance.violates(unit.pods)}
+            row.kept.sort(key=lambda unit: unit not in row.beyond)
 
     def _reprieve(self, some: Sequence[tuple[_Row, Unit]], tried: Trial) -> None:
         """Bring back one unit on each of these rows; it stays if the pod still fits."""
@@ -287,5 +309,5 @@ class _Search:
                     tried.take_off(pod, row.row)
 
     def _feasible(self, tried: Trial) -> Mask:
-        self.steps += _STEPS_A_QUESTION
+        self.steps += self._question
         return tried.filter_of(self._pod).mask

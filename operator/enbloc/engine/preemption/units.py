@@ -63,9 +63,16 @@ class Unit:
         """
         return (-self.priority, self.started, min(pod.key for pod in self.pods))
 
+    @cached_property
+    def _by_node(self) -> Mapping[str, Sequence[Pod]]:
+        found: dict[str, list[Pod]] = {}
+        for pod in self.pods:
+            found.setdefault(pod.node, []).append(pod)
+        return found
+
     def on(self, node: str) -> Sequence[Pod]:
         """Those of its pods that are counted on a node."""
-        return [pod for pod in self.pods if pod.node == node]
+        return self._by_node.get(node, ())
 
 
 def importance(unit: Unit) -> tuple[int, float, PodKey]:
