@@ -6,7 +6,7 @@ import pytest
 
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Owner
-from tests.rules.preempting import evicted
+from tests.rules.preempting import evicted, full
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -203,3 +203,16 @@ def test_pods_of_negative_priority_hold_room_for_gangs_that_may_preempt(preempts
     assert len(cluster.where("gang")) == (2 if preempts else 0)
     assert len(cluster.where("spare")) == (1 if preempts else 3)
     assert len(cluster.evicted) == (2 if preempts else 0)
+
+
+@pytest.mark.parametrize(("grace", "victims"), [(60.0, set[str]()), (3600.0, {"low-n2"})])
+def test_who_leaves_already_is_waited_for_only_if_that_is_over_soon(
+    grace: float, victims: set[str]
+) -> None:
+    """Semantics §10.2: pods that a tenant deletes, and that take an hour, keep nobody waiting."""
+    cluster = full("n1 n2")
+    cluster.change("low-n1", deleting=True, grace=grace)
+    cluster.gang("high", 1, priority=10)
+    cluster.settle()
+
+    assert evicted(cluster) == victims

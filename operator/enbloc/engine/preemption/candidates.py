@@ -26,6 +26,11 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.times import CLOCK_ERROR
 
+#: Who leaves anyway is preferred as a victim if its grace period is no longer (seconds). Else it is
+#: the dearest of its priority (seconds of the whole cluster), or pods that a tenant deletes, and
+#: that take an hour, would attract every preemptor.
+_SOON: Final = 60.0
+_SLOW_WORK: Final = 1e12
 #: Units that go with another one are listed in the time of making one.
 _FOUND_A_STEP: Final = 64
 
@@ -304,7 +309,12 @@ class Candidates:
         work = sum([self._shares.of(pod.spec) * self._lost(pod, saved) for pod in pods])
         leaving = pods[0].deleting or pods[0].uid in self._leaving
         leaving = leaving and all(pod.deleting or pod.uid in self._leaving for pod in pods)
-        return Unit(key, pods, priority, work, gang, of, protected, leaving)
+        soon = leaving and all(pod.grace <= _SOON for pod in pods)
+        if leaving and not soon:
+            work = _SLOW_WORK
+        return Unit(
+            key, pods, priority, work, gang, of, protected=protected, leaving=leaving, soon=soon
+        )
 
     def _lost(self, pod: Pod, saved: float) -> float:
         """Seconds of work that are lost with a pod: since its start, or since it was saved."""

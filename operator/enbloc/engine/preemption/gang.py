@@ -399,5 +399,5 @@ class _Search:
 
 
 def _level(unit: Unit) -> int:
-    """Its priority; who leaves in any case has none to speak of."""
-    return LOWEST if unit.leaving else unit.priority
+    """Its priority; who leaves soon in any case has none to speak of."""
+    return LOWEST if unit.soon else unit.priority

@@ -27,11 +27,12 @@ class Unit:
         group: whose pods they are; of a pod without a group the one that it is alone.
         pods: where they are counted (`Pod.node`), in the order in which they are evicted.
         priority: of the group, for each of them.
-        work: what is lost with it, in seconds of the whole cluster.
+        work: what is lost with it, or waited for, in seconds of the whole cluster.
         gang: it is a gang's minimum.
         of: it is a pod beyond this minimum, and goes where that goes.
         protected: until when it may not be evicted, engine clock.
         leaving: all of its pods were told to leave before, and need not be told again.
+        soon: and they are gone within a minute.
         planned: its pods are not bound yet: nobody is evicted, their plan is given up.
     """
 
@@ -43,6 +44,7 @@ class Unit:
     of: "Unit | None" = None
     protected: float = -math.inf
     leaving: bool = False
+    soon: bool = False
     planned: bool = False
 
     @cached_property
@@ -111,9 +113,9 @@ def cost(units: Iterable[Unit], budgets: Budgets) -> Cost:
     """What it costs to evict some units, for a gang: the first difference decides.
 
     Units beyond a budget; the highest priority; lost work; how many units; how many of these are
-    gangs; and the older the dearer. Those that leave in any case cost nothing.
+    gangs; and the older the dearer. Those that leave soon in any case cost nothing.
     """
-    more = [unit for unit in units if not unit.leaving]
+    more = [unit for unit in units if not unit.soon]
     return (
         len(beyond(more, budgets)),
         max([unit.priority for unit in more], default=LOWEST),
