@@ -207,3 +207,30 @@ async def test_whatever_the_server_answers_to_evictions_each_victim_goes_once(
     await world.until(
         lambda: evictions.said(EventReason.PREEMPTING) == {"high": 1}, "the preemptor says it"
     )
+
+
+def is_mark(name: str, method: str, path: str) -> bool:
+    return method == "PATCH" and path.endswith(f"/pods/{name}/status")
+
+
+async def test_a_gang_of_which_one_may_not_be_marked_stays_whole(
+    world: World, evictions: Evictions, proxy: FaultProxy
+) -> None:
+    """Semantics §10.3: an admission policy denies the status of one pod."""
+    names = sorted(await full_of_a_gang(world))
+    denied = 0
+
+    def policy(method: str, path: str) -> Fault:
+        nonlocal denied
+        if not is_mark(names[1], method, path):
+            return Fault()
+        denied += 1
+        return Fault(sends=0, forge=403)
+
+    proxy.policy = policy
+    await world.pod("high", priority_class=HIGH)
+    await world.until(lambda: denied > 0, "a mark is denied")
+    await pod_says(world, "high", "preemption:")
+    await asyncio.sleep(5)
+    assert evictions.told == set()
+    assert bound(world, "low") == set(names)

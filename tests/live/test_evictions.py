@@ -35,6 +35,7 @@ class Kubernetes:
         self.open.set()
         self.marks = asyncio.Event()
         self.marks.set()
+        self.refuses_marks = False  # of b, as an admission policy may
         self.asked: list[str] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -42,6 +43,8 @@ class Kubernetes:
         name, _, subresource = request.path.split("/pods/")[1].partition("/")
         if (request.method, name) == ("PATCH", "b"):
             await self.marks.wait()
+            if self.refuses_marks:
+                return refusal(403, "Forbidden", "denied by a policy")
         self.asked.append(f"{request.method} {subresource or name}")
         if subresource == "eviction":
             return self.evict()
@@ -78,9 +81,9 @@ async def evicting(
         evictions.close()
 
 
-def evict(name: str) -> Evict:
+def evict(name: str, **how: bool) -> Evict:
     pod, uid = PodKey("ns", name), PodUID(f"uid-{name}")
-    return Evict(pod, uid, GroupKey("ns", "g"), Reason.BELOW_MINIMUM, "3 of 8 members fit")
+    return Evict(pod, uid, GroupKey("ns", "g"), Reason.BELOW_MINIMUM, "3 of 8 members fit", **how)
 
 
 def counted(outcome: str) -> float:
@@ -138,6 +141,40 @@ async def test_one_that_is_gone_already_keeps_nobody_from_going() -> None:
         evictions.start([msgspec.structs.replace(evict("a"), bare=True), evict("b")])
         answers = {type(await told.next()) for _ in "ab"}
     assert answers == {Evicted, EvictRefused}
+
+
+async def test_of_a_whole_nobody_goes_where_one_may_not_be_marked() -> None:
+    """Semantics §10.3: that one would stay, and a part of a minimum is worth nothing."""
+    server = Kubernetes()
+    server.refuses_marks = True
+    async with evicting(server) as (evictions, told):
+        evictions.start([evict(name, whole=True) for name in "abc"])
+        answers = [await told.next() for _ in "abc"]
+    assert {answer.uid for answer in answers} == {"uid-a", "uid-b", "uid-c"}
+    for each in answers:
+        assert isinstance(each, EvictRefused)
+        assert each.retry_at == NOW + 10.0
+        assert "denied by a policy" in each.message
+    assert "POST eviction" not in server.asked
+
+
+async def test_of_a_repair_others_go_where_one_may_not_be_marked() -> None:
+    server = Kubernetes()
+    server.refuses_marks = True
+    async with evicting(server) as (evictions, told):
+        evictions.start([evict("a"), evict("b")])
+        answers = {type(await told.next()) for _ in "ab"}
+    assert answers == {Evicted, EvictRefused}
+
+
+async def test_the_rest_of_a_broken_gang_goes_though_it_may_not_be_marked() -> None:
+    """Semantics §10.3."""
+    server = Kubernetes()
+    server.refuses_marks = True
+    async with evicting(server) as (evictions, told):
+        evictions.start([evict("b", rest=True, regardless=True)])
+        assert await told.next() == Evicted(PodUID("uid-b"))
+    assert server.asked == ["GET b", "DELETE b"]
 
 
 async def test_an_eviction_that_was_answered_may_be_asked_for_again() -> None:

@@ -9,7 +9,7 @@
       ▼
     mark: PATCH DisruptionTarget=True, if the pod is still as seen
       ▼
-    all that go together are marked, or settled
+    all that go together are marked, or settled ──one refused, of a whole──► Blocked
       ├─ Pending, or regardless of budgets ──► DELETE, with UID ──► Evicted
       └─ else ─────► Eviction API, with UID ──┬─201──────────────► Evicted
                                               └─429 of a budget──► Blocked
@@ -19,7 +19,7 @@ The grace period is the pod's own: a shorter one releases capacity while contain
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,6 +83,7 @@ class Victim:
         message: of it, for people.
         bare: it goes even if it has no controller.
         regardless: it goes even if a budget forbids it: it is deleted.
+        unmarked: it goes even if the mark is refused.
     """
 
     namespace: str
@@ -92,6 +93,7 @@ class Victim:
     message: str
     bare: bool = False
     regardless: bool = False
+    unmarked: bool = False
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -127,23 +129,50 @@ class Together:
     So whoever leads next knows who else was to go.
 
     Args:
-        count: how many they are.
+        uids: of the pods.
         slots: bounds how many pods are asked about at once; None = their number does.
+        whole: all of them stay if one is refused before any deletion was sent.
+        begun: some may have been deleted already.
+
+    Attributes:
+        slots: bounds how many pods are asked about at once.
+        begun: a deletion of one was sent, or one is leaving.
+        refusal: why all of them stay; None = they do not.
     """
 
-    def __init__(self, count: int = 1, slots: asyncio.Semaphore | None = None) -> None:
-        self.slots = slots or asyncio.Semaphore(count)
-        self._left = count
+    def __init__(
+        self,
+        uids: Collection[str],
+        slots: asyncio.Semaphore | None = None,
+        *,
+        whole: bool = False,
+        begun: bool = False,
+    ) -> None:
+        self.slots = slots or asyncio.Semaphore(len(uids))
+        self.begun = begun
+        self.refusal: Blocked | None = None
+        self._whole = whole
+        self._left = set(uids)
         self._all = asyncio.Event()
 
-    def ready(self) -> None:
-        """One more is marked, or settled."""
-        self._left -= 1
+    def ready(self, uid: str) -> None:
+        """A pod is marked or settled, or goes with others now."""
+        self._left.discard(uid)
         if not self._left:
             self._all.set()
 
+    def settled(self, outcome: Outcome) -> None:
+        """The outcome of one is certain."""
+        match outcome:
+            case Evicted():
+                self.begun = True
+            case Blocked() if self._whole and not self.begun:
+                self.refusal = outcome
+            case _:
+                pass
+
     async def wait(self) -> None:
-        """Until all are."""
+        """Until all are marked, or settled."""
         await self._all.wait()
 
 
@@ -166,9 +195,11 @@ async def evict(
     Raises:
         Fenced: not sent, because the client may no longer write.
     """
-    attempt = _Attempt(client, victim, now, together or Together())
+    attempt = _Attempt(client, victim, now, together or Together([victim.uid]))
     try:
-        return await _settle(attempt)
+        outcome = await _settle(attempt)
+        attempt.together.settled(outcome)
+        return outcome
     finally:
         attempt.ready()
 
@@ -208,26 +239,23 @@ class _Attempt:
         self._client = client
         self._victim = victim
         self._now = now
-        self._together = together
-        self._ready = False
-        self._sent = False
+        self.together = together
+        self._sent = together.begun
 
     def ready(self) -> None:
         """Nobody waits for this pod any more."""
-        if not self._ready:
-            self._ready = True
-            self._together.ready()
+        self.together.ready(self._victim.uid)
 
     async def go(self) -> Outcome | None:
         """Once through; None if the pod has to be looked at again."""
-        async with self._together.slots:
+        async with self.together.slots:
             found = await self._look()
         if not isinstance(found, _Pod):
             return found
         self.ready()
-        await self._together.wait()
-        async with self._together.slots:
-            return await self._evict(found)
+        await self.together.wait()
+        async with self.together.slots:
+            return self.together.refusal or await self._evict(found)
 
     async def _look(self) -> _Pod | Outcome:
         """The pod, marked; or what is certain of it already."""
@@ -241,12 +269,17 @@ class _Attempt:
         settled = _settled(pod, bare=victim.bare)
         if settled is not None:
             return settled
-        return await self._mark(pod)
+        try:
+            return await self._mark(pod)
+        except APIError as error:
+            if not victim.unmarked or not _is_refusal(error):
+                raise
+            return pod
 
     async def _evict(self, marked: _Pod) -> Outcome:
         """Have it deleted."""
         victim = self._victim
-        self._sent = True
+        self._sent = self.together.begun = True
         pending = _phase(marked) == "Pending"
         if pending or victim.regardless:
             # What is Pending must not start meanwhile; of a running pod any state will do.
@@ -326,6 +359,11 @@ def _look_again(error: APIError) -> bool:
     if isinstance(error, ServerError):
         return not any(answer in error.message for answer in _ANSWERS)
     return isinstance(error, NotFound | Conflict | Unauthorized | Unreachable)
+
+
+def _is_refusal(error: APIError) -> bool:
+    """Whether it is an answer, and the same request would get it again."""
+    return not isinstance(error, Fenced | TooManyRequests) and not _look_again(error)
 
 
 def _refused(error: APIError) -> Blocked | Exempt:

@@ -155,6 +155,8 @@ class Evict(msgspec.Struct, frozen=True):
         message: of it, for people.
         bare: even if it has no controller that would replace it.
         regardless: even if a PodDisruptionBudget would keep it.
+        whole: not if another that is evicted with it is refused before any of them is deleted.
+        rest: others of its gang have left, so even if the condition is refused.
     """
 
     pod: PodKey
@@ -164,6 +166,8 @@ class Evict(msgspec.Struct, frozen=True):
     message: str
     bare: bool = False
     regardless: bool = False
+    whole: bool = False
+    rest: bool = False
 
 
 class EventType(enum.StrEnum):

@@ -50,7 +50,8 @@ class Evictions:
     def start(self, effects: Sequence[Evict]) -> None:
         """Evict pods together, all but those of which that is under way."""
         fresh = {effect.uid: effect for effect in effects if effect.uid not in self._tasks}
-        together = kube.Together(len(fresh), self._slots)
+        whole = any(effect.whole for effect in fresh.values())
+        together = kube.Together(fresh, self._slots, whole=whole)
         for effect in fresh.values():
             task = asyncio.create_task(self._run(effect, together), name=f"evict {effect.pod}")
             self._tasks[effect.uid] = task
@@ -71,6 +72,7 @@ class Evictions:
             effect.message,
             effect.bare,
             effect.regardless,
+            effect.rest,
         )
         try:
             outcome = await kube.evict(self._client, victim, self._now, together)

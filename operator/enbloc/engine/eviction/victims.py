@@ -167,6 +167,8 @@ class Victims:
                         eviction.message,
                         bare=bool(eviction.by),
                         regardless=eviction.regardless,
+                        whole=eviction.whole and not eviction.rest,
+                        rest=eviction.rest,
                     )
                 )
             return eviction
