@@ -46,13 +46,28 @@ PREEMPTION: Final = (
     ),
     Fault(
         "tell-who-leaves-by-himself",
-        "if victim.stage is VictimStage.SENT:\n            self._departures",
-        "if True:\n            self._departures",
+        "if victim.stage is VictimStage.SENT:\n            eviction.left",
+        "if True:\n            eviction.left",
     ),
     Fault(
         "wait-for-victims-on-lost-nodes",
         "and (not happening.node.ready or happening.action is Action.DELETE)",
         "and happening.action is Action.DELETE",
+    ),
+    Fault(
+        "stop-a-gang-of-which-one-leaves",
+        "and not (eviction.left or eviction.stopped):",
+        "and not eviction.stopped:",
+    ),
+    Fault(
+        "let-stay-who-was-told-again",
+        "if eviction is None or not (eviction.stopped and uid in eviction.awaited):",
+        "if eviction is None:",
+    ),
+    Fault(
+        "claim-nodes-again-that-nobody-leaves",
+        "evictions.of(group) is None and _left(pods, state)",
+        "evictions.of(group) is None and not pods",
     ),
     # ── what is begun anew ───────────────────────────────────────────────────────────────────
     Fault(

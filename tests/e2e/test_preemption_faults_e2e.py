@@ -234,3 +234,30 @@ async def test_a_gang_of_which_one_may_not_be_marked_stays_whole(
     await asyncio.sleep(5)
     assert evictions.told == set()
     assert bound(world, "low") == set(names)
+
+
+async def test_nobody_is_evicted_later_for_a_preemptor_that_was_deleted(
+    world: World, evictions: Evictions, proxy: FaultProxy
+) -> None:
+    """Semantics §10.3: no mark was possible while there was a preemptor."""
+    await world.nodes(1, cpu=1)
+    await world.pod("low")
+    await world.running("low", 1)
+    tried = 0
+
+    def policy(method: str, path: str) -> Fault:
+        nonlocal tried
+        if not is_mark("low", method, path):
+            return Fault()
+        tried += 1
+        return Fault(sends=0, forge=500)
+
+    proxy.policy = policy
+    await world.pod("high", priority_class=HIGH)
+    await world.until(lambda: tried > 1, "a mark fails")
+    await world.remove_pod("high")
+    await asyncio.sleep(2)
+    proxy.policy = lambda *_: Fault()
+    await asyncio.sleep(15)  # longer than what is left of a pause between two tries
+    assert evictions.told == set()
+    assert bound(world, "low") == {"low"}

@@ -27,6 +27,7 @@ from enbloc.engine.events import (
     BindRefused,
     Event,
     EvictRefused,
+    EvictStopped,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -129,7 +130,7 @@ class Judge:
             case PodGone(_, uid):
                 self.sent.pop(uid, None)
                 self._left(uid)
-            case EvictRefused(uid):
+            case EvictRefused(uid) | EvictStopped(uid):
                 self._left(uid)
             case _:
                 pass

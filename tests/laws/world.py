@@ -10,7 +10,7 @@ for a while, on what it knew, before it finds out.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from enbloc.engine.effects import Bind, Effect, Evict
+from enbloc.engine.effects import Bind, Effect, Evict, StopEvict
 from enbloc.engine.events import (
     BindRefused,
     BindUnknown,
@@ -18,6 +18,7 @@ from enbloc.engine.events import (
     Event,
     Evicted,
     EvictRefused,
+    EvictStopped,
     Stream,
 )
 from enbloc.model.binding import Cause
@@ -105,7 +106,23 @@ class World(Objects):
         effects = process.step()
         self.flying += process.sent
         process.sent.clear()
+        for effect in effects:
+            if isinstance(effect, StopEvict):
+                self._stop(process, effect)
         return effects
+
+    def _stop(self, process: Process, effect: StopEvict) -> None:
+        """None of the evictions is sent, unless one was."""
+        waiting = {
+            flight.effect.uid: flight
+            for flight in self.flying
+            if flight.life == process.life and isinstance(flight.effect, Evict)
+        }
+        if effect.uids <= waiting.keys():
+            self.reached["evictions are stopped"] += 1
+            for uid in sorted(effect.uids):
+                self.flying.remove(waiting[uid])
+                process.answers.append(EvictStopped(uid))
 
     def former_steps(self, *, sees: bool) -> None:
         if self.former is None:

@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 from prometheus_client import REGISTRY
 
-from enbloc.engine.effects import Evict
-from enbloc.engine.events import Evicted, EvictRefused
+from enbloc.engine.effects import Evict, StopEvict
+from enbloc.engine.events import Evicted, EvictRefused, EvictStopped
 from enbloc.live.evictions import SLOTS, Evictions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
@@ -61,10 +61,10 @@ class Told:
     """What came of evictions."""
 
     def __init__(self) -> None:
-        self.events: asyncio.Queue[Evicted | EvictRefused] = asyncio.Queue()
+        self.events: asyncio.Queue[Evicted | EvictRefused | EvictStopped] = asyncio.Queue()
         self.ended: asyncio.Queue[asyncio.Task[None]] = asyncio.Queue()
 
-    async def next(self) -> Evicted | EvictRefused:
+    async def next(self) -> Evicted | EvictRefused | EvictStopped:
         async with asyncio.timeout(5.0):
             return await self.events.get()
 
@@ -84,6 +84,10 @@ async def evicting(
 def evict(name: str, **how: bool) -> Evict:
     pod, uid = PodKey("ns", name), PodUID(f"uid-{name}")
     return Evict(pod, uid, GroupKey("ns", "g"), Reason.BELOW_MINIMUM, "3 of 8 members fit", **how)
+
+
+def stop(*names: str) -> StopEvict:
+    return StopEvict(GroupKey("ns", "g"), frozenset(PodUID(f"uid-{name}") for name in names))
 
 
 def counted(outcome: str) -> float:
@@ -175,6 +179,59 @@ async def test_the_rest_of_a_broken_gang_goes_though_it_may_not_be_marked() -> N
         evictions.start([evict("b", rest=True, regardless=True)])
         assert await told.next() == Evicted(PodUID("uid-b"))
     assert server.asked == ["GET b", "DELETE b"]
+
+
+async def test_evictions_of_which_nothing_was_sent_are_stopped() -> None:
+    """Semantics §10.3: an eviction that nobody needs any more would be in vain."""
+    server = Kubernetes()
+    server.marks.clear()
+    async with evicting(server) as (evictions, told):
+        evictions.start([evict("a"), evict("b")])
+        await asyncio.sleep(0.1)
+        evictions.stop(stop("b"))
+        answers = [await told.next() for _ in "ab"]
+        server.marks.set()
+        await asyncio.sleep(0.1)
+        assert told.events.empty()
+    assert answers == [EvictStopped(PodUID("uid-a")), EvictStopped(PodUID("uid-b"))]
+    assert "POST eviction" not in server.asked
+
+
+async def test_evictions_of_which_one_was_sent_go_on_until_certain() -> None:
+    """The others of its gang would be a part of a minimum."""
+    server = Kubernetes()
+    async with evicting(server) as (evictions, told):
+
+        def once() -> web.Response:
+            evictions.stop(stop("a", "b"))
+            server.evict = lambda: answer({"kind": "Status"}, 201)
+            return refusal(500, "InternalError", "etcd is away")
+
+        server.evict = once
+        evictions.start([evict("a"), evict("b")])
+        assert {type(await told.next()) for _ in "ab"} == {Evicted}
+    assert server.asked.count("POST eviction") == 3
+
+
+async def test_a_later_eviction_of_a_pod_replaces_the_one_under_way() -> None:
+    """A budget keeps what was to be evicted; the rest of a broken gang is deleted all the same."""
+    server = Kubernetes()
+    server.evict = lambda: refusal(500, "InternalError", "etcd is away")
+    async with evicting(server) as (evictions, told):
+        evictions.start([evict("a")])
+        await asyncio.sleep(0.05)
+        evictions.start([evict("a", regardless=True)])
+        assert await told.next() == Evicted(PodUID("uid-a"))
+        await asyncio.sleep(0.3)
+        assert told.events.empty()
+    assert server.asked[-1] == "DELETE a"
+
+
+async def test_who_went_with_a_pod_that_goes_with_others_now_waits_for_it_no_more() -> None:
+    async with evicting(Kubernetes()) as (evictions, told):
+        evictions.start([evict("a"), evict("c")])
+        evictions.start([evict("a")])
+        assert {(await told.next()).uid for _ in "ac"} == {"uid-a", "uid-c"}
 
 
 async def test_an_eviction_that_was_answered_may_be_asked_for_again() -> None:

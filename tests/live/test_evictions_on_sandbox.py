@@ -12,7 +12,7 @@ from enbloc.client.errors import NotFound
 from enbloc.client.paths import PODS, Resource
 from enbloc.client.permissions import ROLES
 from enbloc.engine.effects import Evict
-from enbloc.engine.events import Evicted, EvictRefused
+from enbloc.engine.events import Evicted, EvictRefused, EvictStopped
 from enbloc.live.evictions import Evictions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
@@ -63,9 +63,9 @@ async def placed(world: World, name: str, phase: str, *, owned: bool = True) -> 
     return PodUID(made["metadata"]["uid"])
 
 
-async def outcome(world: World, name: str, uid: PodUID) -> Evicted | EvictRefused:
+async def outcome(world: World, name: str, uid: PodUID) -> Evicted | EvictRefused | EvictStopped:
     """What the engine is told when it has this pod evicted."""
-    told: asyncio.Queue[Evicted | EvictRefused] = asyncio.Queue()
+    told: asyncio.Queue[Evicted | EvictRefused | EvictStopped] = asyncio.Queue()
     rules = ROLES["scheduler"]
     effect = Evict(
         PodKey(NAMESPACE, name), uid, GroupKey(NAMESPACE, "g"), Reason.BELOW_MINIMUM, "3 of 8 fit"

@@ -16,6 +16,7 @@ from enbloc.engine.effects import (
     Evict,
     SetGroupStatus,
     SetPodCondition,
+    StopEvict,
 )
 from enbloc.engine.engine import Further
 from enbloc.engine.events import (
@@ -24,6 +25,7 @@ from enbloc.engine.events import (
     Event,
     Evicted,
     EvictRefused,
+    EvictStopped,
     SlotsFree,
     Stream,
     Synced,
@@ -82,6 +84,7 @@ class Cluster(Server):
         evicted: every Evict.
         evict_answer: what becomes of an Evict: "ok" = the pod is gone at once, "slow" = it
             terminates, "hold" = nothing for now; any other text refuses it.
+        stops: a StopEvict finds that nothing was sent yet for those on hold.
     """
 
     SETTINGS: ClassVar = Settings(validate=True)
@@ -106,6 +109,7 @@ class Cluster(Server):
         self.answer: Callable[[Bind], str] = lambda _: "ok"
         self.evicted: list[Evict] = []
         self.evict_answer: Callable[[Evict], str] = lambda _: "ok"
+        self.stops = True
         if sync:
             self.sync(slots)
 
@@ -156,6 +160,9 @@ class Cluster(Server):
             elif isinstance(effect, Evict):
                 self.evicted.append(effect)
                 self._evict(effect)
+            elif isinstance(effect, StopEvict) and self.stops:
+                for uid in sorted(effect.uids):
+                    self.tell(EvictStopped(uid))
             elif isinstance(effect, SetGroupStatus):
                 self.status[effect.group.name] = effect
         return effects

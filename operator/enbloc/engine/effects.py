@@ -147,7 +147,8 @@ class SetGangRunning(msgspec.Struct, frozen=True):
 class Evict(msgspec.Struct, frozen=True):
     """Evict a member of ours to release its capacity (semantics §4.5).
 
-    The answer is Evicted or EvictRefused.
+    The answer is Evicted, EvictRefused or EvictStopped. A later one of the pod replaces it, and
+    only that is answered.
 
     Attributes:
         group: whose capacity it is.
@@ -168,6 +169,16 @@ class Evict(msgspec.Struct, frozen=True):
     regardless: bool = False
     whole: bool = False
     rest: bool = False
+
+
+class StopEvict(msgspec.Struct, frozen=True):
+    """Let members stay that are being evicted together, unless one of them may leave already.
+
+    Each answers EvictStopped, or none does and what was asked for goes on.
+    """
+
+    group: GroupKey
+    uids: frozenset[PodUID]
 
 
 class EventType(enum.StrEnum):
@@ -269,6 +280,7 @@ Effect = (
     | SetPodCondition
     | SetGangRunning
     | Evict
+    | StopEvict
     | Emit
     | Ask
     | Decided

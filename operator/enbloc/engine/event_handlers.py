@@ -101,6 +101,8 @@ class EventHandlers:
                 self._victims.accepted(uid)
             case happened.EvictRefused():
                 turn.refused_evictions.append(event)
+            case happened.EvictStopped(uid):
+                self._eviction_stopped(uid, turn)
             case happened.Answer():
                 self._extender_answered(event)
             case _:
@@ -185,6 +187,12 @@ class EventHandlers:
         if eviction is not None:
             turn.released.append(eviction.group)
         return eviction is not None
+
+    def _eviction_stopped(self, uid: PodUID, turn: Turn) -> None:
+        eviction = self._victims.stays(uid)
+        if eviction is not None:
+            turn.released.append(eviction.group)
+            turn.change(eviction.group)
 
     def _leave(self, uid: PodUID, turn: Turn) -> None:
         key = self._groups.leave(uid)

@@ -241,6 +241,12 @@ class EvictRefused(msgspec.Struct, frozen=True):
     retry_at: float
 
 
+class EvictStopped(msgspec.Struct, frozen=True):
+    """Nothing was sent to delete this pod, nor will be: its eviction was stopped."""
+
+    uid: PodUID
+
+
 class Answer(msgspec.Struct, frozen=True):
     """What an extender said to an Ask.
 
@@ -283,5 +289,6 @@ Event = (
     | BindUnknown
     | Evicted
     | EvictRefused
+    | EvictStopped
     | Answer
 )

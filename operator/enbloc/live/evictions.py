@@ -6,13 +6,14 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from enbloc.client import eviction as kube
 from enbloc.client.client import Client
 from enbloc.client.errors import Fenced
-from enbloc.engine.effects import Evict
-from enbloc.engine.events import Evicted, EvictRefused
+from enbloc.engine.effects import Evict, StopEvict
+from enbloc.engine.events import Evicted, EvictRefused, EvictStopped
 from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
 
@@ -22,8 +23,16 @@ SLOTS: Final = 16
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Running:
+    """An eviction that is not answered, and with whom the pod goes."""
+
+    task: asyncio.Task[None]
+    together: kube.Together
+
+
 class Evictions:
-    """Carries evictions out, each until its outcome is certain; a second of a pod joins the first.
+    """Carries evictions out, each until its outcome is certain; a second of a pod replaces it.
 
     Args:
         client: may write only while this process is the leader.
@@ -36,7 +45,7 @@ class Evictions:
         self,
         client: Client,
         now: Callable[[], float],
-        told: Callable[[Evicted | EvictRefused], None],
+        told: Callable[[Evicted | EvictRefused | EvictStopped], None],
         broken: Callable[[asyncio.Task[None]], None],
     ) -> None:
         self._client = client
@@ -45,22 +54,43 @@ class Evictions:
         self._broken = broken
         self._slots = asyncio.Semaphore(SLOTS)
         #: Evictions that are not answered, one of each pod.
-        self._tasks: dict[PodUID, asyncio.Task[None]] = {}
+        self._running: dict[PodUID, _Running] = {}
 
     def start(self, effects: Sequence[Evict]) -> None:
-        """Evict pods together, all but those of which that is under way."""
-        fresh = {effect.uid: effect for effect in effects if effect.uid not in self._tasks}
-        whole = any(effect.whole for effect in fresh.values())
-        together = kube.Together(fresh, self._slots, whole=whole)
-        for effect in fresh.values():
+        """Evict pods together, whatever was asked of them before."""
+        pods = {effect.uid: effect for effect in effects}
+        replaced = {uid: self._running.pop(uid) for uid in pods if uid in self._running}
+        together = kube.Together(
+            pods,
+            self._slots,
+            whole=any(effect.whole for effect in pods.values()),
+            begun=any(each.together.begun for each in replaced.values()),
+        )
+        for uid, each in replaced.items():
+            each.task.cancel()
+            each.together.ready(uid)
+        for effect in pods.values():
             task = asyncio.create_task(self._run(effect, together), name=f"evict {effect.pod}")
-            self._tasks[effect.uid] = task
+            self._running[effect.uid] = _Running(task, together)
             task.add_done_callback(self._broken)
+
+    def stop(self, effect: StopEvict) -> None:
+        """Let pods stay that go together, unless a deletion of one was sent: then none stays."""
+        asked = {each.together for uid, each in self._running.items() if uid in effect.uids}
+        if any(together.begun for together in asked):
+            return
+        stopped = [uid for uid, each in self._running.items() if each.together in asked]
+        for uid in stopped:
+            self._running.pop(uid).task.cancel()
+            self._told(EvictStopped(uid))
+        if stopped:
+            extra = {"podGroup": str(effect.group), "pods": len(stopped)}
+            logger.info("Stopped evictions that nobody needs any more", extra=extra)
 
     def close(self) -> None:
         """Give up what is under way; nobody is told."""
-        for task in self._tasks.values():
-            task.cancel()
+        for each in self._running.values():
+            each.task.cancel()
 
     async def _run(self, effect: Evict, together: kube.Together) -> None:
         pod = effect.pod
@@ -80,7 +110,9 @@ class Evictions:
             logger.debug("Did not evict pod %s: no longer the leader", pod)
             return
         finally:
-            del self._tasks[effect.uid]
+            running = self._running.get(effect.uid)
+            if running is not None and running.together is together:
+                del self._running[effect.uid]
         self._told(self._answer(effect, outcome))
 
     def _answer(self, effect: Evict, outcome: kube.Outcome) -> Evicted | EvictRefused:

@@ -23,6 +23,7 @@ from enbloc.engine.effects import (
     SetGangRunning,
     SetGroupStatus,
     SetPodCondition,
+    StopEvict,
     Unreserve,
 )
 from enbloc.engine.events import BindUnknown, Bound, SlotsFree
@@ -135,6 +136,8 @@ class Executor:
                     self._pods.put(effect)
                 case Evict():
                     evicted.append(effect)
+                case StopEvict():
+                    self._evictions.stop(effect)
                 case Emit():
                     count_end(effect)
                     self._recorder.emit(notice(effect))

@@ -6,7 +6,8 @@ An eviction::
 
     CHOSEN ──Evict──► SENT ──accepted, or the watch shows it──► LEAVING ──► gone
       │                 │                                          │
-      └─ cancelled      └─ refused (a budget)                      └─ late: not waited for any more
+      └─ cancelled      ├─ refused (a budget)                      └─ late: not waited for any more
+                        └─ stopped: nobody needs it any more, and nothing was sent yet
 
 Whoever wants capacity chooses who goes; nobody else evicts. At most one is sent in a turn.
 Several may be under way: each concerns only those who wait for its capacity.
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
-from enbloc.engine.effects import Evict
+from enbloc.engine.effects import Evict, StopEvict
 from enbloc.engine.turn import Departure, Turn
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
@@ -78,6 +79,8 @@ class Eviction:
         victims: those that are not gone yet.
         awaited: those of which an answer is.
         answered: when one came last, engine clock.
+        left: it is certain of some that they leave because they were told to.
+        stopped: those of which an answer is awaited stay if nothing was sent to delete them.
     """
 
     group: GroupKey
@@ -94,6 +97,8 @@ class Eviction:
     victims: dict[PodUID, Victim] = field(init=False)
     awaited: set[PodUID] = field(default_factory=set[PodUID])
     answered: float = math.inf
+    left: bool = False
+    stopped: bool = False
 
     def __post_init__(self) -> None:
         self.victims = {pod.uid: Victim(pod) for pod in self.pods}
@@ -119,6 +124,8 @@ class Victims:
         self._awaited = 0
         #: Those of which one came since the last turn.
         self._heard: dict[GroupKey, Eviction] = {}
+        #: What is to be stopped in this turn.
+        self._stops: list[StopEvict] = []
 
     def __bool__(self) -> bool:
         """Some member was chosen and holds its capacity yet."""
@@ -138,16 +145,28 @@ class Victims:
                 self.terminating(pod.uid)
 
     def cancel(self, group: GroupKey) -> bool:
-        """Let the pods of a group stay, if none of their evictions was handed out yet."""
+        """Let the pods of a group stay; whether none of their evictions was handed out yet.
+
+        If they were and none of them leaves for certain, they stay if nothing was sent to delete
+        them: answers say so.
+        """
         eviction = self._chosen.get(group)
         if eviction is None:
+            self._stop(self._evictions.get(group))
             return False
         for uid in list(eviction.victims):
             self._remove(uid, eviction)
         return True
 
+    def _stop(self, eviction: Eviction | None) -> None:
+        if eviction is not None and eviction.awaited and not (eviction.left or eviction.stopped):
+            eviction.stopped = True
+            self._stops.append(StopEvict(eviction.group, frozenset(eviction.awaited)))
+
     def evict(self, turn: Turn) -> Eviction | None:
-        """Hand out the oldest eviction that was chosen, pod by pod."""
+        """Hand out the oldest eviction that was chosen, pod by pod, and what is to be stopped."""
+        turn.effects += self._stops
+        self._stops = []
         while self._may_send:
             eviction = self._chosen.pop(next(iter(self._chosen)))
             due = [v for v in eviction.victims.values() if v.stage is VictimStage.CHOSEN]
@@ -206,12 +225,21 @@ class Victims:
             self._remove(uid, eviction)
         return eviction
 
+    def stays(self, uid: PodUID) -> Eviction | None:
+        """The eviction of a member was stopped; that, unless it leaves all the same."""
+        eviction = self._eviction_of.get(uid)
+        if eviction is None or not (eviction.stopped and uid in eviction.awaited):
+            return None
+        self._remove(uid, eviction)
+        return eviction
+
     def _leaves(self, uid: PodUID, eviction: Eviction) -> None:
         """A member leaves for certain; the next turn knows since when."""
         victim = eviction.victims[uid]
         if victim.stage is VictimStage.LEAVING:
             return
         if victim.stage is VictimStage.SENT:
+            eviction.left = True
             self._departures.append(
                 Departure(
                     eviction.group,
@@ -302,6 +330,7 @@ class Victims:
         for eviction in self._asked.values():
             if eviction.answered + ANSWER_SECONDS <= now:
                 late |= dict.fromkeys(sorted(eviction.awaited))
+                self._stop(eviction)
         return [*late]
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
@@ -337,7 +366,7 @@ class Victims:
 
     def deadline(self) -> float | None:
         """When somebody is late; 0 while one is chosen and not sent, or there is news."""
-        if self._may_send or self._leaving or self._departures:
+        if self._may_send or self._leaving or self._departures or self._stops:
             return 0.0
         times = [eviction.until for eviction in self._evictions.values()]
         if self._ends:

@@ -479,7 +479,7 @@ class Preemptions(Policy):
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
         """It was planned and is not bound: what was free for it stays so for a while, once."""
-        if each.renewed:
+        if each.spent(self._victims, self._state):
             self._end(turn, each)
             self._set_back(turn, each.key)
             return

@@ -7,7 +7,7 @@
     start ──► its victims are told, unless others evict some of their group: then after that
     look  ──► refused: all of that group stay, or the rest of a broken minimum is deleted
           └─► who hangs, or cannot be evicted
-    end   ──► who was not told stays
+    end   ──► who was not told stays, and who was while nothing was sent to delete him
 """
 
 import math
@@ -171,6 +171,16 @@ class UnderWay:
         else:
             self._kept.add(group)
 
+    def spent(self, evictions: Victims, state: ClusterState) -> bool:
+        """Its plan came to nothing, and claiming the nodes once more would not help.
+
+        They were already, or a victim was let stay when it was planned.
+        """
+        return self.renewed or any(
+            evictions.of(group) is None and _left(pods, state)
+            for group, pods in self.victims.items()
+        )
+
     def times(self, evictions: Victims) -> bool:
         """Find out until when its victims are waited for; whether that is news."""
         if self.latest < math.inf:
@@ -181,7 +191,7 @@ class UnderWay:
         return self.latest < math.inf
 
     def ends(self, evictions: Victims, counted_on: set[GroupKey]) -> None:
-        """It is over: who was not told stays, unless somebody else counts on his leaving."""
+        """It is over: who can stay yet does, unless somebody else counts on his leaving."""
         for group in self.victims.keys() - self._forced - counted_on:
             eviction = evictions.of(group)
             if eviction is not None and eviction.beneficiary == self.key:
