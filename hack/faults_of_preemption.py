@@ -45,6 +45,16 @@ PREEMPTION: Final = (
         "victim.end = turn.now + eviction.patience",
     ),
     Fault(
+        "prefer-those-who-take-an-hour-to-leave",
+        "            work = _SLOW_WORK",
+        "            work = 0.0",
+    ),
+    Fault(
+        "search-for-one-namespace-until-it-has-enough",
+        "self._waiting[namespace] = self._waiting.pop(namespace)",
+        "pass",
+    ),
+    Fault(
         "tell-who-leaves-by-himself",
         "if victim.stage is VictimStage.SENT:\n            eviction.left",
         "if True:\n            eviction.left",
@@ -70,6 +80,11 @@ PREEMPTION: Final = (
         "evictions.of(group) is None and not pods",
     ),
     # ── what is begun anew ───────────────────────────────────────────────────────────────────
+    Fault(
+        "resume-a-broken-gang-as-a-whole-one",
+        "self._finish(turn, members, self._groups.facts(members))",
+        "pass",
+    ),
     Fault(
         "leave-the-rest-of-a-gang-to-its-fate",
         "pods += [pod for pod in members.bound if pod not in pods]",
