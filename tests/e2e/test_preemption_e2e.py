@@ -242,6 +242,7 @@ async def test_the_class_of_a_group_that_is_deleted_meanwhile_is_named_and_ends_
     for index in range(2):
         await world.pod(f"high-{index}", "high", priority_class=name)
     await pod_says(world, "high-0", "preemption: waiting for pods")
+    await world.until(lambda: proxy.held == 2, "who is asked to leave is not asked to stay")
     await world.client.delete(PRIORITY_CLASSES, name)
     await world.condition(
         "high", Condition.SCHEDULED, "False", reason=Reason.INVALID_SPEC, message=name
