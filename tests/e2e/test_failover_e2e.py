@@ -29,6 +29,8 @@ async def replicas(world: World) -> Replicas:
 # ── the order ────────────────────────────────────────────────────────────────────────────────
 
 HIGH = "e2e-1000"
+#: Who goes does so by itself, not for it.
+PATIENT = {"metadata": {"name": HIGH}, "value": 1000, "preemptionPolicy": "Never"}
 
 
 async def filled(world: World, node: str, round_: int) -> list[str]:
@@ -43,7 +45,7 @@ async def test_a_priority_of_1000_is_never_overtaken_by_a_younger_gang_while_pod
 ) -> None:
     """semantics §2.7: its pause grows with each pod that goes, and the gang's has just begun."""
     with suppress(AlreadyExists):
-        await world.client.create(PRIORITY_CLASSES, {"metadata": {"name": HIGH}, "value": 1000})
+        await world.client.create(PRIORITY_CLASSES, PATIENT)
     [node] = await world.nodes(1, cpu=SIZE)
     for round_ in range(4):
         sitting = await filled(world, node, round_)

@@ -10,8 +10,9 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
+from enbloc.client.client import PatchType
 from enbloc.client.errors import AlreadyExists
-from enbloc.client.paths import POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
+from enbloc.client.paths import JOBS, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
 from enbloc.model.names import Condition, EventReason, Reason
 from tests.e2e import manifests
 from tests.e2e.evictions import HIGH, MID, Evictions, bound, pod_says
@@ -69,10 +70,15 @@ async def test_only_the_surplus_of_an_elastic_gang_gives_way(
 async def test_a_gang_takes_no_more_of_an_elastic_one_than_its_surplus(
     world: World, evictions: Evictions
 ) -> None:
-    """Semantics §10.1."""
+    """Semantics §10.1: the youngest, of whom two sit on each node."""
     await world.nodes(2, cpu=4)
     await world.group("elastic", 4)
-    await world.job("elastic", 8, "elastic")
+    body = manifests.job("elastic", 8, "elastic")
+    body["spec"]["parallelism"] = 4
+    await world.client.create(JOBS, body, world.namespace)
+    await world.bound("elastic", 4)
+    more = {"spec": {"parallelism": 8}}
+    await world.client.patch(JOBS, "elastic", more, world.namespace, kind=PatchType.MERGE)
     await world.bound("elastic", 8)
     await world.gang("urgent", 2, priority_class=HIGH, cpu=2)
     await world.bound("urgent", 2)
