@@ -114,6 +114,23 @@ def test_a_victim_that_terminates_as_it_is_refused_for_ever_is_late_once() -> No
     assert cluster.where("high") == {"high": "n2"}
 
 
+def test_a_victim_that_a_repair_waits_for_no_more_is_not_waited_for_for_ever() -> None:
+    """Semantics §10.4: it was told at the deadline of its gang, and its kubelet is gone."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.group("low", 2, timeout=60)
+    cluster.pod("low-0", "low", node="n1", scheduled_at=cluster.now, owner=JOB)
+    cluster.pod("low-1", "low", owner=JOB)
+    cluster.pod("mid", node="n2", priority=5)
+    cluster.evict_answer = lambda each: "slow" if each.pod.name == "low-0" else "ok"
+    cluster.settle(seconds=70)
+    assert evicted(cluster) == {"low-0"}
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=130)
+
+    assert cluster.where("high") == {"high": "n2"}
+
+
 def test_a_victim_of_which_nothing_is_heard_is_given_up_though_others_are_answered() -> None:
     """Semantics §10.4."""
     cluster = Cluster()

@@ -145,9 +145,10 @@ class UnderWay:
         for group in sorted(self._later):
             if evictions.of(group) is None:
                 self._later.discard(group)
-                left = _left(self.victims[group], state)
-                if left:
-                    self._evict(evictions, group, left)
+                # Others wait no more for those who terminate: from now on this does.
+                staying = [state.pods[pod.uid] for pod in self.victims[group] if stays(pod, state)]
+                if staying:
+                    self._evict(evictions, group, staying)
         for group in sorted(self._refused):
             if evictions.of(group) is None:
                 self._refused.discard(group)
