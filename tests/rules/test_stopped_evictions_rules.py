@@ -7,6 +7,7 @@ Semantics §10.3.
 
 from enbloc.engine.effects import StopEvict
 from enbloc.engine.events import Evicted, EvictRefused, EvictStopped
+from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.pods import PodUID
 from tests.rules.preempting import full
@@ -117,6 +118,49 @@ def test_what_others_count_on_is_not_stopped() -> None:
     cluster.settle()
 
     assert set(cluster.where()) == {"big-0", "big-1"}
+
+
+def test_victims_stay_once_the_last_who_counts_on_them_is_deleted() -> None:
+    """It was another one for which they were told."""
+    cluster = gang_told()
+    cluster.gang("big", 2, priority=20)
+    cluster.settle()
+    cluster.delete("high")
+    cluster.settle()
+    assert stops(cluster) == []
+    for name in ("big-0", "big-1"):
+        cluster.delete(name)
+    cluster.settle()
+
+    assert stops(cluster) == [{effect.uid for effect in cluster.evicted}]
+    assert not cluster.engine._victims
+
+
+def test_victims_stay_if_all_who_count_on_them_are_placed_elsewhere() -> None:
+    cluster = gang_told()
+    cluster.pod("too", priority=10)
+    cluster.settle()
+    cluster.nodes("n3 n4", cpu=1)
+    cluster.settle()
+
+    assert set(cluster.where().values()) == {"n1", "n2", "n3", "n4"}
+    assert stops(cluster) == [{effect.uid for effect in cluster.evicted}]
+
+
+def test_who_is_counted_on_as_a_member_of_another_group_is_not_stopped() -> None:
+    """A pod that is told to leave names a PodGroup meanwhile."""
+    cluster = full("n1")
+    cluster.evict_answer = lambda _: "hold"
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    cluster.group("late")
+    cluster.change("low-n1", group=GroupKey("ns", "late"))
+    cluster.pod("higher", priority=20)
+    cluster.settle()
+    cluster.delete("high")
+    cluster.settle()
+
+    assert stops(cluster) == []
 
 
 def test_an_answer_of_an_earlier_eviction_changes_nothing_of_a_later_one() -> None:

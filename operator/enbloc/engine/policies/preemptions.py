@@ -555,10 +555,10 @@ class Preemptions(Policy):
         each.ends(self._victims, self._counted_on(each))
         self._release(turn, each)
 
-    def _counted_on(self, each: UnderWay) -> set[GroupKey]:
-        """The groups of victims that others wait for as well."""
+    def _counted_on(self, each: UnderWay) -> set[PodUID]:
+        """The victims that others wait for."""
         others = (other for other in self._open.values() if other is not each)
-        return {group for other in others for group in other.victims}
+        return {uid for other in others for uid in other.counts_on}
 
     def _release(self, turn: Turn, each: UnderWay) -> None:
         turn.happened += self._state.release(self._state.claims.of(PREEMPTION, each.key))

@@ -115,6 +115,11 @@ class UnderWay:
     # ── what becomes of it ───────────────────────────────────────────────────────────────────
 
     @property
+    def counts_on(self) -> frozenset[PodUID]:
+        """Those of whom it needs that they leave; nobody once it is placed elsewhere."""
+        return self._uids if self.renewed or not self.placed else frozenset()
+
+    @property
     def pods(self) -> Sequence[Pod]:
         """All of its victims, whether or not they are gone."""
         return [pod for pods in self.victims.values() for pod in pods]
@@ -191,11 +196,19 @@ class UnderWay:
             self.latest = latest
         return self.latest < math.inf
 
-    def ends(self, evictions: Victims, counted_on: set[GroupKey]) -> None:
-        """It is over: who can stay yet does, unless somebody else counts on his leaving."""
-        for group in self.victims.keys() - self._forced - counted_on:
+    def ends(self, evictions: Victims, counted_on: set[PodUID]) -> None:
+        """It is over: who can stay yet does, unless somebody else counts on his leaving.
+
+        Whoever had him told: of those who counted on it this may be the last.
+        """
+        for group in self.victims:
             eviction = evictions.of(group)
-            if eviction is not None and eviction.beneficiary == self.key:
+            if (
+                eviction is not None
+                and eviction.reason is Reason.PREEMPTION_BY_SCHEDULER
+                and not eviction.rest
+                and counted_on.isdisjoint(eviction.victims)
+            ):
                 evictions.cancel(group)
 
 
