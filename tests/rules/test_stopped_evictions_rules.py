@@ -5,12 +5,14 @@
 Semantics §10.3.
 """
 
+import pytest
+
 from enbloc.engine.effects import StopEvict
-from enbloc.engine.events import Evicted, EvictRefused, EvictStopped
+from enbloc.engine.events import Evicted, EvictRefused, EvictStopped, PriorityClassSeen
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.pods import PodUID
-from tests.rules.preempting import full
+from tests.rules.preempting import evicted, full
 from tests.world.cluster import Cluster
 
 
@@ -118,6 +120,22 @@ def test_what_others_count_on_is_not_stopped() -> None:
     cluster.settle()
 
     assert set(cluster.where()) == {"big-0", "big-1"}
+
+
+@pytest.mark.parametrize("priority", [-5, 0, 5])
+def test_victims_stay_if_their_preemptor_is_not_above_them_any_more(priority: int) -> None:
+    """Semantics §10.1: its PodGroup names another class."""
+    cluster = full("n1")
+    cluster.tell(PriorityClassSeen("other", priority))
+    cluster.evict_answer = lambda _: "hold"
+    cluster.gang("high", 1, priority=10)
+    cluster.settle()
+    assert evicted(cluster) == {"low-n1"}
+    cluster.alter("high", priority_class="other")
+    cluster.settle()
+
+    assert bool(stops(cluster)) is (priority <= 0)
+    assert len(cluster.evicted) == 1
 
 
 def test_victims_stay_once_the_last_who_counts_on_them_is_deleted() -> None:

@@ -328,6 +328,7 @@ class Preemptions(Policy):
             facts.key,
             {pod.uid: node for pod, node in found.nodes},
             victims,
+            min(facts.priority - 1, max(unit.priority for unit in found.victims)),
             needed=frozenset(unit.group for unit in found.victims if unit.of is None),
             whole={
                 unit.group: [pod.uid for pod in unit.pods] for unit in found.victims if unit.gang
@@ -474,6 +475,9 @@ class Preemptions(Policy):
             self._resume(turn, facts)
         elif not facts.deficit or facts.problem or not (facts.pending or planned):
             self._end(turn, each)
+        elif facts.priority <= each.highest:  # its priority has changed since
+            self._end(turn, each)
+            self._line.add(each.key)
         elif each.placed and not planned and math.isinf(each.until):
             self._unbound(turn, facts, each)
 
@@ -506,6 +510,7 @@ class Preemptions(Policy):
             facts.key,
             {pod.uid: node for pod, node in nodes},
             victims,
+            facts.priority - 1,
             needed=frozenset(victims),
             whole={group: [pod.uid for pod in pods] for group, pods in victims.items()},
             regardless=frozenset(),

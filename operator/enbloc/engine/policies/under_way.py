@@ -44,6 +44,7 @@ class UnderWay:
         key: the preemptor.
         nodes: where its pending pods are to go.
         victims: who leaves for it, by group; those that terminated already too.
+        highest: no priority among them was above this when they were chosen.
         needed: groups that cannot run without those who leave.
         whole: of those that are a gang, and not one pod, who is of its minimum.
         regardless: groups that go whatever a budget says.
@@ -59,6 +60,7 @@ class UnderWay:
     key: GroupKey
     nodes: Mapping[PodUID, str]
     victims: Mapping[GroupKey, Sequence[Pod]]
+    highest: int
     needed: frozenset[GroupKey]
     whole: Mapping[GroupKey, Collection[PodUID]]
     regardless: frozenset[GroupKey]
