@@ -49,6 +49,19 @@ def test_a_gang_that_was_chosen_and_not_told_stays_under_a_new_leader() -> None:
     assert len(other.where()) == 3
 
 
+def test_a_new_leader_has_nobody_leave_for_members_beyond_a_minimum() -> None:
+    """Semantics §10.1: the minimum was bound meanwhile, and who was marked for it stays."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.group("high", 1)
+    cluster.pod("high-0", "high", node="n1", priority=10)
+    cluster.pod("high-1", "high", nominated="n2", priority=10)
+    cluster.pod("low", node="n2", preempted=True)
+    cluster.settle(seconds=5)
+
+    assert not cluster.evicted
+
+
 def test_no_more_are_told_while_answers_are_awaited() -> None:
     """Semantics §10.3: who was not told stays when capacity appears elsewhere."""
     cluster = Cluster()

@@ -498,7 +498,7 @@ class Preemptions(Policy):
             for pod in facts.pending
             if pod.nominated and pod.uid not in self._known
         ]
-        if not nodes or facts.problem:
+        if not nodes or facts.problem or not facts.deficit:
             return
         victims = begun(self._state, self._groups, facts, {node for _, node in nodes})
         for group in victims:  # of a broken gang all leave, wherever the preemptor is placed
