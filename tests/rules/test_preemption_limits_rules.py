@@ -430,3 +430,33 @@ def test_a_static_pod_with_the_label_of_kueue_keeps_nobody_else() -> None:
     world.settle()
 
     assert world.evictions == ["a-1"]
+
+
+def test_members_of_a_gang_with_the_label_of_kueue_go_with_their_gang_alone() -> None:
+    """Semantics §10.1: a gang whole or not at all."""
+    world = limited("n1 n2")
+    labels, half = (("kueue.x-k8s.io/pod-group-name", "a"),), spec(cpu="500m")
+    world.group("gang", 2)
+    for name in ("gang-0", "gang-1"):
+        world.low(name, "n1", group="gang", labels=labels, spec=half)
+    world.low("alone", "n2", labels=labels, spec=half)
+    world.low("other", "n2", priority=10, spec=half)
+    world.gang("high", 1, priority=10, spec=half)
+    world.settle()
+
+    assert world.evictions == ["alone"]
+
+
+def test_the_label_of_kueue_does_not_have_the_capacity_of_a_gang_counted_twice() -> None:
+    """Semantics §10.2: nobody is touched for what no node has."""
+    world = limited("n1")
+    labels = (("kueue.x-k8s.io/pod-group-name", "a"),)
+    world.group("gang", 1)
+    world.low("gang-0", "n1", group="gang", labels=labels, spec=spec(cpu="800m"))
+    world.low("alone", "n1", labels=labels, spec=spec(cpu="200m"))
+    world.node("n2", cpu=2)
+    world.low("other", "n2", priority=10, spec=spec(cpu=2))
+    world.gang("high", 1, priority=10, spec=spec(cpu="1500m"))
+    world.settle(seconds=5)
+
+    assert not world.evictions

@@ -174,14 +174,19 @@ class Candidates:
             return self._planned(claim.holder) if claim is not None and claim.holder else None
         if not self._may_go(pod):
             return None
-        key = self._groups.key_of(uid)
-        members = self._groups.get(key) if key is not None else None
-        if members is None or members.solo:
+        members = self._gang_of(uid)
+        if members is None:
             return self._alone(pod)
         if pod.deleting:  # it goes by itself, and is no part of the gang any more
             return self._unit(members.key, (pod,), pod.priority)
         tiers = self._of_members(members)
         return tiers.surplus.get(uid, tiers.minimum)
+
+    def _gang_of(self, uid: PodUID) -> Members | None:
+        """The group that a pod is a member of; None = it is in none."""
+        key = self._groups.key_of(uid)
+        members = self._groups.get(key) if key is not None else None
+        return None if members is None or members.solo else members
 
     def _may_be_evicted(self, unit: Unit) -> bool:
         free = self.lifted or unit.protected <= self._now
@@ -216,11 +221,15 @@ class Candidates:
         return self._unit(key, pods, priority, gang=len(pods) > 1, protected=until)
 
     def _admitted(self, namespace: str, name: str) -> tuple[Pod, ...]:
-        """The pods with nodes that Kueue knows as one group, the oldest first."""
+        """The pods with nodes that Kueue knows as one group, the oldest first.
+
+        Those that are in a group of ours too go with that.
+        """
         selector = Selector((Requirement(KUEUE_GROUP_KEY, Operator.IN, (name,)),))
         placed = self._placed
         mask = placed.matches(selector) & placed.in_namespaces({namespace})
-        pods = (self._state.pods.get(self._uids[at]) for at in np.flatnonzero(mask).tolist())
+        uids = (self._uids[at] for at in np.flatnonzero(mask).tolist())
+        pods = (self._state.pods.get(uid) for uid in uids if self._gang_of(uid) is None)
         found = [pod for pod in pods if pod is not None and pod.node and not pod.mirror]
         return tuple(sorted(found, key=lambda pod: pod.seniority))
 
