@@ -17,9 +17,10 @@ from enbloc.engine.events import (
     PriorityClassSeen,
 )
 from enbloc.engine.preemption import PreemptionLimits
+from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND
 from enbloc.model.budgets import Budget
 from enbloc.model.names import EventReason
-from enbloc.model.pods import Owner, Phase
+from enbloc.model.pods import Owner, Phase, PodKey
 from tests.rules.preempting import evicted, full
 from tests.rules.test_pauses import lacking
 from tests.rules.world import ONE_A_NODE
@@ -251,6 +252,26 @@ def test_a_pause_says_which_pod_hangs_on_which_node() -> None:
     assert cluster.pod_conditions("high")[-1][1].endswith(
         "preemption: paused until 1970-01-01T00:19:40Z: pod ns/low-n2 on node n2 did not leave"
     )
+
+
+def test_who_waited_for_victims_in_vain_passes_nobody_who_waits_for_a_search() -> None:
+    """Semantics §10.5: namespaces take turns."""
+    cluster = full("n1 n2", n2=5)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.pod("high", priority=10)
+    cluster.settle(seconds=20)
+    cluster.engine._preemptions._effort.take(60 * STEPS_PER_SECOND + MOST_STEPS)
+    other = PodKey("other", "waits")
+    cluster.pod("waits", priority=10, key=other)
+    cluster.settle()
+    cluster.drop_node("n1")
+    cluster.settle(seconds=60)
+
+    told = cluster.events(EventReason.PREEMPTED)
+    assert [(each.pod.name, each.related.pod) for each in told if each.pod and each.related] == [
+        ("low-n1", PodKey("ns", "high")),
+        ("low-n2", other),
+    ]
 
 
 # ── who is told what, when ───────────────────────────────────────────────────────────────────

@@ -132,6 +132,7 @@ class Preemptions(Policy):
     def try_later(self, group: GroupKey, until: float) -> None:
         """Look for nobody who gives way to a group before a time, and then try it again."""
         self._due[group] = until
+        self._line.tried(group)
 
     # ── the choice ───────────────────────────────────────────────────────────────────────────
 
@@ -168,6 +169,7 @@ class Preemptions(Policy):
         self._nowhere.pop(facts.key, None)
         waits = self._waits(turn, facts, profile)
         if waits:
+            self._line.tried(facts.key)
             return waits
         candidates = self.candidates(facts, turn.now)
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
