@@ -15,7 +15,7 @@ PREEMPTION: Final = (
     ),
     Fault(
         "protect-by-creation",
-        "began = pod.bound_at if pod.started is None else pod.started\n        name, most",
+        "began = self._began(pod.started, (pod,))\n        name, most",
         "began = pod.created\n        name, most",
     ),
     Fault(

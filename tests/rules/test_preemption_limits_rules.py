@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from enbloc.engine import Settings
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.preemption import MinRuntime, PreemptionLimits
 from enbloc.model.names import EventReason
 from enbloc.model.pods import Owner, Pod
+from enbloc.model.times import LAST_SECOND
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -142,6 +144,32 @@ def test_of_a_gang_the_pod_with_the_least_time_counts() -> None:
     world.settle()
     world.gang("high", 2, priority=10)
     world.settle()
+
+    assert len(world.evictions) == 2
+
+
+@pytest.mark.parametrize("seconds", [0, 600])
+@pytest.mark.parametrize("ahead", [3600.0, LAST_SECOND - 1000.0], ids=["an hour", "ages"])
+def test_a_clock_that_is_ahead_protects_no_pod(seconds: int, ahead: float) -> None:
+    """Semantics §10.6: its kubelet says that it starts in an hour, or in the year 9999."""
+    world = limited(min_runtime=seconds)
+    world.low("low", "n1", created=1.0, started=1000.0 + ahead)
+    world.pod("high", priority=10)
+    world.settle(seconds=seconds)
+
+    assert world.evictions == ["low"]
+
+
+def test_a_clock_that_is_ahead_protects_no_gang() -> None:
+    """Semantics §10.6: whatever its PodGroup says of when it began to run together."""
+    world = limited("n1 n2", min_runtime=600)
+    world.gang("low", 2)
+    world.settle()
+    life = structs.replace(world.status["low"].lives[-1], started=LAST_SECOND)
+    world.status["low"] = structs.replace(world.status["low"], started=LAST_SECOND, lives=(life,))
+    world = world.restarted()
+    world.gang("high", 2, priority=10)
+    world.settle(seconds=601)
 
     assert len(world.evictions) == 2
 

@@ -264,7 +264,7 @@ class Preemptions(Policy):
             {pod.uid for pod in self._victims.leaving()},
             self._spared(facts.key),
             now,
-            Protection(self._limits, self._evictions, self._state.pods),
+            Protection(self._limits, self._evictions, self._state.pods, now),
         )
 
     def _search(

@@ -122,12 +122,17 @@ class Protection:
         limits: what is allowed.
         evictions: who gave way lately.
         pods: all that are known.
+        now: engine clock.
     """
 
     def __init__(
-        self, limits: PreemptionLimits, evictions: EvictionCounts, pods: Mapping[PodUID, Pod]
+        self,
+        limits: PreemptionLimits,
+        evictions: EvictionCounts,
+        pods: Mapping[PodUID, Pod],
+        now: float,
     ) -> None:
-        self.limits, self._evictions, self._pods = limits, evictions, pods
+        self.limits, self._evictions, self._pods, self._now = limits, evictions, pods, now
         self._siblings: Counter[str] | None = None
 
     def of_pod(self, pod: Pod) -> float:
@@ -138,7 +143,7 @@ class Protection:
         """
         if pod.deleting:
             return -math.inf
-        began = pod.bound_at if pod.started is None else pod.started
+        began = self._began(pod.started, (pod,))
         name, most = unit_name(pod), self.limits.most_evictions
         if pod.owner is not None and self._evictions.count(name) >= most:
             most *= max(1, self._of_controller(name))
@@ -146,10 +151,16 @@ class Protection:
 
     def runs_until(self, members: Members, pods: Sequence[Pod]) -> float:
         """Until when no pod of a gang may be evicted, as its run is too young."""
-        began = members.started
-        if began is None:  # more members, one after the other, must not protect it for ever
-            began = min((pod.bound_at for pod in pods), default=-math.inf)
-        return began + self.limits.runtime_of(pods)
+        return self._began(members.started, pods) + self.limits.runtime_of(pods)
+
+    def _began(self, started: float | None, pods: Sequence[Pod]) -> float:
+        """Since when pods run: who is bound later must not protect a gang for ever.
+
+        Nor must a clock that is ahead: a time that has not passed is none.
+        """
+        if started is not None and started <= self._now:
+            return started
+        return min([self._now, *(pod.bound_at for pod in pods)])
 
     def of_gang(self, members: Members, pods: Sequence[Pod]) -> float:
         """Until when what a gang cannot run without may not be evicted, engine clock."""
