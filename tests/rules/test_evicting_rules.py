@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from enbloc.engine.decide.attempts import Planner
-from enbloc.engine.effects import Evict
+from enbloc.engine.effects import Evict, StopEvict
 from enbloc.engine.events import EvictRefused
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import OnIncomplete
@@ -359,6 +359,23 @@ def test_members_that_do_not_leave_are_not_waited_for_for_ever() -> None:
     assert world.evictions == ["b-0"], "its room would complete the other"
     world.settle(seconds=120)
     assert "a-0" in world.evictions, "its node may be gone"
+
+
+def test_what_the_server_has_not_answered_is_let_be_once_the_gang_may_be_completed() -> None:
+    """Semantics §4.4: an eviction that is sent late would break a gang that runs by then."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("a", "n1", of=2)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=61)
+    assert world.evictions == ["a-0"]
+    world.settle(seconds=60)
+    world.nodes("n2", cpu=4)
+    world.settle()
+
+    stopped = [effect.uids for effect in world.effects if isinstance(effect, StopEvict)]
+    assert stopped == [{world.pods["a-0"].uid}]
+    assert len(world.where("a")) == 2
 
 
 def test_succeeded_members_are_not_evicted_and_stay_counted() -> None:

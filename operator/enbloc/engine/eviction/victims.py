@@ -291,6 +291,7 @@ class Victims:
         self._leaving = []
         for eviction in [e for e in self._evictions.values() if e.until <= turn.now]:
             turn.released.append(eviction.group)
+            self._stop(eviction)
             if self.staying(eviction.group):
                 turn.refused.append((eviction.group, math.inf))
                 turn.change(eviction.group)
