@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from enbloc.client.errors import Fenced
 from enbloc.client.eviction import PAUSE, Blocked, Evicted, Exempt, Victim, evict
@@ -56,6 +57,9 @@ def shows(
     conditions = [{"type": "DisruptionTarget", "status": "True"}] if marked else []
     status = {"phase": phase, "conditions": conditions}
     return says(lambda: answer({"metadata": metadata, "spec": {}, "status": status}))
+
+
+GONE = refuses(404, "NotFound", 'pods "p" not found', name="p", kind="pods")
 
 
 def budget(**details: Any) -> Handler:
@@ -147,7 +151,7 @@ async def test_a_mark_that_stands_keeps_its_time() -> None:
         pytest.param(shows("Failed"), "finished", id="failed"),
         pytest.param(shows("Succeeded"), "finished", id="succeeded"),
         pytest.param(shows(uid="u2"), "another pod", id="another pod of that name"),
-        pytest.param(refuses(404, "NotFound", 'pods "p" not found'), "not found", id="gone"),
+        pytest.param(GONE, "not found", id="gone"),
     ],
 )
 async def test_what_is_not_to_be_evicted_is_not_even_marked(seen: Handler, why: str) -> None:
@@ -211,7 +215,7 @@ async def test_in_a_terminating_namespace_a_pod_is_left_to_its_end() -> None:
     ("then", "outcome"),
     [
         pytest.param([shows("Running", deleting=True)], Evicted(), id="it took effect"),
-        pytest.param([refuses(404, "NotFound")], Evicted(), id="it is gone already"),
+        pytest.param([GONE], Evicted(), id="it is gone already"),
         pytest.param([shows(uid="u2")], Evicted(), id="its successor is there already"),
         pytest.param([shows("Running"), shows("Running"), DONE], Evicted(), id="it did not"),
         pytest.param(
@@ -249,6 +253,18 @@ async def test_an_unknown_outcome_is_settled_by_a_look(
     server = Script(shows("Running"), shows("Running"), failing, *then)
     async with talking_to(server) as client:
         assert await evict(client, VICTIM, lambda: NOW) == outcome
+
+
+async def test_a_proxy_that_finds_nothing_does_not_say_that_a_pod_is_gone() -> None:
+    """It may have no API server behind it for a moment."""
+    nothing = says(lambda: web.Response(text="default backend - 404", status=404))
+    server = Script(
+        *(nothing, shows("Running"), shows("Running"), resets),
+        *(nothing, shows("Running"), shows("Running"), DONE),
+    )
+    async with talking_to(server) as client:
+        assert await evict(client, VICTIM, lambda: NOW) == Evicted()
+    assert sent(server).count("POST eviction") == 2
 
 
 async def test_a_token_that_has_run_out_is_no_outcome() -> None:

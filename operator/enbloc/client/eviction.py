@@ -263,6 +263,8 @@ class _Attempt:
         try:
             pod: _Pod = await self._client.get(PODS, victim.name, victim.namespace, shape=_Pod)
         except NotFound as missing:
+            if missing.resource_missing:  # somebody on the way says so: every server has pods
+                raise
             return self._gone(str(missing))
         if pod.metadata.uid != victim.uid:
             return self._gone(f"another pod has the name {victim.name}")
