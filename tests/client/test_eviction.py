@@ -67,6 +67,7 @@ def budget(**details: Any) -> Handler:
     return refuses(429, "TooManyRequests", "Cannot evict pod", causes=causes, **details)
 
 
+DENIED = 'admission webhook "drain.example.com" denied the request: moved by its operator'
 TERMINATING: dict[str, Any] = {"causes": [{"reason": "NamespaceTerminating"}]}
 
 
@@ -195,14 +196,29 @@ async def test_a_budget_is_respected(details: dict[str, Any], wait: float) -> No
             refuses(500, "", "This pod has more than one PodDisruptionBudget, which is bad"),
             id="two budgets",
         ),
+        *(
+            pytest.param(refuses(code, "", DENIED), id=f"a webhook says no with {code}")
+            for code in (400, 401, 404, 409, 429, 500, 503)
+        ),
+        pytest.param(refuses(401, "Unauthorized", "VAP 'v' denied request: no"), id="a policy"),
     ],
 )
 async def test_any_other_refusal_is_worth_another_try_later(refusing: Handler) -> None:
     async with talking_to(Script(shows("Running"), shows("Running"), refusing)) as client:
-        outcome = await evict(client, VICTIM, lambda: NOW)
+        async with asyncio.timeout(5.0):
+            outcome = await evict(client, VICTIM, lambda: NOW)
     assert isinstance(outcome, Blocked)
     assert outcome.retry_after == PAUSE
     assert not outcome.budget
+
+
+async def test_a_webhook_that_refuses_says_when_to_ask_again() -> None:
+    refusing = refuses(429, "TooManyRequests", DENIED, retryAfterSeconds=45)
+    async with talking_to(Script(shows("Running"), shows("Running"), refusing)) as client:
+        async with asyncio.timeout(5.0):
+            outcome = await evict(client, VICTIM, lambda: NOW)
+    assert isinstance(outcome, Blocked)
+    assert (outcome.retry_after, outcome.budget) == (45.0, False)
 
 
 async def test_in_a_terminating_namespace_a_pod_is_left_to_its_end() -> None:

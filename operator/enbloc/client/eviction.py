@@ -13,7 +13,8 @@
       ├─ Pending, or regardless of budgets ──► DELETE, with UID ──► Evicted
       └─ else ─────► Eviction API, with UID ──┬─201──────────────► Evicted
                                               └─429 of a budget──► Blocked
-    409, 404, 401, 429, timeout, reset, 5xx: look again; another refusal: Blocked
+    409, 404, 401, 429, timeout, reset, 5xx: look again
+    another refusal, and one of a webhook or a policy with whatever code: Blocked
 
 The grace period is the pod's own: a shorter one releases capacity while containers still run.
 """
@@ -45,10 +46,13 @@ from enbloc.wire.objects import ConditionObject, OwnerReference
 
 #: The least wait before a pod that was refused is asked for again (seconds).
 PAUSE: Final = 10.0
-#: What a budget's answer may ask for at most (seconds).
+#: What an answer may ask for at most (seconds).
 LONGEST_PAUSE: Final = 300.0
 #: What a 500 says that is an answer, and not a failure of the server.
 _ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget")
+#: What a webhook or a policy that refuses says, which chooses the code by itself: many take 429, so
+#: that `kubectl drain` tries again.
+_DENIED: Final = ("denied the request", "denied request")
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -212,10 +216,6 @@ async def _settle(attempt: "_Attempt") -> Outcome:
             outcome = await attempt.go()
         except Fenced:
             raise
-        except TooManyRequests as error:
-            if error.has_cause("DisruptionBudget"):
-                return Blocked(_pause(error), _why(error), budget=True)
-            await backoff.wait_out(error)
         except APIError as error:
             if not _look_again(error):
                 return _refused(error)
@@ -358,24 +358,33 @@ def _is_marked(pod: _Pod) -> bool:
 
 def _look_again(error: APIError) -> bool:
     """Whether the pod changed, nothing was learnt, or it may be gone in spite of this answer."""
-    if isinstance(error, ServerError):
-        return not any(answer in error.message for answer in _ANSWERS)
-    return isinstance(error, NotFound | Conflict | Unauthorized | Unreachable)
+    if any(words in error.message for words in _DENIED):
+        return False
+    match error:
+        case ServerError():
+            return not any(answer in error.message for answer in _ANSWERS)
+        case TooManyRequests():
+            return not _is_of_budget(error)
+        case _:
+            return isinstance(error, NotFound | Conflict | Unauthorized | Unreachable)
 
 
 def _is_refusal(error: APIError) -> bool:
     """Whether it is an answer, and the same request would get it again."""
-    return not isinstance(error, Fenced | TooManyRequests) and not _look_again(error)
+    return not isinstance(error, Fenced) and not _look_again(error)
 
 
 def _refused(error: APIError) -> Blocked | Exempt:
     if error.namespace_terminating:
         return Exempt(str(error))
-    return Blocked(PAUSE, str(error), budget=False)
+    pause = min(max(PAUSE, error.retry_after), LONGEST_PAUSE)
+    if _is_of_budget(error):
+        return Blocked(pause, _why(error), budget=True)
+    return Blocked(pause, str(error), budget=False)
 
 
-def _pause(error: TooManyRequests) -> float:
-    return min(max(PAUSE, error.retry_after), LONGEST_PAUSE)
+def _is_of_budget(error: APIError) -> bool:
+    return isinstance(error, TooManyRequests) and error.has_cause("DisruptionBudget")
 
 
 def _why(error: APIError) -> str:
