@@ -332,6 +332,53 @@ async def test_a_condition_survives_another_change_of_its_pod(problems: Problems
     assert "status" in client.store.objects["pods", "p"]
 
 
+async def test_a_nomination_is_withdrawn_though_another_condition_comes_before_that_is_written(
+    problems: Problems,
+) -> None:
+    """Semantics §10.3: a new leader would claim the node for a pod that nobody makes room for."""
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    conditions.put(structs.replace(CONDITION, nominated="n1"))
+    await conditions.writer.settled()
+    assert status_of(client.store, "pods", "p")["nominatedNodeName"] == "n1"
+    conditions.put(structs.replace(CONDITION, message="no room at all", nominated=""))
+    conditions.put(structs.replace(CONDITION, message="no room on n1"))
+    await conditions.writer.settled()
+    assert status_of(client.store, "pods", "p")["nominatedNodeName"] is None
+    conditions.put(CONDITION)
+    await conditions.writer.settled()
+    assert "nominatedNodeName" not in client.sent[-1][2]["status"], "it may be another's by now"
+
+
+async def test_a_nomination_that_changes_while_it_is_written_is_written_again(
+    problems: Problems,
+) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    client.latency = 1.0
+    conditions.put(structs.replace(CONDITION, nominated="n1"))
+    await asyncio.sleep(0.5)
+    conditions.put(structs.replace(CONDITION, nominated=""))
+    conditions.put(structs.replace(CONDITION, message="no room on n1"))
+    await conditions.writer.settled()
+    assert status_of(client.store, "pods", "p")["nominatedNodeName"] is None
+
+
+async def test_a_nomination_outlives_a_write_that_failed(problems: Problems) -> None:
+    client = MemoryClient(store_with_group())
+    conditions = PodConditions(client, lambda: 0.0, problems)
+    conditions.seen(UNBOUND)
+    client.store.objects["pods", "p"]["metadata"]["resourceVersion"] = "2"  # a label
+    conditions.put(structs.replace(CONDITION, nominated="n1"))
+    await asyncio.sleep(0.01)
+    conditions.seen(replace(UNBOUND, resource_version=2))
+    conditions.put(CONDITION)
+    await conditions.writer.settled()
+    assert status_of(client.store, "pods", "p")["nominatedNodeName"] == "n1"
+
+
 GATED = Pod(POD, CONDITION.uid, PodSpec(), node="n1", gang_gate=True)
 RUNNING = SetGangRunning(POD, CONDITION.uid, running=True, message="8 of 8 members run")
 

@@ -211,12 +211,16 @@ class PodConditions:
         #: Pods that can be told that they are not scheduled; and those that have our gate.
         self._unbound: dict[PodUID, Unbound] = {}
         self._running: dict[PodUID, Gated] = {}
+        #: Nominations that are not written; a newer condition that says nothing of one keeps it.
+        self._nominations: dict[PodUID, str] = {}
         self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](
             "pod condition", self._write, problems, queue="pod_condition"
         )
 
     def put(self, effect: PodCondition) -> None:
         """Write this condition; it replaces one of its kind and pod that waits."""
+        if isinstance(effect, SetPodCondition) and effect.nominated is not None:
+            self._nominations[effect.uid] = effect.nominated
         self.writer.put(PodConditionKey(effect.pod, effect.uid, type(effect)), effect)
 
     def seen(self, pod: Pod) -> None:
@@ -234,6 +238,7 @@ class PodConditions:
         """A pod was deleted."""
         self._unbound.pop(uid, None)
         self._running.pop(uid, None)
+        self._nominations.pop(uid, None)
 
     async def _write(self, key: PodConditionKey, effect: PodCondition) -> None:
         """Write what still fits the pod as the watch shows it now."""
@@ -246,15 +251,19 @@ class PodConditions:
     async def _unscheduled(self, effect: SetPodCondition) -> None:
         pod = self._unbound.get(effect.uid)
         if pod is None:
+            self._nominations.pop(effect.uid, None)
             return
         now = max(self._now(), pod.created)
         condition = pod_condition(
             "PodScheduled", "False", effect.reason, effect.message, now, same=pod.false
         )
         status: dict[str, Any] = {"conditions": [condition]}
-        if effect.nominated is not None:
-            status["nominatedNodeName"] = effect.nominated or None
+        nominated = self._nominations.get(effect.uid)
+        if nominated is not None:
+            status["nominatedNodeName"] = nominated or None
         reply = await self._patch(effect, status, {"resourceVersion": str(pod.version)})
+        if self._nominations.get(effect.uid) == nominated:
+            self._nominations.pop(effect.uid, None)
         known = self._unbound.get(effect.uid)
         version = reply.metadata.version
         if known is not None and known.version <= version:
