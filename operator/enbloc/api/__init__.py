@@ -4,18 +4,24 @@
 
 What may live here: one module per kind, each held to its text in `crds/` by a test, and what the
 words of their status mean. No I/O, and no behaviour: what a field does is decided elsewhere. The
-core reads objects by its own codec.
+core reads objects by its own codec. The models are imported when they are used: who needs the words
+alone needs no pydantic.
 """
 
-from enbloc.api.podgroup import (
-    Condition,
-    ObjectMeta,
-    PodGroup,
-    PodGroupSpec,
-    PodGroupStatus,
-    Role,
-    RoleStatus,
-)
+from typing import TYPE_CHECKING
+
+from enbloc.lazy import lazily
+
+if TYPE_CHECKING:
+    from enbloc.api.podgroup import (
+        Condition,
+        ObjectMeta,
+        PodGroup,
+        PodGroupSpec,
+        PodGroupStatus,
+        Role,
+        RoleStatus,
+    )
 
 __all__ = [
     "Condition",
@@ -26,3 +32,6 @@ __all__ = [
     "Role",
     "RoleStatus",
 ]
+
+if not TYPE_CHECKING:  # type checkers know the names above, and no others
+    __getattr__, __dir__ = lazily(__name__, {"podgroup": __all__})
