@@ -33,12 +33,12 @@ def built(folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """What the site is built from; its pages may be changed."""
-    for name in ("docs", "hack", "mkdocs.yml"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
-        copy(ROOT / name, tmp_path / name)
-    linked = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"]
-    for name in (*linked, "benchmarks", "manifests", "operator", "sandbox", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    for path in ROOT.iterdir():
+        if path.name in ("docs", "hack", "mkdocs.yml"):
+            copy = shutil.copytree if path.is_dir() else shutil.copyfile
+            copy(path, tmp_path / path.name)
+        elif path.name != "site":
+            (tmp_path / path.name).symlink_to(path)
     return tmp_path
 
 
