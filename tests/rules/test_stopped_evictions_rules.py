@@ -13,6 +13,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.pods import PodUID
 from tests.rules.preempting import evicted, full
+from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 
@@ -42,6 +43,19 @@ def test_victims_stay_if_their_preemptor_is_deleted() -> None:
     assert stops(cluster) == [{effect.uid for effect in cluster.evicted}]
     assert not cluster.engine._victims
     assert not cluster.events(EventReason.PREEMPTED)
+
+
+def test_victims_stay_if_another_pod_has_the_name_of_their_preemptor() -> None:
+    """It was deleted and made again before anybody looked, and needs another node."""
+    cluster = gang_told()
+    cluster.node("other", cpu=1, labels=(("pool", "b"),))
+    cluster.pod("busy", node="other", priority=10)
+    cluster.delete("high")
+    cluster.pod("high", priority=10, spec=spec(cpu=1, node_selector=(("pool", "b"),)))
+    cluster.settle()
+
+    assert stops(cluster) == [{effect.uid for effect in cluster.evicted}]
+    assert not cluster.engine._victims
 
 
 def test_victims_stay_if_their_preemptor_is_placed_elsewhere() -> None:

@@ -475,7 +475,7 @@ class Preemptions(Policy):
         self._finish(turn, members, facts)
         if each is None:
             self._resume(turn, facts)
-        elif not facts.deficit or facts.problem or not (facts.pending or planned):
+        elif not facts.deficit or facts.problem or not (planned or each.serves(facts.pending)):
             self._end(turn, each)
         elif facts.priority <= each.highest:  # its priority has changed since
             self._end(turn, each)

@@ -11,7 +11,7 @@
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -133,6 +133,10 @@ class UnderWay:
     def holds(self, state: ClusterState) -> bool:
         """Some victim holds its capacity yet."""
         return any(stays(pod, state) for pod in self.pods)
+
+    def serves(self, pending: Iterable[Pod]) -> bool:
+        """Nodes were chosen for some of these pods; if they were made again, they are others."""
+        return any(pod.uid in self.nodes for pod in pending)
 
     def refused(self, answer: EvictRefused) -> None:
         """An eviction was refused; what follows is decided once those of its group are settled.
