@@ -43,6 +43,9 @@ def test_a_gang_that_waits_at_permit_gives_way_and_nobody_is_evicted() -> None:
     assert not cluster.evicted
     (event,) = cluster.events(EventReason.PREEMPTED)
     assert event.note == "plan was given up for PodGroup ns/high: nothing of it was bound"
+    assert cluster.pod_conditions("high-0")[0][1].endswith(
+        " preemption: plans of lower priority were given up, of which nothing was bound"
+    )
 
 
 def test_a_pod_that_waits_at_permit_gives_way_to_a_pod() -> None:

@@ -30,7 +30,6 @@ from enbloc.engine.policies.under_way import (
     HANG_SECONDS,
     UnderWay,
     by_group,
-    named,
     named_preemptor,
     rest_of_gang,
     stays,
@@ -244,10 +243,7 @@ class Preemptions(Policy):
         return setbacks.pause(turn.now) if setbacks is not None else ""
 
     def _waiting(self, under_way: UnderWay) -> str:
-        latest = under_way.latest
-        until = f", until {time_text(math.ceil(latest))} at the latest" if latest < math.inf else ""
-        waits = f"preemption: waiting for {named(under_way.pods)} to leave{until}"
-        setbacks = self._setbacks.get(under_way.key)
+        waits, setbacks = under_way.waits(), self._setbacks.get(under_way.key)
         return f"{waits}; {setbacks.why}" if setbacks is not None else waits
 
     def _spared(self, key: GroupKey) -> Collection[PodUID]:

@@ -26,6 +26,7 @@ from enbloc.ledgers import NOTHING_LEAVES, Leaving, ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.times import time_text
 
 #: Beyond its grace period a victim is waited for no longer than this (seconds), and a preemptor
 #: whose victims are gone keeps its claims for so long.
@@ -133,6 +134,14 @@ class UnderWay:
     def holds(self, state: ClusterState) -> bool:
         """Some victim holds its capacity yet."""
         return any(stays(pod, state) for pod in self.pods)
+
+    def waits(self) -> str:
+        """What its preemptor waits for, for people."""
+        if not self.victims:
+            return "preemption: plans of lower priority were given up, of which nothing was bound"
+        latest = self.latest
+        until = f", until {time_text(math.ceil(latest))} at the latest" if latest < math.inf else ""
+        return f"preemption: waiting for {named(self.pods)} to leave{until}"
 
     def serves(self, pending: Iterable[Pod]) -> bool:
         """Nodes were chosen for some of these pods; if they were made again, they are others."""
