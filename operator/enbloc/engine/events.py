@@ -3,6 +3,7 @@
 """What happened: everything the engine can be told."""
 
 import enum
+import math
 
 import msgspec
 
@@ -232,13 +233,17 @@ class EvictRefused(msgspec.Struct, frozen=True):
     """A pod was not evicted.
 
     Attributes:
-        retry_at: when it may be asked again, engine clock; infinity = never (it is gone, another
-            one, or its namespace is terminating).
+        retry_at: when it may be asked again, engine clock; infinity = never.
     """
 
     uid: PodUID
     message: str
     retry_at: float
+
+    @property
+    def final(self) -> bool:
+        """It is not asked again: it is gone, another one, or its namespace is terminating."""
+        return self.retry_at == math.inf
 
 
 class EvictStopped(msgspec.Struct, frozen=True):

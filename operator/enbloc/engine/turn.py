@@ -114,7 +114,8 @@ class Turn:
         departures: members of which the eviction was accepted.
         hanging: members that were told to leave, and are waited for no more.
         released: groups of which a victim is gone, or is waited for no more.
-        refused: groups of which an eviction was refused, and when it may be asked again.
+        refused: groups of which an eviction was refused, and when it may be asked again; infinity
+            = never.
         observed: changes of which plugins that learn are told.
         refused_evictions: what was answered to evictions.
         reviewed: what is true of the groups that were reviewed in this turn.

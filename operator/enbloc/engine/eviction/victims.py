@@ -21,6 +21,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from enbloc.engine.effects import Evict, StopEvict
+from enbloc.engine.events import EvictRefused
 from enbloc.engine.turn import Departure, Turn
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
@@ -280,7 +281,7 @@ class Victims:
         """
         turn.departures, self._departures = self._departures, []
         for answer in turn.refused_evictions:
-            self._refused(turn, answer.uid, answer.retry_at)
+            self._refused(turn, answer)
         for eviction in self._heard.values():
             eviction.answered = turn.now
         self._heard = {}
@@ -304,11 +305,12 @@ class Victims:
             turn.change(eviction.group)
             self._remove(uid, eviction)
 
-    def _refused(self, turn: Turn, uid: PodUID, retry_at: float) -> None:
+    def _refused(self, turn: Turn, answer: EvictRefused) -> None:
+        uid = answer.uid
         eviction = self._eviction_of.get(uid)
         if eviction is None:
             return
-        if eviction.by and math.isinf(retry_at):
+        if eviction.by and answer.final:
             # It is gone, or about to be, whatever we do: the watch will show it, or it is late.
             victim = eviction.victims[uid]
             if victim.stage is not VictimStage.LEAVING:
@@ -317,7 +319,7 @@ class Victims:
             return
         self._remove(uid, eviction)
         turn.released.append(eviction.group)
-        turn.refused.append((eviction.group, retry_at))
+        turn.refused.append((eviction.group, answer.retry_at))
         turn.change(eviction.group)
 
     def _late(self, now: float) -> list[PodUID]:

@@ -152,7 +152,7 @@ class UnderWay:
 
         Who is gone or has finished is refused for ever: the watch will show it.
         """
-        if answer.uid not in self._uids or math.isinf(answer.retry_at):
+        if answer.final or answer.uid not in self._uids:
             return
         self._refused |= {
             group
