@@ -60,12 +60,25 @@ def test_a_pod_is_not_evicted_before_it_has_run_for_so_long_and_then_it_is() -> 
     assert not world.evictions
     assert said(world) == (
         "0/1 nodes are available: 1 No preemption victims found for incoming pod. "
-        "1 pod or gang is protected from preemption until 1970-01-01T00:25:00Z."
+        "pod ns/low is protected from preemption until 1970-01-01T00:25:00Z."
     )
 
     world.settle(seconds=2)
 
     assert world.evictions == ["low"]
+
+
+def test_of_several_who_are_protected_the_one_is_named_that_is_for_longest() -> None:
+    """Semantics §10.6."""
+    world = limited("n1 n2", min_runtime=600)
+    world.low("low-1", "n1")
+    world.low("low-2", "n2", started=world.now - 100)
+    world.gang("high", 2, priority=10)
+    world.settle()
+
+    assert said(world, "high-0") == (
+        "pod ns/low-1 and 1 more are protected from preemption until 1970-01-01T00:26:40Z."
+    )
 
 
 def test_who_is_not_protected_is_evicted_instead_even_if_he_costs_more() -> None:
@@ -242,7 +255,7 @@ def test_a_gang_gives_way_so_often_in_an_hour_and_no_more() -> None:
     runs_again(world, 2)
 
     assert len(world.evictions) == 4
-    assert "1 pod or gang is protected from preemption until" in said(world, "high-2")
+    assert "PodGroup ns/low is protected from preemption until" in said(world, "high-2")
 
     world.settle(seconds=3600)
 
@@ -443,6 +456,7 @@ def test_new_pods_do_not_protect_what_kueue_admits_together_for_ever() -> None:
     world.low("a-4", "n2", labels=labels, spec=spec(cpu="1m"), started=1.0, deleting=True)
     world.settle()
     assert not world.evictions
+    assert "pod ns/a-1 is protected from preemption until" in said(world)
 
     world.settle(seconds=20)
     assert sorted(world.evictions) == ["a-1", "a-2", "a-3"]

@@ -214,13 +214,14 @@ class Preemptions(Policy):
             return said
         candidates.lifted = True
         found, _ = self._search(turn, facts, profile, plugin, candidates, place)
-        ends = [unit.protected for unit in found.victims if unit.protected > turn.now]
-        if not ends:
+        protected = [unit for unit in found.victims if unit.protected > turn.now]
+        if not protected:
             return said
-        self._due[facts.key] = max(ends)
-        who = "1 pod or gang is" if len(ends) == 1 else f"{len(ends)} pods or gangs are"
-        end = time_text(max(ends))
-        return f"{said or 'preemption:'} {who} protected from preemption until {end}."
+        last = max(protected, key=lambda unit: unit.protected)
+        self._due[facts.key] = last.protected
+        are = "is" if len(protected) == 1 else f"and {len(protected) - 1} more are"
+        end = time_text(last.protected)
+        return f"{said or 'preemption:'} {last.named} {are} protected from preemption until {end}."
 
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""

@@ -47,6 +47,13 @@ class Unit:
     soon: bool = False
     planned: bool = False
 
+    @property
+    def named(self) -> str:
+        """For people: the PodGroup that cannot run without its pods, else the first of these."""
+        if self.gang and "/" not in self.group.name:  # what Kueue admits together is no PodGroup
+            return f"PodGroup {self.group}"
+        return f"pod {self.pods[0].key}"
+
     @cached_property
     def started(self) -> float:
         """When the first of them started, server seconds; infinity = none has, as far as is known.
