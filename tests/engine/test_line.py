@@ -65,6 +65,41 @@ def test_who_was_tried_and_comes_again_is_the_last() -> None:
     assert called(some, 2) == ["a/2", "a/1"]
 
 
+def test_who_waits_from_a_time_on_is_called_up_then() -> None:
+    some = line("b/1")
+    some.later(key("a/1"), 10.0)
+    some.later(key("a/1"), 20.0)
+    some.expire(19.0, is_bound_now=bool)
+    assert some.deadline() == 20.0
+    assert called(some, 1) == ["b/1"]
+    assert not some
+
+    some.expire(20.0, is_bound_now=bool)
+    assert called(some, 1) == ["a/1"]
+
+
+def test_who_waits_for_others_is_called_up_once_one_of_them_is_bound() -> None:
+    some, bound = line(), {key("low/1"), key("low/2")}
+    some.after(key("a/1"), {key("low/1"), key("low/2")})
+    some.expire(1.0, is_bound_now=bound.__contains__)
+    assert not some
+
+    bound.remove(key("low/2"))
+    some.expire(1.0, is_bound_now=bound.__contains__)
+    assert called(some, 1) == ["a/1"]
+
+
+def test_who_waits_for_nobody_any_more_is_not_called_up_for_that() -> None:
+    some = line()
+    some.after(key("a/1"), {key("low/1")})
+    some.after(key("a/1"), ())
+    some.after(key("a/2"), {key("low/1")})
+    some.later(key("a/2"), 1.0)
+    some.discard(key("a/2"))
+    some.expire(1.0, is_bound_now=lambda _: False)
+    assert not some
+
+
 def test_who_waits_no_more_is_called_up_no_more() -> None:
     some = line("a/1", "b/1")
     some.discard(key("a/1"))

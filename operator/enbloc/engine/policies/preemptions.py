@@ -15,6 +15,7 @@ nobody else takes what becomes free piece by piece (semantics §10.3).
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
@@ -78,6 +79,21 @@ _NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
 
 
+@dataclass(slots=True)
+class _Tried:
+    """What came of looking for victims for one group.
+
+    Attributes:
+        since: since when it has found no node, engine clock; None = something else kept it so far.
+        said: what came of the last search.
+        nowhere: a pod without a group for which the last one found nobody, with "".
+    """
+
+    since: float | None = None
+    said: str = ""
+    nowhere: Mapping[PodUID, str] = field(default_factory=dict[PodUID, str])
+
+
 class Preemptions(Policy):
     """Lets pods of lower priority give way to groups that fit nowhere.
 
@@ -92,26 +108,16 @@ class Preemptions(Policy):
         self._open: dict[GroupKey, UnderWay] = {}
         #: Of preemptors; until they are whole.
         self._setbacks: dict[GroupKey, Setbacks] = {}
+        #: Of groups that found no node; until they are planned, or nothing of them is pending.
+        self._tried: dict[GroupKey, _Tried] = {}
+        #: Groups that are tried again once there is effort left.
+        self._line = Line()
         self._effort = Effort()
         self._limits, self._evictions = core.settings.preemption, EvictionCounts()
         self._preempted = Told(core, self._evictions)
-        #: Since when groups have found no node, engine clock; until they are planned.
-        self._since: dict[GroupKey, float] = {}
-        #: When groups are to be tried again: a delay ends, or the protection of others.
-        self._due: dict[GroupKey, float] = {}
-        #: Groups that are tried again once there is effort left.
-        self._line = Line()
-        #: What came of the last search for a group; until it is placed.
-        self._said: dict[GroupKey, str] = {}
-        #: Pods without a group for which the last search found nobody, each with "".
-        self._nowhere: dict[GroupKey, Mapping[PodUID, str]] = {}
         #: Pods that this process has nominated or chosen, or has seen nominated.
         self._known: set[PodUID] = set()
-        #: By preemptor, the groups of lower priority that were being bound at the last search.
-        self._binding: dict[GroupKey, set[GroupKey]] = {}
         self._rests = Rests()
-        #: What is known of a group until it is planned.
-        self._memory = self._said, self._nowhere, self._since, self._due, self._binding
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Where the pending pods of a group are to go once its victims are gone.
@@ -122,7 +128,10 @@ class Preemptions(Policy):
         Evaluator.Preempt.
         """
         found = self._open.get(group)
-        return found.nodes if found is not None else self._nowhere.get(group, {})
+        if found is not None:
+            return found.nodes
+        tried = self._tried.get(group)
+        return tried.nowhere if tried is not None else {}
 
     def preempted(self, group: GroupKey) -> str:
         """By whom members of a group were preempted; "" = none were since it was placed last."""
@@ -130,7 +139,7 @@ class Preemptions(Policy):
 
     def try_later(self, group: GroupKey, until: float) -> None:
         """Look for nobody who gives way to a group before a time, and then try it again."""
-        self._due[group] = until
+        self._line.later(group, until)
         self._line.tried(group)
 
     # ── the choice ───────────────────────────────────────────────────────────────────────────
@@ -165,8 +174,9 @@ class Preemptions(Policy):
         if plugin is None or not facts.deficit:
             return ""
         self._tally.preemption_attempts += 1
-        self._nowhere.pop(facts.key, None)
-        waits = self._waits(turn, facts, profile)
+        tried = self._tried.setdefault(facts.key, _Tried())
+        tried.nowhere = {}
+        waits = self._waits(turn, facts, profile, tried)
         if waits:
             self._line.tried(facts.key)
             return waits
@@ -174,7 +184,7 @@ class Preemptions(Policy):
         helps = candidates and not diagnosis.message  # else it is refused whoever is there
         if helps and not self._effort.left(turn.now):
             self._line.add(facts.key)
-            return self._said.get(facts.key, "")
+            return tried.said
         self._line.tried(facts.key)
         under_way = self._open.get(facts.key)
         if under_way is not None:  # they are gone, and it is not enough
@@ -184,7 +194,7 @@ class Preemptions(Policy):
                 self._line.add(facts.key)
                 return setbacks.pause(turn.now)
         if not helps:
-            self._nowhere[facts.key] = {pod.uid: "" for pod in facts.pending if facts.solo}
+            tried.nowhere = {pod.uid: "" for pod in facts.pending if facts.solo}
             return no_victims(diagnosis) if facts.solo else ""
         found, ask = self._search(turn, facts, profile, plugin, candidates, place, note)
         if ask is not None:
@@ -196,7 +206,7 @@ class Preemptions(Policy):
             return self._waiting(self._begin(turn, facts, profile, found))
         # Nobody helps, or it is short of something else.
         said = self._protected(turn, facts, profile, plugin, candidates, place, found.message)
-        self._said[facts.key] = said
+        tried.said = said
         return said
 
     def _protected(
@@ -218,12 +228,12 @@ class Preemptions(Policy):
         if not protected:
             return said
         last = max(protected, key=lambda unit: unit.protected)
-        self._due[facts.key] = last.protected
+        self._line.later(facts.key, last.protected)
         are = "is" if len(protected) == 1 else f"and {len(protected) - 1} more are"
         end = time_text(last.protected)
         return f"{said or 'preemption:'} {last.named} {are} protected from preemption until {end}."
 
-    def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile) -> str:
+    def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile, tried: _Tried) -> str:
         """Why nobody is looked for now; "" = nothing keeps it from that."""
         under_way = self._open.get(facts.key)
         if under_way is not None and under_way.leaving(self._state):
@@ -236,9 +246,10 @@ class Preemptions(Policy):
             return _NEVER
         if self._awaited(turn, facts, profile):
             return _TERMINATING
-        delayed = self._since.setdefault(facts.key, turn.now) + self._limits.delay
+        tried.since = turn.now if tried.since is None else tried.since
+        delayed = tried.since + self._limits.delay
         if delayed > turn.now:
-            self._due[facts.key] = delayed
+            self._line.later(facts.key, delayed)
             return f"preemption: delayed until {time_text(delayed)}, as nodes may be added."
         setbacks = self._setbacks.get(facts.key)
         return setbacks.pause(turn.now) if setbacks is not None else ""
@@ -282,7 +293,7 @@ class Preemptions(Policy):
         def choose(pod: Pod, nodes: NodeCandidates) -> Preemption:
             nonlocal asked
             if not nodes.nodes:
-                self._nowhere[facts.key] = {pod.uid: ""}
+                self._tried[facts.key].nowhere = {pod.uid: ""}
             if candidates.lifted:  # nobody is evicted for it yet, so no extender is asked
                 return preempt_for_pod(pod, nodes)
             taken, asked = self._core.extender_queries.consult(facts.key, profile, pod, nodes)
@@ -290,7 +301,7 @@ class Preemptions(Policy):
 
         found = search(facts, plugin, trial, units, budgets, place, choose)
         self._effort.take(found.steps + candidates.steps)
-        self._binding[facts.key] = candidates.binding
+        self._line.after(facts.key, candidates.binding)
         if asked is None:
             note(trial, Searched(units.known, tuple(budgets), found))
         return found, asked
@@ -404,15 +415,9 @@ class Preemptions(Policy):
 
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again."""
-        for key in [key for key, at in self._due.items() if at <= turn.now]:
-            del self._due[key]
-            self._line.add(key)
+        self._line.expire(turn.now, lambda group: self._core.plans.of(group) is not None)
         for key, setbacks in self._setbacks.items():
             if setbacks.expire(turn.now, self._terminates):
-                self._line.add(key)
-        for key, groups in tuple(self._binding.items()):  # they may give way once they are bound
-            if any(self._core.plans.of(group) is None for group in groups):
-                del self._binding[key]
                 self._line.add(key)
         if self._line and self._effort.left(turn.now):
             key = self._line.call()
@@ -461,7 +466,7 @@ class Preemptions(Policy):
         """Who needs nothing any more claims nothing; who was nominated before we came does."""
         self._remember(members)
         if not facts.pending:
-            self._since.pop(facts.key, None)
+            self._tried.pop(facts.key, None)
         if not facts.deficit:
             self._setbacks.pop(facts.key, None)
             if not self._victims.of(facts.key):
@@ -583,13 +588,12 @@ class Preemptions(Policy):
 
     def _forget(self, key: GroupKey) -> None:
         self._line.discard(key)
-        for known in self._memory:
-            known.pop(key, None)
+        self._tried.pop(key, None)
 
     def deadline(self) -> float | None:
         """When victims are looked for that were put off, or a nomination is over."""
-        times = [*(each.until for each in self._open.values()), *self._due.values()]
-        times.append(self._rests.deadline())
+        times = [each.until for each in self._open.values()]
+        times += [self._line.deadline(), self._rests.deadline()]
         times += [time for each in self._setbacks.values() for time in each.deadlines()]
         if self._line:
             times.append(self._effort.ready())
