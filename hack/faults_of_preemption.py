@@ -97,8 +97,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "claim-nothing-after-a-refused-binding",
-        "self._claim(facts, nodes, turn.now, each.until)",
-        "del nodes",
+        "each.nodes.get(pod.uid))]\n        self._claim(facts, nodes, turn.now, each.until)",
+        "each.nodes.get(pod.uid))]\n        del nodes",
     ),
     Fault(
         "preempt-during-a-pause",

@@ -29,6 +29,7 @@ from enbloc.engine.policies.setbacks import Setbacks
 from enbloc.engine.policies.told import Told
 from enbloc.engine.policies.under_way import (
     HANG_SECONDS,
+    Stage,
     UnderWay,
     by_group,
     named_preemptor,
@@ -347,7 +348,6 @@ class Preemptions(Policy):
             by=named_preemptor(facts),
             why=why_of(profile),
             held=ledgers_of(self._state.nodes).leaving(chain.from_iterable(victims.values())),
-            until=math.inf if victims else turn.now + HANG_SECONDS,
         )
         decided: Mapping[PodUID, Decisions] = {}
         if any(pod.spec.holds for pod, _ in found.nodes):
@@ -360,6 +360,7 @@ class Preemptions(Policy):
                 self._core.plans.withdraw(unit.group, turn)
                 self._preempted.given_up(turn, unit, each)
         if not victims:
+            each.free(turn.now + HANG_SECONDS)
             self._line.add(facts.key)
         pods = [pod for unit in found.victims for pod in unit.pods]
         self._tally.preemption_victims.append(float(len(pods)))
@@ -449,8 +450,8 @@ class Preemptions(Policy):
             self._line.add(each.key)
         elif not each.victims.keys().isdisjoint(turn.released):
             turn.change(each.key)
-            if not each.holds(self._state) and math.isinf(each.until) and not each.placed:
-                each.until = turn.now + HANG_SECONDS
+            if each.stage is Stage.LEAVING and not each.holds(self._state):
+                each.free(turn.now + HANG_SECONDS)
 
     def _terminates(self, uid: PodUID) -> bool:
         now = self._state.pods.get(uid)
@@ -482,7 +483,7 @@ class Preemptions(Policy):
         elif facts.priority <= each.highest:  # its priority has changed since
             self._end(turn, each)
             self._line.add(each.key)
-        elif each.placed and not planned and math.isinf(each.until):
+        elif each.stage is Stage.PLANNED and not planned:
             self._unbound(turn, facts, each)
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
@@ -491,7 +492,7 @@ class Preemptions(Policy):
             self._end(turn, each)
             self._set_back(turn, each.key)
             return
-        each.renewed, each.until = True, turn.now + NOMINATED_SECONDS
+        each.unbound(turn.now + NOMINATED_SECONDS)
         nodes = [(pod, node) for pod in facts.pending if (node := each.nodes.get(pod.uid))]
         self._claim(facts, nodes, turn.now, each.until)
 
@@ -509,7 +510,6 @@ class Preemptions(Policy):
             members = self._groups.get(group)
             if members is not None:
                 self._finish(turn, members, self._groups.facts(members))
-        until = math.inf if victims else turn.now + NOMINATED_SECONDS
         each = self._open[facts.key] = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in nodes},
@@ -520,9 +520,10 @@ class Preemptions(Policy):
             regardless=frozenset(),
             by=named_preemptor(facts),
             why=why_of(self._groups.profile(facts)),
-            until=until,
         )
-        self._claim(facts, nodes, turn.now, until)
+        if not victims:
+            each.free(turn.now + NOMINATED_SECONDS)
+        self._claim(facts, nodes, turn.now, each.until)
         self._start(each)
 
     def _finish(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
@@ -555,7 +556,7 @@ class Preemptions(Policy):
         self._forget(facts.key)
         each = self._open.get(facts.key)
         if each is not None:
-            each.placed, each.until = True, math.inf
+            each.planned()
             each.ends(self._victims, self._counted_on(each))
             self._release(turn, each)
 

@@ -10,6 +10,7 @@
     end   ──► who was not told stays, and who was while nothing was sent to delete him
 """
 
+import enum
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,15 @@ _MOST_NAMED: Final = 3
 _REST: Final = "others of its gang gave way to a higher priority pod"
 
 
+class Stage(enum.Enum):
+    """How far a preemption has come."""
+
+    LEAVING = "its victims hold their capacity yet"
+    FREE = "nobody does: the nodes are claimed for a while"
+    PLANNED = "a plan of the preemptor is open"
+    UNBOUND = "it came to nothing: the nodes are claimed for a while once more"
+
+
 @dataclass(slots=True, eq=False)
 class UnderWay:
     """One preemption.
@@ -52,9 +62,9 @@ class UnderWay:
         by: the preemptor, for people.
         why: of the condition of its victims.
         held: what becomes free some time after they are gone.
-        until: when it is over, whatever has become of it, engine clock.
-        placed: a plan of the preemptor is open, or was.
-        renewed: one came to nothing, and the nodes were claimed once more.
+        stage: how far it has come.
+        until: when it is over, if the nodes are claimed for a while, engine clock.
+        renewed: a plan came to nothing, and the nodes were claimed once more.
         latest: until when its victims are waited for, engine clock; infinity = not known yet.
     """
 
@@ -68,8 +78,8 @@ class UnderWay:
     by: str
     why: str
     held: Leaving = NOTHING_LEAVES
+    stage: Stage = Stage.LEAVING
     until: float = math.inf
-    placed: bool = False
     renewed: bool = False
     latest: float = math.inf
     #: Groups of which others evict some; what is left goes when that is over.
@@ -130,6 +140,23 @@ class UnderWay:
     def leaving(self, state: ClusterState) -> bool:
         """Some victim holds its capacity yet, or what it held is not free yet."""
         return self.holds(state) or ledgers_of(state.nodes).lingers(self.held)
+
+    @property
+    def placed(self) -> bool:
+        """A plan of the preemptor is open, or was."""
+        return self.stage in (Stage.PLANNED, Stage.UNBOUND)
+
+    def free(self, until: float) -> None:
+        """Nobody is waited for: the preemptor may be placed until a time, engine clock."""
+        self.stage, self.until = Stage.FREE, until
+
+    def planned(self) -> None:
+        """A plan of the preemptor reserves what it needs."""
+        self.stage, self.until = Stage.PLANNED, math.inf
+
+    def unbound(self, until: float) -> None:
+        """The plan came to nothing: it may be placed again until a time, engine clock."""
+        self.stage, self.until, self.renewed = Stage.UNBOUND, until, True
 
     def holds(self, state: ClusterState) -> bool:
         """Some victim holds its capacity yet."""
