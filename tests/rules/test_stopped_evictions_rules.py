@@ -67,6 +67,20 @@ def test_victims_stay_if_their_preemptor_is_placed_elsewhere() -> None:
     assert stops(cluster) == [{effect.uid for effect in cluster.evicted}]
 
 
+def test_victims_are_stopped_in_the_order_in_which_they_were_told() -> None:
+    """So that the same events have the same effects."""
+    cluster = full(" ".join(f"n{number}" for number in range(8)))
+    cluster.evict_answer, cluster.stops = lambda _: "hold", True
+    cluster.gang("high", 8, priority=10)
+    cluster.settle()
+    for number in range(8):
+        cluster.delete(f"high-{number}")
+    cluster.settle()
+
+    assert len(cluster.evicted) == 8
+    assert stops(cluster) == [{effect.uid} for effect in cluster.evicted]
+
+
 def test_victims_that_stay_may_be_told_again() -> None:
     cluster = gang_told()
     cluster.delete("high")
