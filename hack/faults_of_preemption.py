@@ -76,8 +76,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "claim-nodes-again-that-nobody-leaves",
-        "evictions.of(group) is None and _left(pods, state)",
-        "evictions.of(group) is None and not pods",
+        "evictions.of(group) is None and some.left(state)",
+        "evictions.of(group) is None and not some.pods",
     ),
     # ── what is begun anew ───────────────────────────────────────────────────────────────────
     Fault(

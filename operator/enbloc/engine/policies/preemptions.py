@@ -22,6 +22,7 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask
 from enbloc.engine.policies.begun import awaited, begun
+from enbloc.engine.policies.leavers import Leavers, leavers_of, stays
 from enbloc.engine.policies.line import Line
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.rests import Rests
@@ -31,10 +32,8 @@ from enbloc.engine.policies.under_way import (
     HANG_SECONDS,
     Stage,
     UnderWay,
-    by_group,
     named_preemptor,
     rest_of_gang,
-    stays,
     why_of,
 )
 from enbloc.engine.preemption import (
@@ -331,23 +330,16 @@ class Preemptions(Policy):
         self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption
     ) -> UnderWay:
         """Claim the capacity, then let the victims go."""
-        victims = by_group(found.victims)
-        budgets = Budgets(self._state.budgets)
-        beyond = {unit.group for unit in found.beyond}
-        beyond |= {group for group, pods in victims.items() if budgets.refused(pods)}
+        victims = leavers_of(found, Budgets(self._state.budgets))
+        leaving = chain.from_iterable(some.pods for some in victims.values())
         each = self._open[facts.key] = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in found.nodes},
             victims,
             min(facts.priority - 1, max(unit.priority for unit in found.victims)),
-            needed=frozenset(unit.group for unit in found.victims if unit.of is None),
-            whole={
-                unit.group: [pod.uid for pod in unit.pods] for unit in found.victims if unit.gang
-            },
-            regardless=frozenset(beyond),
             by=named_preemptor(facts),
             why=why_of(profile),
-            held=ledgers_of(self._state.nodes).leaving(chain.from_iterable(victims.values())),
+            held=ledgers_of(self._state.nodes).leaving(leaving),
         )
         decided: Mapping[PodUID, Decisions] = {}
         if any(pod.spec.holds for pod, _ in found.nodes):
@@ -505,7 +497,11 @@ class Preemptions(Policy):
         ]
         if not nodes or facts.problem or not facts.deficit:
             return
-        victims = begun(self._state, self._groups, facts, {node for _, node in nodes})
+        found = begun(self._state, self._groups, facts, {node for _, node in nodes})
+        victims = {
+            group: Leavers(pods, needed=True, minimum=frozenset(pod.uid for pod in pods))
+            for group, pods in found.items()
+        }
         for group in victims:  # of a broken gang all leave, wherever the preemptor is placed
             members = self._groups.get(group)
             if members is not None:
@@ -515,9 +511,6 @@ class Preemptions(Policy):
             {pod.uid: node for pod, node in nodes},
             victims,
             facts.priority - 1,
-            needed=frozenset(victims),
-            whole={group: [pod.uid for pod in pods] for group, pods in victims.items()},
-            regardless=frozenset(),
             by=named_preemptor(facts),
             why=why_of(self._groups.profile(facts)),
         )

@@ -12,13 +12,13 @@
 
 import enum
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from enbloc.engine.events import EvictRefused
 from enbloc.engine.eviction import Eviction, Victims
-from enbloc.engine.preemption import Unit
+from enbloc.engine.policies.leavers import Evicting, Leavers, stays
 from enbloc.engine.state import ClusterState
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -54,11 +54,8 @@ class UnderWay:
     Attributes:
         key: the preemptor.
         nodes: where its pending pods are to go.
-        victims: who leaves for it, by group; those that terminated already too.
+        victims: who leaves for it, by group.
         highest: no priority among them was above this when they were chosen.
-        needed: groups that cannot run without those who leave.
-        whole: of those that are a gang, and not one pod, who is of its minimum.
-        regardless: groups that go whatever a budget says.
         by: the preemptor, for people.
         why: of the condition of its victims.
         held: what becomes free some time after they are gone.
@@ -70,11 +67,8 @@ class UnderWay:
 
     key: GroupKey
     nodes: Mapping[PodUID, str]
-    victims: Mapping[GroupKey, Sequence[Pod]]
+    victims: Mapping[GroupKey, Leavers]
     highest: int
-    needed: frozenset[GroupKey]
-    whole: Mapping[GroupKey, Collection[PodUID]]
-    regardless: frozenset[GroupKey]
     by: str
     why: str
     held: Leaving = NOTHING_LEAVES
@@ -82,24 +76,16 @@ class UnderWay:
     until: float = math.inf
     renewed: bool = False
     latest: float = math.inf
-    #: Groups of which others evict some; what is left goes when that is over.
-    _later: set[GroupKey] = field(default_factory=set[GroupKey])
-    #: Those of which an eviction was refused, and is not settled yet.
-    _refused: set[GroupKey] = field(default_factory=set[GroupKey])
-    #: Those that cannot be evicted.
-    _kept: set[GroupKey] = field(default_factory=set[GroupKey])
-    #: Those of which the rest is deleted, as some were gone before that was refused.
-    _forced: set[GroupKey] = field(default_factory=set[GroupKey])
     _uids: frozenset[PodUID] = frozenset()
 
     def start(self, evictions: Victims) -> None:
         """Have its victims told."""
-        self._uids = frozenset(pod.uid for pods in self.victims.values() for pod in pods)
-        for group, pods in self.victims.items():
+        self._uids = frozenset(pod.uid for pod in self.pods)
+        for group, some in self.victims.items():
             if evictions.of(group) is None:
-                self._evict(evictions, group, pods, regardless=group in self.regardless)
+                self._evict(evictions, group, some.pods, regardless=some.regardless)
             else:
-                self._later.add(group)
+                some.evicting = Evicting.LATER
 
     def _evict(
         self,
@@ -110,6 +96,7 @@ class UnderWay:
         regardless: bool = False,
         why: str = "",
     ) -> None:
+        some = self.victims[group]
         evictions.choose(
             Eviction(
                 group,
@@ -120,8 +107,8 @@ class UnderWay:
                 patience=HANG_SECONDS,
                 by=self.by,
                 regardless=regardless,
-                whole=group in self.needed,
-                rest=group in self._forced,
+                whole=some.needed,
+                rest=some.evicting is Evicting.FORCED,
             )
         )
 
@@ -135,7 +122,7 @@ class UnderWay:
     @property
     def pods(self) -> Sequence[Pod]:
         """All of its victims, whether or not they are gone."""
-        return [pod for pods in self.victims.values() for pod in pods]
+        return [pod for some in self.victims.values() for pod in some.pods]
 
     def leaving(self, state: ClusterState) -> bool:
         """Some victim holds its capacity yet, or what it held is not free yet."""
@@ -181,43 +168,40 @@ class UnderWay:
         """
         if answer.final or answer.uid not in self._uids:
             return
-        self._refused |= {
-            group
-            for group, pods in self.victims.items()
-            if any(pod.uid == answer.uid for pod in pods)
-        }
+        for some in self.victims.values():
+            some.refused |= any(pod.uid == answer.uid for pod in some.pods)
 
     def look(self, turn: Turn, evictions: Victims, state: ClusterState) -> Sequence[Pod]:
         """Go on with those that were put off; the victims that hang, or cannot be evicted."""
-        for group in sorted(self._later):
-            if evictions.of(group) is None:
-                self._later.discard(group)
+        for group, some in self.victims.items():
+            if some.evicting is Evicting.LATER and evictions.of(group) is None:
+                some.evicting = Evicting.TOLD
                 # Others wait no more for those who terminate: from now on this does.
-                staying = [state.pods[pod.uid] for pod in self.victims[group] if stays(pod, state)]
+                staying = [state.pods[pod.uid] for pod in some.pods if stays(pod, state)]
                 if staying:
                     self._evict(evictions, group, staying)
-        for group in sorted(self._refused):
-            if evictions.of(group) is None:
-                self._refused.discard(group)
-                self._settle(evictions, group, _left(self.victims[group], state))
+            if some.refused and evictions.of(group) is None:
+                some.refused = False
+                self._settle(evictions, group, some, some.left(state))
         hanging = [pod for pod in turn.hanging if pod.uid in self._uids]
-        kept = (self.victims[group] for group in sorted(self._kept))
+        kept = (some.pods for some in self.victims.values() if some.evicting is Evicting.KEPT)
         return hanging + [pod for pods in kept for pod in pods if stays(pod, state)]
 
-    def _settle(self, evictions: Victims, group: GroupKey, left: Sequence[Pod]) -> None:
+    def _settle(
+        self, evictions: Victims, group: GroupKey, some: Leavers, left: Sequence[Pod]
+    ) -> None:
         """Of a gang that lacks some of its minimum, the rest goes all the same; else all stay.
 
         A part of a minimum is worth nothing.
         """
         if not left:
             return
-        staying = {pod.uid for pod in left}
-        broken = not staying.issuperset(self.whole.get(group, ()))
-        if broken and group not in self._forced:
-            self._forced.add(group)
+        broken = not some.minimum.issubset(pod.uid for pod in left)
+        if broken and some.evicting is not Evicting.FORCED:
+            some.evicting = Evicting.FORCED
             self._evict(evictions, group, left, regardless=True, why=_REST)
         else:
-            self._kept.add(group)
+            some.evicting = Evicting.KEPT
 
     def spent(self, evictions: Victims, state: ClusterState) -> bool:
         """Its plan came to nothing, and claiming the nodes once more would not help.
@@ -225,8 +209,7 @@ class UnderWay:
         They were already, or a victim was let stay when it was planned.
         """
         return self.renewed or any(
-            evictions.of(group) is None and _left(pods, state)
-            for group, pods in self.victims.items()
+            evictions.of(group) is None and some.left(state) for group, some in self.victims.items()
         )
 
     def times(self, evictions: Victims) -> bool:
@@ -271,26 +254,6 @@ def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
         whole=True,
         rest=True,
     )
-
-
-def stays(pod: Pod, state: ClusterState) -> bool:
-    """Whether a victim holds its capacity yet."""
-    now = state.pods.get(pod.uid)
-    return now is not None and not now.finished
-
-
-def _left(pods: Sequence[Pod], state: ClusterState) -> Sequence[Pod]:
-    """Those that were to leave, and do not yet."""
-    return [pod for pod in pods if stays(pod, state) and not state.pods[pod.uid].deleting]
-
-
-def by_group(units: Sequence[Unit]) -> dict[GroupKey, list[Pod]]:
-    """The pods that give way, by whose they are, a gang's minimum after the rest of it."""
-    found: dict[GroupKey, list[Pod]] = {}
-    for unit in sorted(units, key=lambda unit: unit.of is None):
-        if not unit.planned:
-            found.setdefault(unit.group, []).extend(unit.pods)
-    return found
 
 
 def named_preemptor(facts: GroupFacts) -> str:
