@@ -53,6 +53,12 @@ def stays(pod: Pod, state: ClusterState) -> bool:
     return now is not None and not now.finished
 
 
+def terminates(uid: PodUID, state: ClusterState) -> bool:
+    """Whether the watch shows that a pod terminates."""
+    now = state.pods.get(uid)
+    return now is not None and now.deleting
+
+
 def leavers_of(found: Preemption, budgets: Budgets) -> dict[GroupKey, Leavers]:
     """Who leaves, by whose they are, a gang's minimum after the rest of it."""
     made = dict[GroupKey, Leavers]()

@@ -22,7 +22,7 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask
 from enbloc.engine.policies.begun import awaited, begun
-from enbloc.engine.policies.leavers import Leavers, leavers_of, stays
+from enbloc.engine.policies.leavers import Leavers, leavers_of
 from enbloc.engine.policies.line import Line
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.rests import Rests
@@ -205,9 +205,9 @@ class Preemptions(Policy):
         if found.victims:
             return self._waiting(self._begin(turn, facts, profile, found))
         # Nobody helps, or it is short of something else.
-        said = self._protected(turn, facts, profile, plugin, candidates, place, found.message)
-        tried.said = said
-        return said
+        said = found.message
+        tried.said = self._protected(turn, facts, profile, plugin, candidates, place, said)
+        return tried.said
 
     def _protected(
         self,
@@ -410,7 +410,7 @@ class Preemptions(Policy):
         """Let one group be tried again."""
         self._line.expire(turn.now, lambda group: self._core.plans.of(group) is not None)
         for key, setbacks in self._setbacks.items():
-            if setbacks.expire(turn.now, self._terminates):
+            if setbacks.expire(turn.now, self._state):
                 self._line.add(key)
         if self._line and self._effort.left(turn.now):
             key = self._line.call()
@@ -422,18 +422,12 @@ class Preemptions(Policy):
 
     def _look(self, turn: Turn, each: UnderWay, lost: set[str]) -> None:
         """See who is gone, and who will not go."""
-        stuck = {pod.uid: pod for pod in each.look(turn, self._victims, self._state)}
+        stuck = each.look(turn, self._victims, self._state, lost)
         if each.times(self._victims):
             self._line.add(each.key)  # so that it is said
-        # What keeps one on its node may keep all who are to leave it.
-        nodes = {pod.node for pod in stuck.values() if self._terminates(pod.uid)}
-        nodes |= lost.intersection(each.nodes.values())
-        if nodes:
-            on_them = (pod for pod in each.pods if pod.node in nodes)
-            stuck |= {pod.uid: pod for pod in on_them if stays(pod, self._state)}
         if stuck:
             self._end(turn, each)
-            self._set_back(turn, each.key, [*stuck.values()])
+            self._set_back(turn, each.key, stuck)
             self._line.add(each.key)
         elif each.until <= turn.now:  # they are gone, or somebody else nominated it
             self._end(turn, each)
@@ -444,10 +438,6 @@ class Preemptions(Policy):
             turn.change(each.key)
             if each.stage is Stage.LEAVING and not each.holds(self._state):
                 each.free(turn.now + HANG_SECONDS)
-
-    def _terminates(self, uid: PodUID) -> bool:
-        now = self._state.pods.get(uid)
-        return now is not None and now.deleting
 
     def _set_back(self, turn: Turn, key: GroupKey, stuck: Sequence[Pod] = ()) -> Setbacks:
         """A preemption was in vain."""

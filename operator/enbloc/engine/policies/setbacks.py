@@ -3,10 +3,12 @@
 """Setbacks: what one preemptor remembers of preemptions that did not let it be placed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from enbloc.engine.policies.leavers import terminates
+from enbloc.engine.state import ClusterState
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
@@ -60,12 +62,12 @@ class Setbacks:
             return ""
         return f"preemption: paused until {time_text(self.until)}: {self.why}"
 
-    def expire(self, now: float, terminates: Callable[[PodUID], bool]) -> bool:
+    def expire(self, now: float, state: ClusterState) -> bool:
         """Whether a pause has ended, or somebody who was spared may be chosen again."""
         forgiven, over = self.again <= now, -math.inf < self.until <= now
         if forgiven:
             self.again = math.inf
-            self.spared = {uid for uid in self.spared if terminates(uid)}
+            self.spared = {uid for uid in self.spared if terminates(uid, state)}
         if over:
             self.until = -math.inf
         return forgiven or over

@@ -18,7 +18,7 @@ from typing import Final
 
 from enbloc.engine.events import EvictRefused
 from enbloc.engine.eviction import Eviction, Victims
-from enbloc.engine.policies.leavers import Evicting, Leavers, stays
+from enbloc.engine.policies.leavers import Evicting, Leavers, stays, terminates
 from enbloc.engine.state import ClusterState
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -171,8 +171,21 @@ class UnderWay:
         for some in self.victims.values():
             some.refused |= any(pod.uid == answer.uid for pod in some.pods)
 
-    def look(self, turn: Turn, evictions: Victims, state: ClusterState) -> Sequence[Pod]:
-        """Go on with those that were put off; the victims that hang, or cannot be evicted."""
+    def look(
+        self, turn: Turn, evictions: Victims, state: ClusterState, lost: set[str]
+    ) -> Sequence[Pod]:
+        """Go on with those that were put off.
+
+        Args:
+            turn: who hangs.
+            evictions: those that are under way.
+            state: the cluster.
+            lost: nodes of which nobody knows when what is there ends.
+
+        Returns:
+            The victims that are waited for no more: they hang, cannot be evicted, or are on a node
+            that others do not leave.
+        """
         for group, some in self.victims.items():
             if some.evicting is Evicting.LATER and evictions.of(group) is None:
                 some.evicting = Evicting.TOLD
@@ -183,9 +196,16 @@ class UnderWay:
             if some.refused and evictions.of(group) is None:
                 some.refused = False
                 self._settle(evictions, group, some, some.left(state))
-        hanging = [pod for pod in turn.hanging if pod.uid in self._uids]
+        stuck = {pod.uid: pod for pod in turn.hanging if pod.uid in self._uids}
         kept = (some.pods for some in self.victims.values() if some.evicting is Evicting.KEPT)
-        return hanging + [pod for pods in kept for pod in pods if stays(pod, state)]
+        stuck |= {pod.uid: pod for pods in kept for pod in pods if stays(pod, state)}
+        # What keeps one on its node may keep all who are to leave it.
+        nodes = {pod.node for pod in stuck.values() if terminates(pod.uid, state)}
+        nodes |= lost.intersection(self.nodes.values())
+        if nodes:
+            on_them = (pod for pod in self.pods if pod.node in nodes)
+            stuck |= {pod.uid: pod for pod in on_them if stays(pod, state)}
+        return [*stuck.values()]
 
     def _settle(
         self, evictions: Victims, group: GroupKey, some: Leavers, left: Sequence[Pod]
