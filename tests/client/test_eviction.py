@@ -186,6 +186,17 @@ async def test_a_budget_is_respected(details: dict[str, Any], wait: float) -> No
     assert sent(server).count("POST eviction") == 1
 
 
+async def test_a_budget_that_is_not_named_is_told_of_in_the_words_of_the_answer() -> None:
+    unnamed = refuses(
+        429, "TooManyRequests", "Cannot evict pod", causes=[{"reason": "DisruptionBudget"}]
+    )
+    async with talking_to(Script(shows("Running"), shows("Running"), unnamed)) as client:
+        outcome = await evict(client, VICTIM, lambda: NOW)
+    assert isinstance(outcome, Blocked)
+    assert outcome.budget
+    assert "Cannot evict pod" in outcome.message
+
+
 @pytest.mark.parametrize(
     "refusing",
     [

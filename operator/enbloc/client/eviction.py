@@ -389,4 +389,5 @@ def _is_of_budget(error: APIError) -> bool:
 
 def _why(error: APIError) -> str:
     """Which budget forbids it."""
-    return "; ".join(str(cause.get("message")) for cause in error.causes) or str(error)
+    said = (str(cause["message"]) for cause in error.causes if cause.get("message"))
+    return "; ".join(said) or str(error)
