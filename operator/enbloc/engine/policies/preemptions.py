@@ -52,12 +52,13 @@ from enbloc.engine.preemption import (
     preempt_for_pod,
     preempting,
     search,
+    unit_name,
 )
 from enbloc.engine.queue import Place
 from enbloc.engine.state import PREEMPTION, Against, Claim, Members, nominated
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
-from enbloc.engine.turn import Turn
+from enbloc.engine.turn import Departure, Turn
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -114,7 +115,7 @@ class Preemptions(Policy):
         self._line = Line()
         self._effort = Effort()
         self._limits, self._evictions = core.settings.preemption, EvictionCounts()
-        self._preempted = Told(core, self._evictions)
+        self._preempted = Told(core)
         #: Pods that this process has nominated or chosen, or has seen nominated.
         self._known: set[PodUID] = set()
         self._rests = Rests()
@@ -394,9 +395,7 @@ class Preemptions(Policy):
         self._evictions.expire(turn.now)
         for departure in turn.departures:
             if departure.by:
-                self._preempted.leaves(turn, departure)
-                if self._groups.get(departure.group) is not None:
-                    self._rests.leave(departure, turn.now)
+                self._leaves(turn, departure)
         for key in self._rests.expire(turn.now):
             turn.change(key)
         self._try_again(turn)
@@ -405,6 +404,16 @@ class Preemptions(Policy):
             for answer in turn.refused_evictions:
                 each.refused(answer)
             self._look(turn, each, lost)
+
+    def _leaves(self, turn: Turn, departure: Departure) -> None:
+        """A victim leaves for certain: once for all that go together that is counted."""
+        members = self._groups.get(departure.group)
+        lone = members is None or members.solo
+        if self._preempted.leaves(turn, departure) and (lone or departure.whole):
+            self._evictions.note(unit_name(departure.pod, None if lone else members), turn.now)
+            self._tally.preempted_gangs += not lone and len(departure.together) > 1
+        if members is not None:
+            self._rests.leave(departure, turn.now)
 
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again."""

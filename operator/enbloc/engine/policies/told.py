@@ -9,7 +9,7 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType, Related
 from enbloc.engine.policies.under_way import UnderWay, named
-from enbloc.engine.preemption import Candidates, EvictionCounts, Unit, unit_name
+from enbloc.engine.preemption import Candidates, Unit
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Departure, Turn
 from enbloc.framework.facts import GroupFacts
@@ -31,33 +31,32 @@ class Told(dict[GroupKey, str]):
 
     Args:
         core: whose events they are.
-        evictions: counts who gave way.
     """
 
-    def __init__(self, core: Core, evictions: EvictionCounts) -> None:
+    def __init__(self, core: Core) -> None:
         super().__init__()
-        self._groups, self._reporter, self._tally = core.groups, core.reporter, core.tally
-        self._evictions = evictions
+        self._groups, self._reporter = core.groups, core.reporter
 
-    def leaves(self, turn: Turn, departure: Departure) -> None:
-        """An event on a victim that leaves for certain; and one on its group, with the first."""
+    def leaves(self, turn: Turn, departure: Departure) -> bool:
+        """An event on a victim that leaves for certain; and one on its group, with the first.
+
+        Returns:
+            Whether it is the first: of the pods of a group that leave together.
+        """
         pod, group = departure.pod, departure.group
         note = f"Preempted by {departure.by} on node {pod.node}"
         by = self._related(departure.beneficiary)
         self._reporter.preempted(turn, pod, note, by)
         members = self._groups.get(group)
         if members is None or members.solo:
-            self._evictions.note(unit_name(pod), turn.now)
-            return
+            return True
         count = len(departure.together)
         are = "is" if count == 1 else "are"
         note = f"preempted by {departure.by}: {count} of its members {are} evicted"
         if self.get(group) == note or (departure.rest and self.get(group)):
-            return
-        if departure.whole:
-            self._evictions.note(unit_name(pod, members), turn.now)
-        self._tally.preempted_gangs += departure.whole and count > 1
+            return False
         self._tell(turn, group, note, by)
+        return True
 
     def given_up(self, turn: Turn, unit: Unit, to: UnderWay) -> None:
         """An event for a group of which a plan was given up; nobody is evicted."""
