@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, permutations
 from random import Random
 
 import pytest
@@ -134,6 +134,15 @@ def test_victims_are_close_to_the_best_there_are(
     assert cases > 0.2 * CASES / 4
     assert len(ratios) >= 0.98 * cases
     assert mean <= 1.05
+
+
+def test_what_some_units_cost_does_not_depend_on_their_order() -> None:
+    """Sets of units have none of their own: a replay would take another one of equal ones."""
+    units = [
+        replace(random_unit(Random(number), number, {"n": 64}), work=number / 10)
+        for number in range(4)
+    ]
+    assert len({cost(some, Budgets(())) for some in permutations(units)}) == 1
 
 
 def test_nobody_gives_way_without_need() -> None:

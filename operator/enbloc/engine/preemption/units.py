@@ -126,7 +126,7 @@ def cost(units: Iterable[Unit], budgets: Budgets) -> Cost:
     return (
         len(beyond(more, budgets)),
         max([unit.priority for unit in more], default=LOWEST),
-        sum([unit.work for unit in more]),
+        math.fsum([unit.work for unit in more]),
         len(more),
         sum([unit.gang for unit in more]),
         -min([unit.started for unit in more], default=math.inf),
