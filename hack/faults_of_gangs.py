@@ -232,12 +232,12 @@ GANGS: Final = (
     ),
     Fault(
         "last-look-counts-the-plan-against-itself",
-        "trial.take_off(seat.pod, row)",
+        "trial.remove(seat.pod, row)",
         "_ = seat.pod",
     ),
     Fault(
         "last-look-forgets-what-it-found-to-fit",
-        "                trial.put(assignment.pod, row)\n        return failed",
+        "                trial.add(assignment.pod, row)\n        return failed",
         "                pass\n        return failed",
     ),
     Fault(

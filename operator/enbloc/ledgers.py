@@ -234,7 +234,7 @@ class Ledgers:
         self.devices.leave(uid)
 
     def place(self, pod: Pod, node: str, nodes: Nodes, decided: Decisions | None) -> None:
-        """A pod sits on a node; None = what it gets there is to be decided, unless it is bound.
+        """A pod is on a node; None = what it gets there is to be decided, unless it is bound.
 
         Only a fork decides anything.
         """
@@ -249,22 +249,22 @@ class Ledgers:
             self.devices.place(pod, node, nodes)
 
     def remove(self, pod: Pod) -> None:
-        """A pod sits nowhere any more."""
+        """A pod is on no node any more."""
         self.volumes.remove(pod)
         self.devices.remove(pod)
 
     def decided(self, pod: Pod) -> Decisions:
-        """What was decided for a pod where it sits."""
+        """What was decided for a pod where it is."""
         if not self.concerns(pod):
             return NOTHING_DECIDED
         return Decisions(self.volumes.decision(pod.uid), self.devices.decision(pod.uid))
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> LeftOver | None:
-        """What an earlier attempt has left of a pod that sits nowhere; None = nothing.
+        """What an earlier attempt has left of a pod that is nowhere; None = nothing.
 
         Args:
             pod: that could not be placed.
-            members: of its group, that sit nowhere either; what others use is theirs.
+            members: of its group, that are nowhere either; what others use is theirs.
         """
         if not self.concerns(pod):
             return None
@@ -278,7 +278,7 @@ class Ledgers:
         """Whether what was decided for a pod can still be had.
 
         Args:
-            pod: that sits on a node.
+            pod: that is on a node.
             written: what PreBind has written for it, and the watch has shown; None = nothing yet.
         """
         if not self.concerns(pod):

@@ -62,10 +62,10 @@ def test_what_is_changed_in_a_snapshot_or_a_fork_is_seen_there_only() -> None:
 def test_a_pod_that_comes_to_a_fork_leaves_the_origin_s_other_forks_as_they_are() -> None:
     live = table()
     taken, fork = live.snapshot(), live.fork()
-    fork.sit(0, POD)
+    fork.add(0, POD)
     assert list(ledgers_of(fork).devices.users("default/c")) == [POD.uid]
     assert not list(ledgers_of(taken).devices.users("default/c"))
-    live.sit(0, POD)
+    live.add(0, POD)
     assert list(ledgers_of(live).devices.users("default/c")) == [POD.uid]
 
 

@@ -180,7 +180,7 @@ def test_alike_pods_take_the_rows_that_they_take_one_by_one(
     assert [*first, *rows] == alone
     one_by_one = trying(cluster(*fleet), profile)
     for pod, row in zip([*others[: len(first)], *pods], [*first, *rows], strict=False):
-        one_by_one.put(pod, row)
+        one_by_one.add(pod, row)
     assert (trial.ranking(last).totals == one_by_one.ranking(last).totals).all()
 
 
@@ -204,13 +204,13 @@ def test_nodes_that_fill_and_empty_leave_a_ranking_as_one_made_anew(
     there: list[tuple[Pod, int]] = []
     for other, (row, leaves) in zip(others, moves, strict=False):
         if leaves and there:
-            trial.take_off(*there.pop(row % len(there)))
+            trial.remove(*there.pop(row % len(there)))
         elif row < len(fleet):
-            trial.put(other, row)
+            trial.add(other, row)
             there.append((other, row))
         fresh = trying(cluster(*fleet), profile)
         for each in there:
-            fresh.put(*each)
+            fresh.add(*each)
         assert (trial.ranking(pod).totals == _anew(fresh, pod).totals).all()
 
 

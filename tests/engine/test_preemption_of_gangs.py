@@ -45,7 +45,7 @@ class World:
         trial = trying(self.snapshot)
         for unit in victims:
             for pod in unit.pods:
-                trial.lift(pod, pod.node)
+                trial.remove_from(pod, pod.node)
         outcome, _ = place_group(self.facts, trial, 20_000)
         return not outcome.failed
 

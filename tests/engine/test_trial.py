@@ -123,7 +123,7 @@ def test_what_has_forks_is_changed_no_more() -> None:
 def test_what_was_taken_off_before_a_fork_stays_off() -> None:
     there = member(9, Kind(cpu=4))
     trial = trying(cluster(machine("n0", 4), seated=[(there, "n0")]))
-    trial.lift(there, "n0")
+    trial.remove_from(there, "n0")
     pod = member(1, Kind(cpu=3))
     assert trial.fork().place(pod) == 0
     assert trial.fork().fork().place(pod) == 0

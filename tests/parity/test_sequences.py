@@ -98,7 +98,7 @@ def _one_leaves(trial: Trial, world: Hosts, dice: Random) -> Hosts:
     if not seats:
         return world
     pod, row = dice.choice(seats)
-    trial.take_off(pod, row)
+    trial.remove(pod, row)
     return world.removed(pod, row)
 
 

@@ -203,11 +203,11 @@ def test_what_a_filter_remembers_of_rows_is_what_it_would_say_anew(seed: int) ->
             kept = kept.fork()
         if placed and rng.random() < 0.3:
             gone = rng.choice(sorted(placed))
-            fork.rise(placed[gone], members[gone])
+            fork.remove(placed[gone], members[gone])
             kept.removed(members[gone], placed.pop(gone))
             continue
         rows = mask.nonzero()[0].tolist()
         if rows:
             placed[at] = rng.choice(rows)
-            fork.sit(placed[at], each)
+            fork.add(placed[at], each)
             kept.placed(each, placed[at])

@@ -301,7 +301,7 @@ def test_only_the_row_of_a_placement_is_asked_again_where_devices_are_of_nodes()
     trial = table.snapshot().fork()
     assert asked.reads is Reads.NODE
 
-    trial.sit(0, members[0])
+    trial.add(0, members[0])
 
     assert asked.filter(members[0], trial.take(np.array([0]))).tolist() == [False]
     assert asked.filter(members[0], trial).tolist() == [False, True]
@@ -319,7 +319,7 @@ def test_devices_of_a_network_are_asked_of_every_node_again() -> None:
     trial = table.snapshot().fork()
     assert asked.reads is Reads.CLUSTER
 
-    trial.sit(0, members[0])
+    trial.add(0, members[0])
 
     assert asked.filter(members[0], trial).tolist() == [False, False]
     (pool,) = PLUGIN.pools(members, table, ever=False)

@@ -99,7 +99,7 @@ class Gang:
     def place(self, pod: Pod, name: str) -> None:
         row = self.table.row(name)
         assert row is not None
-        self.table.sit(row, pod)
+        self.table.add(row, pod)
         self.placed[pod.key.name] = name
         for member in self._classes.values():
             for each in member.filters:

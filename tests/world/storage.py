@@ -147,7 +147,7 @@ def seat(table: Nodes, pod: Pod, name: str) -> None:
     """A pod comes to sit on a node."""
     row = table.row(name)
     assert row is not None, f"there is no node {name}"
-    table.sit(row, pod)
+    table.add(row, pod)
 
 
 def knowing(table: Nodes, *pods: Pod) -> Nodes:

@@ -49,10 +49,10 @@ from enbloc.model.pods import Pod, PodUID
 class Devices(Offers):
     """All that is known of devices, with the ledger of who has them."""
 
-    # ── who sits where ───────────────────────────────────────────────────────────────────────
+    # ── who is where ───────────────────────────────────────────────────────────────────────
 
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
-        """The pod sits on that node from now on: decide what it gets there."""
+        """The pod is on that node from now on: decide what it gets there."""
         self._settle()
         self.version += 1
         if not self.concerns(pod):
@@ -178,7 +178,7 @@ class Devices(Offers):
                 self._hold(claim, held._replace(views=views))
 
     def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
-        """The pod sits on that node from now on, with what a plan decided.
+        """The pod is on that node from now on, with what a plan decided.
 
         It is held for as long as the plan, whatever the API shows meanwhile: it may be what an
         earlier plan wrote.
@@ -212,7 +212,7 @@ class Devices(Offers):
             self._use(seat.pod, key, 1)
 
     def remove(self, pod: Pod) -> None:
-        """The pod sits nowhere any more, and what only it held is free."""
+        """The pod is nowhere any more, and what only it held is free."""
         seat = self._seats.get(pod.uid)
         if seat is None:
             return
@@ -321,14 +321,14 @@ class Devices(Offers):
         return DeviceClaimDecision(key, uid, held.allocation, listing)
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> DeviceDecision | None:
-        """What a pod that sits nowhere has got of an earlier attempt, and may give back.
+        """What a pod that is nowhere has got of an earlier attempt, and may give back.
 
         A claim that is reserved for nobody, as somebody may have allocated it for the pod, only
         where it keeps the pod off nodes, or its devices have failed.
 
         Args:
             pod: that could not be placed.
-            members: of its group, that sit nowhere either; what others use is theirs.
+            members: of its group, that are nowhere either; what others use is theirs.
         """
         claims: list[DeviceClaimDecision] = []
         for position, name in enumerate(pod.resource_claims):

@@ -24,7 +24,7 @@ class Core:
         settings: how the engine behaves.
 
     Attributes:
-        state: the tables, who sits where, and the claims.
+        state: the tables, who is where, and the claims.
         groups: the members of every group.
         order: who is before whom.
         queue: which group is tried next.

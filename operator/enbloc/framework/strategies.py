@@ -217,7 +217,7 @@ class Cluster(NamedTuple):
     placed: Placed
 
     def place(self, pod: Pod, row: int) -> None:
-        """Seat a pod."""
+        """Put a pod on a row."""
         self.nodes.place(row, pod.spec)
         self.placed.put(pod, row)
 

@@ -3,7 +3,7 @@
 """Ledger: what pods hold beyond the resources of their node, and what is left of it.
 
 Two tables are one: volumes and devices. Each knows the objects of some kinds as the API server
-shows them, who sits where, and what was decided for pods that are not bound yet::
+shows them, who is where, and what was decided for pods that are not bound yet::
 
     the cluster's ──fork──► a trial's: place, place, … ──decision──► plan ──keep──► the cluster's
 """
@@ -76,7 +76,7 @@ S = TypeVar("S")
 
 
 class ClaimNames:
-    """Which pods name which claims, whether they sit anywhere or not."""
+    """Which pods name which claims, whether they are anywhere or not."""
 
     __slots__ = ("_by_claim", "_by_pod")
 
@@ -122,7 +122,7 @@ class Ledger(Forked, ABC, Generic[F, D, S]):
     def __init__(self) -> None:
         self.version = 0
         self.touched: NodeLog | None = NodeLog()
-        #: Where pods sit, and what they have there.
+        #: Where pods are, and what they have there.
         self._seats: Layered[PodUID, S] = Layered()
         #: All forks share it: pods do not come into being on them.
         self._names = ClaimNames()
@@ -163,18 +163,18 @@ class Ledger(Forked, ABC, Generic[F, D, S]):
 
     @abstractmethod
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
-        """The pod sits on that node from now on: decide what it gets there.
+        """The pod is on that node from now on: decide what it gets there.
 
         What was decided in this fork for others may be decided anew where that helps.
         """
 
     @abstractmethod
     def keep(self, pod: Pod, node: str, decision: D) -> None:
-        """The pod sits on that node from now on, with what a plan decided."""
+        """The pod is on that node from now on, with what a plan decided."""
 
     @abstractmethod
     def remove(self, pod: Pod) -> None:
-        """The pod sits nowhere any more, and what it held is free."""
+        """The pod is nowhere any more, and what it held is free."""
 
     @abstractmethod
     def decision(self, uid: PodUID) -> D | None:

@@ -397,7 +397,7 @@ class Nodes:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
-    def sit(self, row: int, pod: Pod, decided: object = None) -> None:
+    def add(self, row: int, pod: Pod, decided: object = None) -> None:
         """A pod takes its requests, volumes and devices on a row.
 
         Args:
@@ -411,7 +411,7 @@ class Nodes:
             name = self._columns.names[self._base_row(row)]
             self.own_ledgers().place(pod, name, self, decided)
 
-    def rise(self, row: int, pod: Pod) -> None:
+    def remove(self, row: int, pod: Pod) -> None:
         """A pod gives back what it took on a row."""
         spec = pod.spec
         self.place(row, spec, -1)

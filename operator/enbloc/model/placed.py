@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Placed: the table of pods that sit on nodes, bound or assumed."""
+"""Placed: the table of pods that are on nodes, bound or assumed."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
@@ -53,7 +53,7 @@ class Placed:
 
     @property
     def row(self) -> npt.NDArray[np.int32]:
-        """int32[P]: the node table's row on which each pod sits."""
+        """int32[P]: the node table's row on which each pod is."""
         return self._read(self._row)
 
     @property
@@ -148,7 +148,7 @@ class Placed:
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def put(self, pod: Pod, row: int) -> None:
-        """Seat a pod on a row, or say anew what is known of one that sits."""
+        """Put a pod on a row, or say anew what is known of one that is there."""
         self._own(len(self._uids) + 1)
         place = self._index.setdefault(pod.uid, len(self._uids))
         if place == len(self._uids):

@@ -32,7 +32,7 @@ class HeldVolume:
         node: where the pods go that use it.
         volume: the name of the volume that it gets; "" = one is made for it.
         segment: the key of what a new volume takes from; "" = of nothing that is counted.
-        pods: that sit there because of it.
+        pods: that are there because of it.
     """
 
     key: str

@@ -53,7 +53,7 @@ class ClaimUser(NamedTuple):
     """A pod that uses a claim on a node.
 
     Attributes:
-        node: where it sits.
+        node: where it is.
         group: the gang that it is of.
         made: the claim was made for it.
     """
@@ -64,7 +64,7 @@ class ClaimUser(NamedTuple):
 
 
 class VolumeSeat(NamedTuple):
-    """A pod that sits on a node."""
+    """A pod that is on a node."""
 
     pod: Pod
     node: str
@@ -74,7 +74,7 @@ class Attached(NamedTuple):
     """What a node attaches.
 
     Attributes:
-        volumes: for the pods that sit there.
+        volumes: for the pods that are there.
         counts: by driver, with those of VolumeAttachments.
     """
 
@@ -190,15 +190,15 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
 
     def users(self, key: str) -> Iterator[tuple[PodUID, ClaimUser]]:
-        """The pods that sit somewhere and use a claim."""
+        """The pods that are somewhere and use a claim."""
         return self._users.items(key)
 
     def disk_users(self, key: DiskKey) -> Iterator[tuple[PodUID, VolumeSeat]]:
-        """The pods that sit somewhere and have an inline volume of that disk."""
+        """The pods that are somewhere and have an inline volume of that disk."""
         return self._disks.items(key)
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The pods with volumes that sit on a node."""
+        """The pods with volumes that are on a node."""
         seats = (self._seats.get(uid) for uid in self._sitting.get(node) or ())
         return [seat.pod for seat in seats if seat is not None]
 
@@ -321,7 +321,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     # ── pods that come and go ────────────────────────────────────────────────────────────────
 
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
-        """The pod sits on that node from now on: decide what its claims get there."""
+        """The pod is on that node from now on: decide what its claims get there."""
         self._sit(pod, node)
         if pod.node:
             return
@@ -418,7 +418,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         self._holdings.hold(held, candidates)
 
     def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
-        """The pod sits on that node from now on, with what a plan decided."""
+        """The pod is on that node from now on, with what a plan decided."""
         self._sit(pod, node)
         named = self.named(pod)
         for each in decision.claims:
@@ -432,7 +432,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
                 self._hold(pod, claim, node, volume=volume, segment=each.segment)
 
     def remove(self, pod: Pod) -> None:
-        """The pod sits nowhere any more, and what it held is free."""
+        """The pod is nowhere any more, and what it held is free."""
         seat = self._seats.get(pod.uid)
         if seat is None:
             return

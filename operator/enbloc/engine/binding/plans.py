@@ -400,14 +400,14 @@ class Plans:
         for assignment, row in zip(unsent, rows, strict=True):
             seat = self._state.seat(assignment.pod.uid)
             if row is not None and seat is not None:
-                trial.take_off(seat.pod, row)
+                trial.remove(seat.pod, row)
         failed: list[Assignment] = []
         for assignment, row in zip(unsent, rows, strict=True):
             stands = self._stands(open_plan, assignment)
             if row is None or not stands or not trial.feasible(assignment.pod, row):
                 failed.append(assignment)
             else:
-                trial.put(assignment.pod, row)
+                trial.add(assignment.pod, row)
         return failed
 
     def _stands(self, open_plan: OpenPlan, assignment: Assignment) -> bool:

@@ -127,7 +127,7 @@ def _place_surplus(
         if trial.stands(pod):
             outcome.surplus.append((pod, row))
         else:
-            trial.take_off(pod, row)
+            trial.remove(pod, row)
     kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
     outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
     keys = told_apart([trial.key(pod) for pod in outcome.unplaced])

@@ -80,7 +80,7 @@ class Planner:
             ledgers = self._plans.ledgers(profile)
             trial = self._trials.trial(profile, waiting, now, ledgers, keep=False)
             for pod in without:
-                trial.lift(pod, pod.node)
+                trial.remove_from(pod, pod.node)
             outcome, _ = place_group(waiting, trial, self._steps)
         except PluginError:
             return False

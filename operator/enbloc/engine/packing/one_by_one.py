@@ -75,7 +75,7 @@ class OneByOne:
                 self._spent = True
                 return None
             tried = trial.fork()
-            tried.put(pod, row)
+            tried.add(pod, row)
             if not tried.stands(pod):
                 continue
             found = self._place(later, tried, (*placed, (pod, row)))

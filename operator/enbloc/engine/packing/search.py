@@ -244,7 +244,7 @@ def _put(
             if not tried.ranking(pod).feasible(row):
                 refused.append((pod, row))
                 continue
-            tried.put(pod, row)
+            tried.add(pod, row)
             if not tried.stands(pod):
                 return Placement(placed, tried), [(pod, row)]
             placed.append((pod, row))

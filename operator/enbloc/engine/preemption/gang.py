@@ -300,7 +300,7 @@ class _Search:
             victims, key=lambda unit: (unit not in barred, unit.of is not None, unit.importance)
         )
         outcome, placed = self._outcome(victims), self._without(victims, self._trial)
-        placed.put_all(outcome.needed)
+        placed.add_all(outcome.needed)
         fewer = brought_back(order, self._seats_of, outcome.needed, placed)
         self._limit += self._steps - began  # so far it was needed
         if fewer is not None and self._suffices(fewer):  # it knows of rows alone
@@ -387,7 +387,7 @@ class _Search:
     def _without(self, victims: Units, trial: Trial) -> Trial:
         made = trial.fork()
         for unit in sorted(victims, key=self._number.__getitem__):
-            made.take_all_off(self._seats_of(unit))
+            made.remove_all(self._seats_of(unit))
             self._steps += len(unit.pods)
         return made
 

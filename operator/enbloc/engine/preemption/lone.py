@@ -60,7 +60,7 @@ class _Row:
 
     Attributes:
         units: those who have pods here, and who goes with them.
-        local: by unit, those of its pods that sit here.
+        local: by unit, those of its pods that are here.
         kept: what may be brought back, in the order in which that is tried.
         beyond: those of them that go beyond a budget.
         victims: what does not fit beside the pod, and what goes with it.
@@ -267,7 +267,7 @@ class _Search:
         for row in rows:
             for local in row.local.values():
                 for pod in local:
-                    tried.take_off(pod, row.row)
+                    tried.remove(pod, row.row)
         mask = self._feasible(tried)
         found = [row for row in rows if mask[row.row]]
         if len(found) < len(rows):
@@ -300,13 +300,13 @@ class _Search:
         """Bring back one unit on each of these rows; it stays if the pod still fits."""
         for row, unit in some:
             for pod in row.local[unit]:
-                tried.put(pod, row.row)
+                tried.add(pod, row.row)
         mask = self._feasible(tried)
         for row, unit in some:
             if not mask[row.row]:
                 row.victims.append(unit)
                 for pod in row.local[unit]:
-                    tried.take_off(pod, row.row)
+                    tried.remove(pod, row.row)
 
     def _feasible(self, tried: Trial) -> Mask:
         self.steps += self._question

@@ -64,13 +64,13 @@ class _Reprieve:
             ]
             victims.update(units)
             for unit in some:
-                self._trial.put_all(self._seats(unit))
+                self._trial.add_all(self._seats(unit))
             crowded = self._crowded({row for unit in some for row in self._rows(unit)})
             for unit in some:
                 if crowded.isdisjoint(self._rows(unit)):
                     victims.discard(unit)
                 else:
-                    self._trial.take_all_off(self._seats(unit))
+                    self._trial.remove_all(self._seats(unit))
                     crowding.add(self._kind(unit))
         return frozenset(victims)
 
@@ -107,8 +107,8 @@ class _Reprieve:
             here = [(ones[row], row) for row in rows if row in ones]
             if not here:
                 continue
-            self._trial.take_all_off(here)
+            self._trial.remove_all(here)
             mask = self._trial.filter_of(here[0][0]).mask
             found.update(row for _, row in here if not mask[row])
-            self._trial.put_all(here)
+            self._trial.add_all(here)
         return found

@@ -145,9 +145,9 @@ def decided_without(
     """
     tried = trial.fork()
     for unit in units:
-        tried.take_all_off(seats_of(unit, trial.nodes))
+        tried.remove_all(seats_of(unit, trial.nodes))
     rows = [(pod, row) for pod, node in nodes if (row := trial.nodes.row(node)) is not None]
-    tried.put_all(rows)
+    tried.add_all(rows)
     return {pod.uid: tried.ledgers.decided(pod) for pod, _ in rows if pod.spec.holds}
 
 

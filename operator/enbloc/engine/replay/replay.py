@@ -160,7 +160,7 @@ def _trial(question: Question, arrays: Arrays, profile: Profile) -> Trial:
         opinions=[named.opinion(arrays.nodes) for named in question.opinions],
     )
     for pod, name in question.lifted:
-        trial.lift(pod, name)
+        trial.remove_from(pod, name)
     for pod, opinions in question.consulted:
         said = [named.opinion(arrays.nodes) for named in opinions]
         trial.consulted(trial.key(pod), said)

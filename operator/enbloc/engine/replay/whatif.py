@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if these nodes go: whether what sits there would fit on the others, and who gives way."""
+"""What if these nodes go: whether what is there would fit on the others, and who gives way."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -136,7 +136,7 @@ class WhatIf:
                 seat = Seat(each.node, each.pod, each.decided)
                 tables.seats.pop(each.pod.uid, None)
                 tables.apply(seat)
-                arrays.sit(seat)
+                arrays.add(seat)
             lost = tuple(pod.key for pod in loser.lost)
             gave_way = tuple(pod.key for pod in victims)
             found.append(Aftermath(left[0], lost, facts, plan, gave_way, loser.preempted_by))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State: what the cluster holds and what is known of every group.
 
-`cluster` has the tables and who sits where; `groups`, `lives` and `members` who belongs together,
+`cluster` has the tables and who is where; `groups`, `lives` and `members` who belongs together,
 and `gathering` who may yet; `claims` is the ledger of capacity that somebody may count on,
 `capacity` adds its amounts up, `order` says who is before whom, `nominations` which pods of other
 schedulers claim a node. `trials` makes the copy of the cluster that a group may see. `checkpoint`

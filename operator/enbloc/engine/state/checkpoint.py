@@ -90,7 +90,7 @@ TABLE_CHANGES: Final = (
 
 @dataclass(slots=True)
 class Checkpoint:
-    """Who sits where, on what, and what else plugins may look at.
+    """Who is where, on what, and what else plugins may look at.
 
     Attributes:
         resources: their names, in the order of their columns.
@@ -208,17 +208,17 @@ class Arrays:
             own_ledgers(self.nodes).withdrawn(member, decided)
         self._placed = Placed()
         for seat in tables.seats.values():
-            self.sit(seat)
+            self.add(seat)
         self._namespaces = tables.namespaces
         self._workloads = Workloads()
         for key, selector in tables.workloads.items():
             self._workloads.put(key, selector)
 
-    def sit(self, seat: Seat) -> None:
+    def add(self, seat: Seat) -> None:
         """Count a pod on a node, if that is there."""
         row = self.nodes.row(seat.node)
         if row is not None:
-            self.nodes.sit(row, seat.pod, seat.decided)
+            self.nodes.add(row, seat.pod, seat.decided)
             self._placed.put(seat.pod, row)
 
     def snapshot(self, ledgers: Mapping[str, object]) -> Snapshot:

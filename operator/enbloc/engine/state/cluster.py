@@ -8,7 +8,7 @@ A pod's seat is where its requests are counted::
         ▲                        │  ▲                                                         ▲
         └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
 
-What plans have reserved, and what else is counted without being a pod that sits there, are claims
+What plans have reserved, and what else is counted without being a pod that is there, are claims
 (`enbloc.engine.state.claims`).
 
 This object alone changes the node table and the pod table.
@@ -67,7 +67,7 @@ _MOST_SELECTED: Final = 4096
 
 
 class ClusterState:
-    """The tables, and who sits where.
+    """The tables, and who is where.
 
     Attributes:
         nodes: the table of nodes, with what is requested on each.
@@ -80,7 +80,7 @@ class ClusterState:
         foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
             has the same number needs no second look.
         rankings: kept across decisions; notified of every pod that comes and goes.
-        claims: what is counted, or reserved, without being a pod that sits there.
+        claims: what is counted, or reserved, without being a pod that is there.
         log: every change of the tables, and the decisions between them.
         withdrawals: what plans that were given up hold yet.
 
@@ -306,7 +306,7 @@ class ClusterState:
         self.log.note(event)
         for uid in self._on.get(name, ()):
             self.placed.drop(uid)
-            self.nodes.rise(row, self._seats[uid].pod)
+            self.nodes.remove(row, self._seats[uid].pod)
         self.nodes.drop(name)
         if row < len(self.nodes):
             # The last row moved into the free place; its pods move with it.
@@ -522,7 +522,7 @@ class ClusterState:
     def _count(self, seat: Seat) -> None:
         row = self.nodes.row(seat.node)
         if row is not None:
-            self.nodes.sit(row, seat.pod, seat.decided)
+            self.nodes.add(row, seat.pod, seat.decided)
             self.placed.put(seat.pod, row)
             self.rankings.journal.note(PlacedChange(seat.pod, row))
 
@@ -540,7 +540,7 @@ class ClusterState:
                 del self._of_pod_group[group]
         row = self.nodes.row(seat.node)
         if row is not None and counted:
-            self.nodes.rise(row, seat.pod)
+            self.nodes.remove(row, seat.pod)
             self.placed.drop(uid)
             self.rankings.journal.note(PlacedChange(seat.pod, row, left=True))
 

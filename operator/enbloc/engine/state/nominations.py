@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Nominations: pending pods of other schedulers that will sit on a certain node.
+"""Nominations: pending pods of other schedulers that will be on a certain node.
 
 A pod is nominated there, or is a DaemonSet's and pinned to it by its name (semantics §6.1). Whoever
 may create pods may write both, so neither counts for long, nor against groups of higher priority;

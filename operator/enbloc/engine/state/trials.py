@@ -108,8 +108,8 @@ def adjust(trial: Trial, facts: GroupFacts, claims: Claims, order: Order) -> Non
     """Let the claims count that this group must leave alone, and no others."""
     for claim in claims.set_aside(facts, order):
         if claim.pod is not None:
-            trial.lift(claim.pod, claim.node)
+            trial.remove_from(claim.pod, claim.node)
     for claim in claims.to_come(facts, order):
         row = trial.snapshot.nodes.row(claim.node)
         if claim.pod is not None and row is not None:
-            trial.put(claim.pod, row)
+            trial.add(claim.pod, row)

@@ -155,7 +155,7 @@ class Trial:
         news = self._log[self._counted :]
         if len(news) < _MANY:
             for change in news:
-                (self._table.rise if change.left else self._table.sit)(change.row, change.pod)
+                (self._table.remove if change.left else self._table.add)(change.row, change.pod)
         else:
             _count_together(self._table, news)
         self._counted = len(self._log)
@@ -375,7 +375,7 @@ class Trial:
     def _place(self, pod: Pod, key: ClassKey) -> int | None:
         row = self._best(pod, key)
         if row is not None:
-            self.put(pod, row)
+            self.add(pod, row)
         return row
 
     def place_alike(self, pods: Sequence[Pod], key: ClassKey) -> list[int]:
@@ -391,7 +391,7 @@ class Trial:
         if first and key.holds is None:
             foreseen = self._rankings.foreseen(key, pods, self._epoch)
             if foreseen is not None:
-                self.put_all(zip(pods, foreseen, strict=True))
+                self.add_all(zip(pods, foreseen, strict=True))
                 return foreseen
         rows: list[int] = []
         most = len(pods)
@@ -412,7 +412,7 @@ class Trial:
                 found = [] if best is None else [best]
             if not found:
                 break
-            self.put_all(zip(left, found, strict=False))
+            self.add_all(zip(left, found, strict=False))
             rows += found
             # Where each full node makes it end early, asking for all left each time is quadratic.
             most = max(2, 2 * len(found))
@@ -433,11 +433,11 @@ class Trial:
         kept = self._epoch is not None and not self._everywhere
         return kept and self._origin is not None and not self._log
 
-    def put(self, pod: Pod, row: int) -> None:
+    def add(self, pod: Pod, row: int) -> None:
         """Put a pod on a row, whatever its ranking says."""
         self._change(PlacedChange(pod, row))
 
-    def put_all(self, seats: Iterable[tuple[Pod, int]]) -> None:
+    def add_all(self, seats: Iterable[tuple[Pod, int]]) -> None:
         """Put each pod on its row."""
         assert not self._forked, "its forks take it to be as it was"
         self._log += [PlacedChange(pod, row) for pod, row in seats]
@@ -450,20 +450,20 @@ class Trial:
         """
         return not pod.spec.holds or ledgers_of(self.nodes).stands(pod)
 
-    def take_off(self, pod: Pod, row: int) -> None:
+    def remove(self, pod: Pod, row: int) -> None:
         """Take a pod off a row on which the snapshot counts it."""
         self._change(PlacedChange(pod, row, left=True))
 
-    def take_all_off(self, seats: Iterable[tuple[Pod, int]]) -> None:
+    def remove_all(self, seats: Iterable[tuple[Pod, int]]) -> None:
         """Take pods off the rows on which the snapshot counts them."""
         assert not self._forked, "its forks take it to be as it was"
         self._log += [PlacedChange(pod, row, left=True) for pod, row in seats]
 
-    def lift(self, pod: Pod, node: str) -> None:
+    def remove_from(self, pod: Pod, node: str) -> None:
         """Take a pod off the node on which the snapshot counts it, if that is there."""
         row = self.snapshot.nodes.row(node)
         if row is not None:
-            self.take_off(pod, row)
+            self.remove(pod, row)
 
     def _change(self, change: PlacedChange) -> None:
         assert not self._forked, "its forks take it to be as it was"
@@ -505,7 +505,7 @@ def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:
     for pod, row, left in changes:
         spec = pod.spec
         if spec.holds:
-            (nodes.rise if left else nodes.sit)(row, pod)
+            (nodes.remove if left else nodes.add)(row, pod)
             continue
         place = id(specs.setdefault(id(spec), spec)), row
         counts[place] = counts.get(place, 0) + (-1 if left else 1)

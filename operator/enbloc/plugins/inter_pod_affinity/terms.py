@@ -95,7 +95,7 @@ def kept_apart(pod: Pod, other: Pod, snapshot: Snapshot) -> Iterator[str]:
 
 
 class DomainWeights:
-    """Weights of placed pods, added up over each topology domain that they sit in."""
+    """Weights of placed pods, added up over each topology domain that they are in."""
 
     __slots__ = ("_by_key", "_size")
 

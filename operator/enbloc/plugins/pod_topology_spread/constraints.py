@@ -97,7 +97,7 @@ def rows_of(constraint: SpreadConstraint, namespace: str, placed: Placed) -> Row
 
 
 def counts(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
-    """Whether the constraint counts a pod, wherever it sits."""
+    """Whether the constraint counts a pod, wherever it is."""
     if pod.deleting or pod.key.namespace != namespace or constraint.selector is None:
         return False
     return constraint.selector.matches(dict(pod.labels))
