@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is called up next of those that wait for a search."""
 
-from enbloc.engine.policies.line import Line
+from enbloc.engine.policies.preemptions.line import Line
 from enbloc.model.groups import GroupKey
 
 

@@ -3,8 +3,7 @@
 """Policies: who reserves capacity and who evicts; they stand on claims, order and victims alone.
 
 Each is a `Policy` that the stages of a turn ask, in a module of its name; none knows another but by
-what it is given. `begun`, `line`, `rests`, `setbacks`, `told` and `under_way` are parts of
-`preemptions`. A further policy (quota, backfill) is a further module here, or is handed to the
+what it is given. A further policy (quota, backfill) is a further module here, or is handed to the
 engine by whoever makes it.
 """
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from enbloc.engine.events import EvictRefused
 from enbloc.engine.eviction import Eviction, Victims
-from enbloc.engine.policies.leavers import Evicting, Leavers, stays, terminates
+from enbloc.engine.policies.preemptions.leavers import Evicting, Leavers, stays, terminates
 from enbloc.engine.state import ClusterState
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from enbloc.engine.policies.leavers import terminates
+from enbloc.engine.policies.preemptions.leavers import terminates
 from enbloc.engine.state import ClusterState
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text

@@ -21,14 +21,14 @@ from typing import Final
 
 from enbloc.engine.core import Core
 from enbloc.engine.effects import Ask
-from enbloc.engine.policies.begun import awaited, begun
-from enbloc.engine.policies.leavers import Leavers, leavers_of
-from enbloc.engine.policies.line import Line
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.policies.rests import Rests
-from enbloc.engine.policies.setbacks import Setbacks
-from enbloc.engine.policies.told import Told
-from enbloc.engine.policies.under_way import (
+from enbloc.engine.policies.preemptions.begun import awaited, begun
+from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
+from enbloc.engine.policies.preemptions.line import Line
+from enbloc.engine.policies.preemptions.rests import Rests
+from enbloc.engine.policies.preemptions.setbacks import Setbacks
+from enbloc.engine.policies.preemptions.told import Told
+from enbloc.engine.policies.preemptions.under_way import (
     HANG_SECONDS,
     Stage,
     UnderWay,

@@ -8,7 +8,7 @@ from typing import Final
 
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType, Related
-from enbloc.engine.policies.under_way import UnderWay, named
+from enbloc.engine.policies.preemptions.under_way import UnderWay, named
 from enbloc.engine.preemption import Candidates, Unit
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Departure, Turn
