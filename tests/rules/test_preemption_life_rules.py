@@ -24,7 +24,7 @@ from enbloc.model.pods import Owner, Phase, PodKey
 from tests.rules.preempting import evicted, full
 from tests.rules.test_pauses import lacking
 from tests.rules.world import ONE_A_NODE
-from tests.world.builders import spec
+from tests.world.builders import budget, spec
 from tests.world.cluster import Cluster
 
 JOB = Owner("Job", "job", "job-1")
@@ -130,6 +130,30 @@ def test_a_victim_that_a_repair_waits_for_no_more_is_not_waited_for_for_ever() -
     cluster.settle(seconds=130)
 
     assert cluster.where("high") == {"high": "n2"}
+
+
+def test_a_victim_that_a_repair_could_not_evict_goes_though_a_budget_keeps_it() -> None:
+    """Semantics §10.2: nobody else could go, and it was put off while the repair asked for it."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=1)
+    cluster.group("low", 2, timeout=60)
+    kept = (("app", "kept"),)
+    cluster.pod("low-0", "low", node="n1", scheduled_at=cluster.now, owner=JOB, labels=kept)
+    cluster.pod("low-1", "low", owner=JOB)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.settle(seconds=70)
+    asked = cluster.evicted[-1]
+    cluster.tell(BudgetSeen(budget("kept", 0)))
+    cluster.pod("high", priority=10)
+    cluster.settle()
+    assert cluster.evicted == [asked]
+    cluster.tell(EvictRefused(asked.uid, "budget kept", cluster.now + 10))
+    cluster.settle()
+
+    assert [(effect.pod, effect.regardless) for effect in cluster.evicted] == [
+        (asked.pod, False),
+        (asked.pod, True),
+    ]
 
 
 def test_a_victim_of_which_nothing_is_heard_is_given_up_though_others_are_answered() -> None:

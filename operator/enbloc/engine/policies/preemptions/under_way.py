@@ -83,32 +83,25 @@ class UnderWay:
         self._uids = frozenset(pod.uid for pod in self.pods)
         for group, some in self.victims.items():
             if evictions.of(group) is None:
-                self._evict(evictions, group, some.pods, regardless=some.regardless)
+                self._evict(evictions, group, some.pods)
             else:
                 some.evicting = Evicting.LATER
 
-    def _evict(
-        self,
-        evictions: Victims,
-        group: GroupKey,
-        pods: Sequence[Pod],
-        *,
-        regardless: bool = False,
-        why: str = "",
-    ) -> None:
+    def _evict(self, evictions: Victims, group: GroupKey, pods: Sequence[Pod]) -> None:
         some = self.victims[group]
+        forced = some.evicting is Evicting.FORCED
         evictions.choose(
             Eviction(
                 group,
                 pods,
                 Reason.PREEMPTION_BY_SCHEDULER,
-                why or self.why,
+                _REST if forced else self.why,
                 self.key,
                 patience=HANG_SECONDS,
                 by=self.by,
-                regardless=regardless,
+                regardless=forced or some.regardless,
                 whole=some.needed,
-                rest=some.evicting is Evicting.FORCED,
+                rest=forced,
             )
         )
 
@@ -219,7 +212,7 @@ class UnderWay:
         broken = not some.minimum.issubset(pod.uid for pod in left)
         if broken and some.evicting is not Evicting.FORCED:
             some.evicting = Evicting.FORCED
-            self._evict(evictions, group, left, regardless=True, why=_REST)
+            self._evict(evictions, group, left)
         else:
             some.evicting = Evicting.KEPT
 
