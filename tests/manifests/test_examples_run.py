@@ -90,6 +90,7 @@ async def runs(cluster: Cluster, pods: int, *groups: str) -> None:
         ("whole-gang-service", 4, ["ring"]),
         ("two-gangs", 12, ["left", "right"]),
         ("driver-and-executors", 2, ["etl", "report"]),
+        ("placeholders", 2, []),
     ],
 )
 async def test_an_example_of_pods_and_jobs_runs(
@@ -262,7 +263,10 @@ async def test_a_plugin_keeps_a_pod_off_its_node_until_the_label_is_gone(cluster
     await applied(cluster, package / "pods.yaml")
 
     message = "jsonpath={.status.conditions[?(@.type=='PodScheduled')].message}"
-    said = "0/1 nodes are available: 1 node(s) were under maintenance."
+    said = (
+        "0/1 nodes are available: 1 node(s) were under maintenance. preemption: 0/1 nodes are "
+        "available: 1 Preemption is not helpful for scheduling."
+    )
     await cluster.reads(said, "get", "pod", "careful", "-o", message)
     await cluster.kubectl("label", "node", "node-0", "example.com/maintenance-")
     await runs(cluster, 1)
