@@ -95,13 +95,17 @@ class PodView(msgspec.Struct):
     spec: Spec = msgspec.field(default_factory=Spec)
     status: Status = msgspec.field(default_factory=Status)
 
+    def refusals(self) -> list[Condition]:
+        """Who says that it is not scheduled, the API server too, and why."""
+        said = (one for one in self.status.conditions if one.message)
+        return [one for one in said if (one.type, one.status) == ("PodScheduled", "False")]
+
     def verdict(self) -> PlanResult | None:
         """None while no scheduler has said anything."""
         if self.spec.node_name:
             return PlanResult(node=self.spec.node_name)
-        for one in self.status.conditions:
-            said = one.message and one.reason != "SchedulingGated"
-            if (one.type, one.status) == ("PodScheduled", "False") and said:
+        for one in self.refusals():
+            if one.reason != "SchedulingGated":  # says the API server
                 return PlanResult(message=one.message)
         return None
 

@@ -86,11 +86,18 @@ class Wakeups:
         self._uid = await self.pod(body)
         # All else is there, so it knows all from its first lists; and it logs each attempt.
         self._bare.start_enbloc("--v=2")
-        verdict = await self._bare.verdict(self._uid)
-        assert without_afterwards(verdict.message) == message, verdict
+        await self._bare.until(self._is_refused, f"pod {self._uid} is refused")
+        assert self._refusals() == [message]
         await self.change_node(self._nodes[0], {"metadata": {"labels": {"of-no": "help"}}})
         await asyncio.sleep(PAUSE)
         assert self._attempts() == attempts, "tried again without an event that could help"
+
+    def _is_refused(self) -> bool:
+        return bool(self._refusals())
+
+    def _refusals(self) -> list[str]:
+        pod = self._bare.pods.get(self._uid)
+        return [without_afterwards(one.message) for one in pod.refusals()] if pod else []
 
     async def placed(self, on: str, *, attempts: int = 2) -> None:
         """Wait until the pod is on this node; the attempt after the event put it there."""
