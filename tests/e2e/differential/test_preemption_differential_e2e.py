@@ -34,6 +34,12 @@ from tests.e2e.targets import ControlPlaneTarget
 
 CASES: Final = int(os.environ.get("ENBLOC_DIFFERENTIAL_PREEMPTIONS", "20"))
 SEED: Final = int(os.environ.get("ENBLOC_DIFFERENTIAL_SEED", "1"))
+#: kube-scheduler evicts a pod of the same name, or controller, however often that was lately.
+UNLIMITED: Final = """
+apiVersion: config.enbloc.dev/v1alpha1
+kind: EnblocConfiguration
+maxEvictionsPerUnit: 1000000
+"""
 #: Pods that are tried on one cluster.
 ON_ONE_CLUSTER: Final = 20
 ENOUGH: Final = 10
@@ -78,7 +84,9 @@ async def contestants(
             )
         kube = contest.kube_scheduler(cluster, "default_preemption=5")
         kube.start()
-        cluster.start_enbloc()
+        config = tmp_path / "config.yaml"
+        config.write_text(UNLIMITED, encoding="utf-8")
+        cluster.start_enbloc(f"--config={config}")
         both = PreemptionContest(cluster, kube)
         try:
             yield both, owners
