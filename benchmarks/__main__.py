@@ -112,8 +112,12 @@ def real(own: Sequence[str], peers: Sequence[str], scale: float) -> dict[str, Be
 
 
 def taken(name: str, benchmark: Benchmark, path: Path) -> bool:
-    """Print the figures of a benchmark as they come, and keep them; whether it came to its end."""
+    """Print the figures of a benchmark as they come, and keep them; whether it came to its end.
+
+    CPU times are kept as if the machine were as fast as the one on which budgets were set.
+    """
     figures: dict[str, float] = {}
+    before = slowness()
     try:
         for figure, value in benchmark():
             print(f"{figure:75} {budgets.shown(value):>10}", flush=True)
@@ -123,7 +127,10 @@ def taken(name: str, benchmark: Benchmark, path: Path) -> bool:
         print(f"{name} failed", flush=True)
         return False
     finally:
-        results.add(path, figures)
+        pace = (before + slowness()) / 2
+        print(f"{name}: the machine is {pace:.2f} times as slow as usual", flush=True)
+        kept = budgets.comparable(figures, pace)
+        results.add(path, {**kept, f"{results.SLOWNESS}{name}": pace})
     return True
 
 

@@ -103,6 +103,31 @@ def targets(path: Path = _HERE / "targets.yaml") -> list[Target]:
     return msgspec.yaml.decode(path.read_bytes(), type=list[Target])
 
 
+#: Figures of a case on a real API server that are CPU time, the servers' or the scheduler's.
+_CPU_OF_CASE: Final = re.compile(
+    r"real/.+/(start-cpu|cpu(-without-start)?|ceiling-client-cpu"
+    r"|(kube-apiserver|etcd)-(bare|beyond-bare(-without-start)?))"
+)
+
+
+def comparable(figures: Mapping[str, float], slowness: float) -> dict[str, float]:
+    """Figures with CPU times as on the machine on which budgets were set.
+
+    Args:
+        figures: by their names, of one benchmark.
+        slowness: how many times as slow this machine was meanwhile.
+    """
+    aims = [(name, t.limit) for t in targets() for name in t.figures.values()]
+    limits = {**dict(aims), **budgets()}
+    cpu = Limit(unit="CPU")
+    return {
+        name: (cpu if _CPU_OF_CASE.fullmatch(name) else limits.get(name, Limit())).comparable(
+            value, slowness
+        )
+        for name, value in figures.items()
+    }
+
+
 def shown(value: float) -> str:
     """A number as a table has it: three digits that count."""
     if abs(value) >= 100:

@@ -134,8 +134,14 @@ def section(found: Results, name: str) -> str:
     """What the page says of a run."""
     figures = found.figures
     aims = budgets.table(budgets.rows(budgets.targets(), figures))
+    slowness, pace = found.slowness(), ""
+    if slowness is not None:
+        pace = (
+            f" The machine was {slowness[0]:.2g} to {slowness[1]:.2g} times as slow as the one on "
+            "which budgets were set; CPU times are as on that one, pods/s and waits as they were."
+        )
     return (
-        f"Taken on {found.date}: {found.machine.text()}. All figures are in\n"
+        f"Taken on {found.date}: {found.machine.text()}.{pace} All figures are in\n"
         f"[{name}](../../benchmarks/results/{name}).\n\n"
         f"### What is aimed at\n\n{aims}\n"
         f"### On a real API server\n\n"

@@ -17,6 +17,8 @@ import enbloc
 from hack.build_controlplane import module_version
 
 FOLDER: Final = Path(__file__).parent / "results"
+#: Before the name of a benchmark: how many times as slow as usual the machine was meanwhile.
+SLOWNESS: Final = "machine/slowness/"
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -46,12 +48,18 @@ class Results(msgspec.Struct):
     Attributes:
         date: of the last of them.
         machine: where.
-        figures: by name; units are those of the budgets and of docs/explanation/performance.md.
+        figures: by name; units are those of the budgets and of docs/explanation/performance.md, and
+            CPU times those of the machine on which budgets were set (`benchmarks.reference`).
     """
 
     date: str
     machine: Machine
     figures: dict[str, float] = {}
+
+    def slowness(self) -> tuple[float, float] | None:
+        """How many times as slow as usual the machine was, at least and at most; None = unknown."""
+        found = [value for name, value in self.figures.items() if name.startswith(SLOWNESS)]
+        return (min(found), max(found)) if found else None
 
 
 def machine() -> Machine:

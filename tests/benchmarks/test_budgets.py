@@ -37,6 +37,24 @@ def test_cpu_time_counts_as_on_the_usual_machine_and_nothing_else_does() -> None
     assert AT_LEAST_75.comparable(30.0, slowness=2.0) == 30.0
 
 
+def test_of_a_benchmark_only_cpu_times_are_put_right_for_a_slow_machine() -> None:
+    case = "real/gangs-of-8/scheduler/"
+    taken = {
+        "engine/gang-512-on-5000-nodes": 30.0,
+        f"{case}cpu-without-start": 1.0,
+        f"{case}kube-apiserver-beyond-bare-without-start": 0.5,
+        f"{case}of-ceiling": 80.0,
+        f"{case}wait-p99": 90.0,
+    }
+    assert budgets.comparable(taken, slowness=2.0) == {
+        "engine/gang-512-on-5000-nodes": 15.0,
+        f"{case}cpu-without-start": 0.5,
+        f"{case}kube-apiserver-beyond-bare-without-start": 0.25,
+        f"{case}of-ceiling": 80.0,
+        f"{case}wait-p99": 90.0,
+    }
+
+
 def test_the_best_of_two_measurements_is_the_one_nearer_to_what_is_wanted() -> None:
     assert Limit("ms CPU", at_most=20).better(19.0, 25.0) == 19.0
     assert AT_LEAST_75.better(70.0, 80.0) == 80.0

@@ -37,5 +37,11 @@ def test_the_machine_names_the_kubernetes_of_all_schedulers() -> None:
     assert here.kubernetes in here.text()
 
 
+def test_the_results_say_how_slow_the_machine_was() -> None:
+    figures = {f"{results.SLOWNESS}a": 1.5, f"{results.SLOWNESS}b": 2.0, "c": 9.0}
+    assert Results("2026-01-01", results.machine(), figures).slowness() == (1.5, 2.0)
+    assert Results("2026-01-01", results.machine(), {"c": 9.0}).slowness() is None
+
+
 def test_the_reference_is_the_same_work_each_time() -> None:
     assert work() == work()
