@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from enbloc.model.binding_record import BindingRecord, binding_record, read_binding_record
 from enbloc.model.dialects import DIALECTS, NATIVE_FIELD, Dialect, Membership, membership, readable
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
+from enbloc.model.names import (
+    PLAN_KEY,
+    RANK_KEY,
+    SIZE_KEY,
+    TOPOLOGY_KEY,
+    TOPOLOGY_PREFERRED_KEY,
+    TOPOLOGY_REQUIRED_KEY,
+)
 from enbloc.model.names import POD_GROUP_KEY as OURS
 from enbloc.wire.codec import PodObject, pod
 
@@ -168,7 +175,17 @@ def test_a_key_of_our_domain_that_means_nothing_is_a_problem() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    [PLAN_KEY, RANK_KEY, SIZE_KEY, "app", "sandbox.enbloc.dev/run-seconds", "a.com/enbloc-group"],
+    [
+        PLAN_KEY,
+        RANK_KEY,
+        SIZE_KEY,
+        TOPOLOGY_KEY,
+        TOPOLOGY_REQUIRED_KEY,
+        TOPOLOGY_PREFERRED_KEY,
+        "app",
+        "sandbox.enbloc.dev/run-seconds",
+        "a.com/enbloc-group",
+    ],
 )
 def test_other_keys_are_nobodys_mistake(key: str) -> None:
     """Semantics §6.5."""

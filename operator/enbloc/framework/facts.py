@@ -8,6 +8,7 @@ from typing import Final
 
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
+from enbloc.model.topology import Apart, TopologyLevels
 from enbloc.model.trees import Tree
 
 #: So many names are listed in a message.
@@ -95,6 +96,33 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True)
+class Locality:
+    """Where members of a group are to lie, by the topology of the nodes.
+
+    Attributes:
+        levels: what is required and preferred.
+        held: the nodes of its bound members, one for each.
+        roles: whose members it is about; None = all.
+        parts: the same of some of these roles alone, each within it.
+        field: what says it, for messages.
+        apart: from whom, each with the node labels of its domains, the outermost first.
+        ranks: of `held`, as they were bound with; None = of one that has none.
+    """
+
+    levels: TopologyLevels
+    held: tuple[str, ...] = ()
+    roles: frozenset[str] | None = None
+    parts: tuple["Locality", ...] = ()
+    field: str = "spec"
+    apart: tuple[tuple[Apart, tuple[str, ...]], ...] = ()
+    ranks: tuple[int | None, ...] = ()
+
+    def about(self, role: str) -> bool:
+        """Whether members of this role are to lie there."""
+        return self.roles is None or role in self.roles
+
+
+@dataclass(frozen=True, slots=True)
 class GroupFacts:
     """One group at the moment of a decision.
 
@@ -129,6 +157,7 @@ class GroupFacts:
             §2.5). Its members are pending, but none of `total`.
         returning: its PodGroup is kept for another object, and it had members before, of which none
             is left.
+        locality: where its members are to lie; None = anywhere.
     """
 
     key: GroupKey
@@ -155,6 +184,7 @@ class GroupFacts:
     choice: Choice | None = None
     coming: tuple[Floor, ...] = ()
     returning: bool = False
+    locality: Locality | None = None
 
     @property
     def others(self) -> tuple[Floor, ...]:

@@ -51,6 +51,7 @@ SCHEDULER_FIELDS: Final = OwnedFields(
         "lastAttemptTime",
         "nextAttemptTime",
         "lives",
+        "topology",
     ),
     ("succeeded",),
     (

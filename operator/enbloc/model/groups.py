@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from enbloc.model.topology import TopologyPart, TopologyRequest
 from enbloc.model.trees import Child, Tree
 
 
@@ -164,6 +165,9 @@ class Group:
         derived: it was made for an object of another project, which need not list every role that
             its pods name.
         checkpointed: when the work of all members was saved last, as `Pod.checkpointed`.
+        topology: where its members are to lie; None = anywhere.
+        topology_parts: where those of single roles are to lie, beside that.
+        labels: of the PodGroup, `(key, value)` in key order.
     """
 
     key: GroupKey
@@ -186,6 +190,9 @@ class Group:
     sub_groups: tuple[SubGroup, ...] = ()
     min_group_count: int = 0
     checkpointed: float | None = None
+    topology: TopologyRequest | None = None
+    topology_parts: tuple[TopologyPart, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def tree(self) -> Tree | None:

@@ -13,6 +13,8 @@ CONFIG_GROUP: Final = "config.enbloc.dev"
 CLI_API_VERSION: Final = "cli.enbloc.dev/v1alpha1"
 POD_GROUP_KIND: Final = "PodGroup"
 POD_GROUP_PLURAL: Final = "podgroups"
+TOPOLOGY_KIND: Final = "Topology"
+TOPOLOGY_PLURAL: Final = "topologies"
 SCHEDULER_NAME: Final = "enbloc"
 NAMESPACE: Final = "enbloc-system"
 #: kube-scheduler's, and its Lease: who serves that name takes its place.
@@ -25,6 +27,10 @@ POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
 ROLE_KEY: Final = "enbloc.dev/role"
 #: On a pod: its group needs so many members, and is made where it does not exist.
 MIN_MEMBER_KEY: Final = "enbloc.dev/min-member"
+#: On a pod: `spec.topology` of its group, where that is made for the pod or for its workload.
+TOPOLOGY_KEY: Final = "enbloc.dev/topology"
+TOPOLOGY_REQUIRED_KEY: Final = "enbloc.dev/topology-required"
+TOPOLOGY_PREFERRED_KEY: Final = "enbloc.dev/topology-preferred"
 PLAN_KEY: Final = "enbloc.dev/plan"
 #: On a PodGroup that enbloc made: the kind that it was made for, `plural.group`.
 DERIVED_KEY: Final = "enbloc.dev/derived-from"

@@ -17,6 +17,9 @@ from enbloc.model.names import (
     ROLE_KEY,
     SCHEDULE_TIMEOUT_KEY,
     SIZE_KEY,
+    TOPOLOGY_KEY,
+    TOPOLOGY_PREFERRED_KEY,
+    TOPOLOGY_REQUIRED_KEY,
 )
 
 _OURS: Final = frozenset(
@@ -30,6 +33,9 @@ _OURS: Final = frozenset(
         AUTO_GROUP_KEY,
         SCHEDULE_TIMEOUT_KEY,
         CHECKPOINT_KEY,
+        TOPOLOGY_KEY,
+        TOPOLOGY_REQUIRED_KEY,
+        TOPOLOGY_PREFERRED_KEY,
     }
 )
 _PROJECT: Final = API_GROUP.partition(".")[0]

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeColumns: what the Node objects say, one column per attribute."""
 
-from typing import Any, Final
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from enbloc.model.resources import ResourceSpace
 from enbloc.model.taints import Taint
 
 _FIRST_CAPACITY: Final = 64
+_MOST_DERIVED: Final = 16
+
+T = TypeVar("T")
 
 
 class NodeColumns:
@@ -28,6 +32,7 @@ class NodeColumns:
     """
 
     __slots__ = (
+        "_derived",
         "_names",
         "allocatable",
         "annotations",
@@ -55,6 +60,8 @@ class NodeColumns:
         self.unschedulable: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
         self.ready: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
         self._names: tuple[str, ...] | None = ()
+        #: What was made of these columns, by its name.
+        self._derived: dict[Hashable, Any] = {}
 
     @property
     def capacity(self) -> int:
@@ -82,6 +89,7 @@ class NodeColumns:
         twin.unschedulable = resized(self.unschedulable, (capacity,))
         twin.ready = resized(self.ready, (capacity,))
         twin._names = self._names
+        twin._derived = self._derived.copy()
         return twin
 
     def only(self, space: ResourceSpace, lines: npt.NDArray[np.intp]) -> "NodeColumns":
@@ -91,8 +99,23 @@ class NodeColumns:
         twin.allocatable = self.allocatable.take(lines, 0)
         return twin
 
+    def derived(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of all but the images; made once until a row changes.
+
+        Args:
+            name: what it is called; no more than a few are kept.
+            make: makes it of these columns.
+        """
+        if name not in self._derived:
+            if len(self._derived) >= _MOST_DERIVED:
+                del self._derived[next(iter(self._derived))]
+            self._derived[name] = make()
+        found: T = self._derived[name]
+        return found
+
     def write(self, row: int, node: Node) -> None:
         """Make `row` (an existing one, or the next) say what `node` says."""
+        self._derived.clear()
         if row == len(self.objects):
             self.objects.append(node)
             self.index[node.name] = row
@@ -119,6 +142,7 @@ class NodeColumns:
 
     def remove(self, row: int) -> None:
         """Take a row out by moving the last one into its place."""
+        self._derived.clear()
         last = len(self.objects) - 1
         self.images.write(row, self.objects[row].images, ())
         self.labels.remove(row)

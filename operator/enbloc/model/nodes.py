@@ -14,7 +14,7 @@ Arrays that a table gives are copies: they never change. Ledgers are too large f
 snapshot or a fork may be asked until its origin writes to its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Protocol, Self, TypeVar
 
 import numpy as np
@@ -147,11 +147,9 @@ class Nodes:
     def names(self) -> Sequence[str]:
         """The name of each row."""
         names = self._columns.names
-        return (
-            names[self._rows]
-            if isinstance(self._rows, slice)
-            else [names[row] for row in self._rows]
-        )
+        if isinstance(self._rows, slice):
+            return names[self._rows]
+        return [names[row] for row in self._rows]
 
     def row(self, name: str) -> int | None:
         """The row of a node; None if it has none here."""
@@ -313,6 +311,11 @@ class Nodes:
         """int64[N]: how many taints of each node `predicate` holds for."""
         column = self._columns.taints
         return column.count(lambda taints: sum(map(predicate, taints)))[column.cells[self._rows]]
+
+    def derived(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of what node objects say, by its name; kept until one changes."""
+        whole = isinstance(self._rows, slice) and len(self) == len(self._columns.objects)
+        return self._columns.derived(name, make) if whole else make()
 
     # ── deriving ─────────────────────────────────────────────────────────────────────────────
 

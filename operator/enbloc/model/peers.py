@@ -55,7 +55,7 @@ PEERS: Final[Mapping[str, Peer]] = {
             "queues with quota, fair share and reclaim",
             "consolidation",
             "parts of a GPU (gpu-fraction, gpu-memory)",
-            "Topology and topologyConstraint",
+            "its Topology, and topologyConstraint of sub-groups",
         ),
     ),
 }

@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Topology: which nodes are near each other, and how near members of a group must be.
+
+::
+
+    Topology "default"        zone ⊃ block ⊃ rack        which node labels tell them
+    PodGroup.spec.topology    required: block            all members in one block
+                              preferred: rack            and in one rack, where that can be
+
+A domain is the path of label values from the outermost level on: rack r1 of two blocks are two
+racks. Of a label that no Topology names, the value alone is the domain.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+#: So many levels has a Topology at most; the schema says so.
+MOST_LEVELS: Final = 8
+
+
+class Level(NamedTuple):
+    """One level of a Topology.
+
+    Attributes:
+        name: what PodGroups call it.
+        label: the node label whose values tell its domains apart.
+    """
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A Topology object.
+
+    Attributes:
+        levels: the outermost first.
+        problem: why it cannot be used; "" = it can.
+    """
+
+    name: str
+    levels: tuple[Level, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Which other groups a group keeps away from.
+
+    Attributes:
+        level: a level's name, or a node label.
+        labels: of the PodGroups in its namespace that count, `(key, value)` in key order.
+        most: so many of these groups, itself included, may have members in one domain.
+        required: it goes nowhere else; else it had better not.
+    """
+
+    level: str
+    labels: tuple[tuple[str, str], ...]
+    most: int = 1
+    required: bool = True
+
+
+class Slice(NamedTuple):
+    """Members with neighbouring ranks that lie in one domain.
+
+    Attributes:
+        size: so many of them; the last slice may be shorter.
+        level: a level's name, or a node label.
+    """
+
+    size: int
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRequest:
+    """What a PodGroup says of where its members are to lie.
+
+    Attributes:
+        topology: the name of a Topology; "" = the only one that exists, or node labels alone.
+        required: a level's name, or a node label; all members lie in one of its domains. "" = none.
+        preferred: the same, where that can be.
+        slices: how its members are cut, the outer ones first; each is cut again.
+        apart: from which other groups.
+    """
+
+    topology: str = ""
+    required: str = ""
+    preferred: str = ""
+    slices: tuple[Slice, ...] = ()
+    apart: tuple[Apart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPart:
+    """What a role, or a sub-group, says of where its own members are to lie.
+
+    Attributes:
+        field: what says it, for messages: `spec.roles[worker]`.
+        roles: whose members they are.
+        parts: of these roles, those that say more.
+    """
+
+    field: str
+    roles: frozenset[str]
+    request: TopologyRequest
+    parts: tuple["TopologyPart", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyLevels:
+    """The same, with the node labels that it comes to.
+
+    Attributes:
+        levels: the outermost first; one at least.
+        required: the place of that level; None = members may lie anywhere.
+        preferred: of the level of which they take as few domains as they can; None = of none.
+        slices: `(size, level)`, the place of the level in whose domains each slice lies, the outer
+            ones first.
+    """
+
+    levels: tuple[Level, ...]
+    required: int | None
+    preferred: int | None
+    slices: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The node labels, the outermost first."""
+        return tuple(level.label for level in self.levels)
+
+
+def resolved(
+    request: TopologyRequest, topologies: Mapping[str, Topology], field: str = "spec"
+) -> tuple[TopologyLevels | None, str]:
+    """The levels that a request is about, and what is wrong with it; "" = nothing is.
+
+    Args:
+        request: of a PodGroup, or of a part of one.
+        topologies: all that there are, by name.
+        field: what says it, for the message.
+    """
+    asked = {"required": request.required}
+    asked |= {
+        f"slices[{number}].required": each.level for number, each in enumerate(request.slices)
+    }
+    asked |= {"preferred": request.preferred}
+    asked = {which: value for which, value in asked.items() if value}
+    known, problem = _named(request, topologies, asked.values())
+    if problem:
+        return None, f"{field}.topology.name: {problem}"
+    if not asked:
+        return None, ""
+    if known is None:  # labels alone: what is preferred lies within what is required
+        levels = tuple(Level(label, label) for label in dict.fromkeys(asked.values()))
+    else:
+        levels = known.levels
+    places: dict[str, int] = {}
+    for which, value in asked.items():
+        place = next((n for n, level in enumerate(levels) if value in level), None)
+        if place is None:
+            assert known is not None, "each label is a level of its own"
+            names = ", ".join(level.name for level in levels)
+            return None, (
+                f'{field}.topology.{which}: Topology {known.name} has no level "{value}"; use one '
+                f"of {names}"
+            )
+        places[which] = place
+    required, preferred = places.get("required"), places.get("preferred", len(levels) - 1)
+    if required is not None and preferred < required:
+        return None, (
+            f"{field}.topology.preferred: {request.preferred} is not within {request.required}, "
+            "which is required; prefer a level within it, or leave this out"
+        )
+    slices: list[tuple[int, int]] = []
+    outer = TopologyLevels(levels, required, preferred)
+    for number, each in enumerate(request.slices):
+        place = places[f"slices[{number}].required"]
+        problem = _slice_problem(each, place, outer, slices)
+        if problem:
+            return None, f"{field}.topology.slices[{number}].{problem}"
+        slices.append((each.size, place))
+    return replace(outer, slices=tuple(slices)), ""
+
+
+def _slice_problem(
+    cut: Slice, place: int, around: TopologyLevels, outer: Sequence[tuple[int, int]]
+) -> str:
+    """What is wrong with a slice, given those around it; "" = nothing is."""
+    if cut.size < 1:
+        return f"size: {cut.size} is below 1; give the number of members of a slice"
+    size, level = outer[-1] if outer else (0, around.required)
+    if size and (size % cut.size or size == cut.size):
+        return f"size: {cut.size} does not divide the {size} of the slices around it; use a divisor"
+    if level is not None and place < level:
+        names = [each.name for each in around.levels]
+        return (
+            f"required: {names[place]} is not within {names[level]}, in one of which it must lie; "
+            "use a level within it"
+        )
+    return ""
+
+
+def resolved_apart(
+    request: TopologyRequest, topologies: Mapping[str, Topology]
+) -> tuple[tuple[tuple[Apart, tuple[str, ...]], ...], str]:
+    """What a group keeps away from, each with the node labels of its domains, outermost first.
+
+    Returns:
+        These, and what is wrong; "" = nothing is.
+    """
+    found: list[tuple[Apart, tuple[str, ...]]] = []
+    for number, rule in enumerate(request.apart):
+        field = f"spec.topology.apart[{number}].level"
+        known, problem = _named(request, topologies, (rule.level,))
+        if problem:
+            return (), f"{field}: {problem}"
+        levels = (Level(rule.level, rule.level),) if known is None else known.levels
+        place = next((n for n, level in enumerate(levels) if rule.level in level), None)
+        if place is None:
+            names = ", ".join(level.name for level in levels)
+            assert known is not None, "a label is a level of its own"
+            return (), (
+                f'{field}: Topology {known.name} has no level "{rule.level}"; use one of {names}'
+            )
+        found.append((rule, tuple(level.label for level in levels[: place + 1])))
+    return tuple(found), ""
+
+
+def _named(
+    request: TopologyRequest, topologies: Mapping[str, Topology], values: Iterable[str]
+) -> tuple[Topology | None, str]:
+    """The Topology that a request is about, None = it names node labels; and what is wrong."""
+    name = request.topology
+    if not name:
+        if not topologies or all("/" in value for value in values):
+            return None, ""
+        if len(topologies) > 1:
+            names = ", ".join(sorted(topologies))
+            return None, f"there are several Topologies; name one of {names}"
+        (name,) = topologies
+    found = topologies.get(name)
+    if found is None:
+        return None, f'Topology "{name}" not found; create it or name another'
+    if found.problem:
+        return None, f"Topology {name} cannot be used: {found.problem}"
+    return found, ""

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which node labels a PodGroup's topology comes to."""
+
+from typing import Final
+
+import pytest
+
+from enbloc.model.topology import Level, Topology, TopologyLevels, TopologyRequest, resolved
+
+ZONE, RACK = Level("zone", "example.com/zone"), Level("rack", "example.com/rack")
+ONE: Final = {"default": Topology("default", (ZONE, RACK))}
+TWO: Final = {**ONE, "other": Topology("other", (RACK,))}
+
+
+@pytest.mark.parametrize(
+    ("required", "preferred", "places"),
+    [
+        ("zone", "", (0, 1)),
+        ("zone", "zone", (0, 0)),
+        ("rack", "", (1, 1)),
+        ("", "zone", (None, 0)),
+        ("", "rack", (None, 1)),
+        ("zone", "rack", (0, 1)),
+    ],
+)
+def test_levels_are_named_and_the_innermost_is_preferred_unless_another_is(
+    required: str, preferred: str, places: tuple[int | None, int]
+) -> None:
+    found, problem = resolved(TopologyRequest("default", required, preferred), ONE)
+    assert found == TopologyLevels((ZONE, RACK), *places)
+    assert not problem
+    assert found is not None
+    assert found.labels == ("example.com/zone", "example.com/rack")
+
+
+def test_the_only_topology_need_not_be_named() -> None:
+    found, _ = resolved(TopologyRequest("", "rack"), ONE)
+    assert found == TopologyLevels((ZONE, RACK), 1, 1)
+
+
+def test_a_level_may_be_named_by_its_label_where_its_topology_is_named() -> None:
+    found, _ = resolved(TopologyRequest("default", "example.com/rack"), ONE)
+    assert found == TopologyLevels((ZONE, RACK), 1, 1)
+
+
+@pytest.mark.parametrize("topologies", [{}, ONE, TWO])
+def test_a_label_without_the_name_of_a_topology_stands_for_itself(
+    topologies: dict[str, Topology],
+) -> None:
+    found, problem = resolved(TopologyRequest("", "example.com/rack"), topologies)
+    assert found == TopologyLevels((Level("example.com/rack", "example.com/rack"),), 0, 0)
+    assert not problem
+
+
+def test_of_two_labels_the_preferred_one_lies_within_the_required_one() -> None:
+    found, _ = resolved(TopologyRequest("", "example.com/zone", "example.com/rack"), {})
+    assert found is not None
+    assert found.labels == ("example.com/zone", "example.com/rack")
+    assert (found.required, found.preferred) == (0, 1)
+
+
+def test_one_label_may_be_required_and_preferred() -> None:
+    found, _ = resolved(TopologyRequest("", "example.com/rack", "example.com/rack"), {})
+    assert found is not None
+    assert (found.labels, found.required, found.preferred) == (("example.com/rack",), 0, 0)
+
+
+def test_a_request_for_nothing_is_none() -> None:
+    assert resolved(TopologyRequest("default"), ONE) == (None, "")
+    assert resolved(TopologyRequest(), {}) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "topologies", "said"),
+    [
+        (TopologyRequest("x", "rack"), ONE, 'spec.topology.name: Topology "x" not found'),
+        (TopologyRequest("x"), {}, 'spec.topology.name: Topology "x" not found'),
+        (TopologyRequest("", "rack"), TWO, "there are several Topologies; name one of default, ot"),
+        (
+            TopologyRequest("", "row"),
+            ONE,
+            'spec.topology.required: Topology default has no level "r',
+        ),
+        (
+            TopologyRequest("", "", "row"),
+            ONE,
+            "spec.topology.preferred: Topology default has no le",
+        ),
+        (
+            TopologyRequest("", "rack", "zone"),
+            ONE,
+            "spec.topology.preferred: zone is not within ra",
+        ),
+        (
+            TopologyRequest("bad", "rack"),
+            {"bad": Topology("bad", (), "spec.levels: none")},
+            "Topology bad cannot be used: spec.levels: none",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_named_with_the_fix(
+    request_: TopologyRequest, topologies: dict[str, Topology], said: str
+) -> None:
+    found, problem = resolved(request_, topologies)
+    assert found is None
+    assert said in problem
