@@ -311,7 +311,7 @@ CAPACITY: Final = (
     # ── placing ──────────────────────────────────────────────────────────────────────────────
     Fault(
         "surplus-for-a-group-held-in-part",
-        "if not facts.held_in_part:\n        _place_surplus(facts, others, tried, outcome)",
-        "if True:\n        _place_surplus(facts, others, tried, outcome)",
+        "return PlacedFloor(facts, outcome, tried, None if facts.held_in_part else others)",
+        "return PlacedFloor(facts, outcome, tried, others)",
     ),
 )

@@ -30,6 +30,7 @@ if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on th
 from hack.faults_of_capacity import CAPACITY  # noqa: E402  # as above
 from hack.faults_of_gangs import GANGS, Fault  # noqa: E402  # as above
 from hack.faults_of_preemption import PREEMPTION  # noqa: E402  # as above
+from hack.faults_of_topology import TOPOLOGY  # noqa: E402  # as above
 
 #: Where faults are planted.
 ENGINE: Final = Path("operator/enbloc/engine")
@@ -41,7 +42,7 @@ SUITES: Final = ("tests/rules", "tests/engine", "tests/laws")
 HANG: Final = 600
 
 
-FAULTS: Final = (*GANGS, *CAPACITY, *PREEMPTION)
+FAULTS: Final = (*GANGS, *CAPACITY, *PREEMPTION, *TOPOLOGY)
 
 
 def planted(tree: Path, fault: Fault) -> Path:

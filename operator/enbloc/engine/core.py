@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Core: what all stages of a turn work on, one of each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from enbloc.engine.binding import Plans
 from enbloc.engine.eviction import Victims
@@ -13,7 +13,11 @@ from enbloc.engine.report import Reporter
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import ClusterState, Groups, Order, Trials
 from enbloc.engine.tally import Tally
+from enbloc.engine.topology import opinions_apart
+from enbloc.engine.trial import Opinion
+from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.nodes import Nodes
 
 
 class Core:
@@ -48,9 +52,16 @@ class Core:
         self.tally = Tally()
         self.queue = SchedulingQueue(settings.backoff, settings.longest_wait, self.tally)
         self.observations = Observations(self.profiles.values())
-        self.trials = Trials(self.state, self.order, self.observations.opinions)
+        self.trials = Trials(self.state, self.order, self._opinions)
         timeout = settings.schedule_timeout
         self.plans = Plans(self.state, self.order, self.trials, timeout, self.tally)
         self.victims = Victims()
         self.extender_queries = ExtenderQueries()
         self.reporter = Reporter(self.profiles)
+
+    def _opinions(
+        self, profile: Profile, facts: GroupFacts, nodes: Nodes, now: float
+    ) -> Sequence[Opinion]:
+        """What counts for a group beyond its profile's own filters and scores."""
+        learned = self.observations.opinions(profile, facts, nodes, now)
+        return (*learned, *opinions_apart(facts, self.groups, self.state, nodes))

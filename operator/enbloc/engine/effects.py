@@ -87,6 +87,20 @@ class RoleSucceeded(msgspec.Struct, frozen=True, gc=False):
     succeeded: int
 
 
+class TopologyStatus(msgspec.Struct, frozen=True, gc=False):
+    """Where the bound members of a group lie.
+
+    Attributes:
+        level: the innermost level at which all of them lie in one domain; "" = at none.
+        path: that domain, as label values joined by "/".
+        spread: `(level, count)`, in how many domains of each level they lie, the outermost first.
+    """
+
+    level: str
+    path: str
+    spread: tuple[tuple[str, int], ...]
+
+
 class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
     """Write the scheduler's part of a PodGroup's status; a later one replaces an unsent one.
 
@@ -101,6 +115,7 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
             status this takes the place of.
         shown_by: which version of the PodGroup shows them; 0 = there are none. Another version
             has another write of theirs.
+        topology: where its bound members lie; None = it asks for no topology, or none is bound.
     """
 
     group: GroupKey
@@ -118,6 +133,7 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
     priority: int | None = None
     replaced: tuple[str, ...] = ()
     shown_by: int = 0
+    topology: TopologyStatus | None = None
 
 
 class SetPodCondition(msgspec.Struct, frozen=True):

@@ -37,7 +37,7 @@ from enbloc.engine.policies import (
 )
 from enbloc.engine.queue import CapacityPrecheck
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
-from enbloc.engine.report import Explanation, Progress, advise, preparing
+from enbloc.engine.report import Explanation, Progress, advise, counted, preparing, topology_status
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import MIN_RESOURCES, Members
 from enbloc.engine.tally import Census, Tally
@@ -162,6 +162,9 @@ class Engine:
             "binding": self._plans.reserving,
             "min_resources": len(state.claims.with_purpose(MIN_RESOURCES)),
         }
+        topologies = self._groups.topologies.values()
+        levels = {level.name for topology in topologies for level in topology.levels}
+        census.lying = counted(self._reporter.lying.values(), levels)
         assumed = len(state.claims.plans)
         census.cached = {
             "nodes": len(state.nodes),
@@ -436,6 +439,7 @@ class Engine:
                 self._preemptions.preempted(members.key),
             ),
             notes=advise(facts, self._groups.classes),
+            topology=topology_status(facts.locality, self._state.nodes),
         )
 
     def _validate(self) -> None:

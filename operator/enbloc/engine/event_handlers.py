@@ -20,6 +20,7 @@ from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import EventReason
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodUID
+from enbloc.model.topology import Topology
 
 
 class EventHandlers:
@@ -90,6 +91,10 @@ class EventHandlers:
                 self._state.budgets.put(budget)
             case happened.BudgetGone(key):
                 self._state.budgets.drop(key)
+            case happened.TopologySeen(topology):
+                self._topology_changed(topology.name, topology, turn)
+            case happened.TopologyGone(name):
+                self._topology_changed(name, None, turn)
             case happened.Synced(stream):
                 self._synced(stream, turn)
             case happened.SlotsFree(count):
@@ -243,6 +248,18 @@ class EventHandlers:
             self._groups.classes[name] = value
         turn.changed.update((key, None) for key in self._groups.naming_class(name))
 
+    def _topology_changed(self, name: str, topology: Topology | None, turn: Turn) -> None:
+        topologies = self._groups.topologies
+        if topologies.get(name) == topology:
+            return
+        if topology is None:
+            del topologies[name]
+        else:
+            topologies[name] = topology
+        for key in self._groups.in_topology():  # which one each is about may be another now
+            turn.change(key)
+            self._plans.withdraw(key, turn)
+
     # ── nodes and what else there is ─────────────────────────────────────────────────────────
 
     def _cluster_changed(
@@ -251,12 +268,25 @@ class EventHandlers:
         turn: Turn,
     ) -> None:
         if isinstance(event, happened.NodeSeen):
+            self._domain_changed(event.node, turn)
             self._node_changed(event.node.name, event.node, turn)
         elif isinstance(event, happened.NodeGone):
             self._node_changed(event.name, None, turn)
             held = [c for c in self._state.claims.with_purpose(HELD) if c.node == event.name]
             turn.happened += self._state.release(held)
         turn.happened += self._state.apply(event)
+
+    def _domain_changed(self, node: Node, turn: Turn) -> None:
+        """A node may lie in another domain: what groups with members there say of it changes."""
+        old = self._state.nodes.node(node.name)
+        if old is None or old.labels == node.labels:
+            return
+        for pod in self._state.on(node.name):
+            key = self._groups.key_of(pod.uid)
+            members = self._groups.get(key) if key is not None else None
+            group = members.group if members is not None else None
+            if key is not None and group is not None and (group.topology or group.topology_parts):
+                turn.change(key)
 
     def _node_changed(self, name: str, node: Node | None, turn: Turn) -> None:
         """Plugins that learn are told, with the gangs that have members of ours there."""

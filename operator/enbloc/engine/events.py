@@ -15,6 +15,7 @@ from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Labels, Selector
+from enbloc.model.topology import Topology
 from enbloc.model.workloads import WorkloadKey
 
 
@@ -158,6 +159,18 @@ class BudgetGone(msgspec.Struct, frozen=True):
     key: str
 
 
+class TopologySeen(msgspec.Struct, frozen=True):
+    """A Topology was added or changed."""
+
+    topology: Topology
+
+
+class TopologyGone(msgspec.Struct, frozen=True):
+    """A Topology was deleted."""
+
+    name: str
+
+
 class Synced(msgspec.Struct, frozen=True):
     """A stream has delivered its whole first list."""
 
@@ -284,6 +297,8 @@ Event = (
     | PriorityClassGone
     | BudgetSeen
     | BudgetGone
+    | TopologySeen
+    | TopologyGone
     | Synced
     | SlotsFree
     | PreBound

@@ -83,6 +83,8 @@ class Census:
         oldest: engine clock at which the PodGroup was queued that is queued for longest; None =
             none is.
         cached: how many nodes, pods and assumed pods are known.
+        lying: gangs that ask for a topology and have bound members, by a level of it, "" = of no
+            Topology, and in how many of its domains they lie.
     """
 
     pods: dict[str, int] = field(
@@ -94,3 +96,4 @@ class Census:
     reserved: Mapping[str, int] = field(default_factory=dict[str, int])
     oldest: float | None = None
     cached: Mapping[str, int] = field(default_factory=dict[str, int])
+    lying: Mapping[tuple[str, str], int] = field(default_factory=Counter[tuple[str, str]])

@@ -16,7 +16,8 @@ class GangScheduling:
     """Says what a group waits for at PreEnqueue.
 
     Quorum, minResources and all-or-nothing are the engine's own and hold without this plugin; it
-    gives them their words, and the events after which minResources are looked at again.
+    gives them their words, and the events after which minResources and topology are looked at
+    again.
     """
 
     name: ClassVar[str] = "GangScheduling"
@@ -25,7 +26,11 @@ class GangScheduling:
         # Only capacity of ready nodes that are not cordoned can be reserved.
         ClusterEvent(
             Resource.NODE,
-            Action.ADD | Action.UPDATE_ALLOCATABLE | Action.UPDATE_TAINT | Action.UPDATE_CONDITION,
+            Action.ADD
+            | Action.UPDATE_ALLOCATABLE
+            | Action.UPDATE_LABEL  # it may be in another domain
+            | Action.UPDATE_TAINT
+            | Action.UPDATE_CONDITION,
         ),
         ClusterEvent(Resource.POD_GROUP, Action.ADD | Action.UPDATE_MINIMUM),
     )

@@ -46,15 +46,16 @@ def group_action(before: Group | None, group: Group) -> Action:
     if before is None:
         return Action.ADD
     action = Action(0)
-    if _minimums(before) != _minimums(group):
+    if _needed(before) != _needed(group):
         action |= Action.UPDATE_MINIMUM
     if before.annotations != group.annotations:
         action |= Action.UPDATE_ANNOTATION
     return action
 
 
-def _minimums(group: Group) -> object:
-    return group.min_member, group.roles, group.sub_groups, group.min_group_count
+def _needed(group: Group) -> object:
+    minimums = group.min_member, group.roles, group.sub_groups, group.min_group_count
+    return *minimums, group.topology, group.topology_parts
 
 
 def fingerprint(facts: GroupFacts) -> object:
@@ -66,4 +67,4 @@ def fingerprint(facts: GroupFacts) -> object:
     floors += [(floor.role, floor.deficit) for floor in facts.coming]
     pending = [(pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending]
     # Bound members that it needs no more may have been in the way of those that it needs.
-    return pending, floors, facts.total.bound, facts.priority, resources
+    return pending, floors, facts.total.bound, facts.priority, resources, facts.locality

@@ -16,12 +16,12 @@ import enum
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Final, NamedTuple
 
 from enbloc.engine.choices import meets
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
+from enbloc.engine.ranks import ranks_of
 from enbloc.engine.turn import Refusal
 from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
@@ -298,8 +298,5 @@ class OpenPlan:
 
 
 def _ranks(plan: Plan, facts: GroupFacts) -> dict[PodUID, int]:
-    """The smallest numbers that no held member has: whoever replaces a lost one takes its."""
-    taken = set(facts.ranks)
-    free = (rank for rank in count() if rank not in taken)
-    members = sorted((a for a in plan.assignments), key=lambda a: (not a.needed, a.pod.seniority))
-    return {a.pod.uid: rank for a, rank in zip(members, free, strict=False)}
+    needed = {each.pod.uid for each in plan.assignments if each.needed}
+    return ranks_of(facts, [each.pod for each in plan.assignments], needed)

@@ -16,6 +16,7 @@ from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import HELD, PREEMPTION, ClusterState, Order, Trials
 from enbloc.engine.tally import Tally
+from enbloc.engine.topology import in_several_domains
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
@@ -395,14 +396,16 @@ class Plans:
         profile = open_plan.profile
         ledgers = self.ledgers(profile, open_plan)
         trial = self._trials.trial(profile, open_plan.facts, now, ledgers, keep=False)
-        snapshot = trial.snapshot
-        rows = [snapshot.nodes.row(assignment.node) for assignment in unsent]
-        for assignment, row in zip(unsent, rows, strict=True):
-            seat = self._state.seat(assignment.pod.uid)
+        nodes = trial.snapshot.nodes
+        placed = [(each.pod, nodes.row(each.node)) for each in unsent]
+        if in_several_domains(open_plan.facts.locality, placed, nodes):  # by now, as labels changed
+            return unsent
+        for pod, row in placed:
+            seat = self._state.seat(pod.uid)
             if row is not None and seat is not None:
                 trial.remove(seat.pod, row)
         failed: list[Assignment] = []
-        for assignment, row in zip(unsent, rows, strict=True):
+        for assignment, (_, row) in zip(unsent, placed, strict=True):
             stands = self._stands(open_plan, assignment)
             if row is None or not stands or not trial.feasible(assignment.pod, row):
                 failed.append(assignment)

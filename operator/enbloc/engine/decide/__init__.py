@@ -3,8 +3,8 @@
 """Decide: one group, one snapshot and one profile make one plan.
 
 `attempts` decides about the group whose turn it is, `cycle` makes the plan, `assign` places its
-members in order (`children` those of a tree), `explain` is the sentence for people, `decision` what
-is remembered of it.
+members in order (`children` those of a tree, `domain` those that are to lie near each other: each
+its `floor` first), `explain` is the sentence for people, `decision` what is remembered of it.
 """
 
 from enbloc.engine.decide.attempts import Attempts, Planner

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_group
+from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_group
 from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
 from enbloc.engine.state import Capacity, Reservation, beyond
@@ -72,7 +72,7 @@ def schedule_group(
     try:
         plan = _refused_as_a_whole(plan_id, facts, trial, room)
         if plan is None:
-            outcome, tried = place_group(facts, trial, steps)
+            outcome, tried = place_floor(facts, trial, steps).with_others()
             plan = _plan(plan_id, facts, outcome, trial, tried)
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
@@ -236,7 +236,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             PlanResult.UNSCHEDULABLE,
             diagnosis=first,
             message=" ".join(filter(None, (f"{outcome.lacks}." if outcome.lacks else "", text))),
-            rejectors=frozenset[str]().union(*(each.plugins for each in diagnoses)),
+            rejectors=outcome.also_rejected_by.union(*(each.plugins for each in diagnoses)),
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
             search=outcome.search,
             steps=outcome.steps,

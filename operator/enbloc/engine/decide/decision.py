@@ -185,7 +185,7 @@ def _named(opinion: Opinion, names: Sequence[str]) -> NamedOpinion:
         opinion.weight,
         usual,
         tuple((names[row], int(view.scores[row])) for row in _rows(view.scores != usual)),
-        tuple((names[row], view.reasons[row]) for row in _rows(~view.feasible)),
+        tuple((names[row], view.reasons.get(row, view.why)) for row in _rows(~view.feasible)),
     )
 
 

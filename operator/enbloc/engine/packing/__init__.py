@@ -15,7 +15,7 @@ from enbloc.engine.packing.infeasibility import (
     packings_ever,
     undecided,
 )
-from enbloc.engine.packing.model import Packing, gathering, takers
+from enbloc.engine.packing.model import Packing, gathering, packing_now, takers
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "find_placement",
     "gathering",
     "infeasible",
+    "packing_now",
     "packings_ever",
     "shortage",
     "solver_available",

@@ -299,12 +299,14 @@ def _packing(
         found = _places(requests[index], room, len(kinds[index].pods))
         places[index] = trial.filtered(pod).most(trial.nodes, found, ever=ever) * eligible
     rows = np.flatnonzero(places.any(axis=0))
+    if len(rows) < len(nodes):
+        room, places = room[:, rows], places[:, rows]
     aparts = tuple(
         _apart(key, excludes.domains(key)[rows], apart)
         for key, apart in ({**_spread(pods), **pairs}.items() if complete else ())
     )
     packing = Packing(
-        kinds, needs, resources, requests, rows, room[:, rows].T, places[:, rows],
+        kinds, needs, resources, requests, rows, room.T, places,
         aparts, _pools(trial, pods, rows, ever=ever), _likeness(trial, pods, rows),
         complete, cost + adding_up if complete else cost,
     )  # fmt: skip

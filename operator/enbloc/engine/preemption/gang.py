@@ -17,6 +17,7 @@ from functools import cache
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from enbloc.engine.packing import gathering
 from enbloc.engine.preemption.reprieve import brought_back
@@ -31,6 +32,7 @@ from enbloc.engine.preemption.units import (
     importance,
     seats_of,
 )
+from enbloc.engine.topology import required_domains
 from enbloc.engine.trial import ClassKey, Opinion, Outcome, Trial, preferring
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
@@ -277,9 +279,8 @@ class _Search:
             order: rows, the cheapest first.
             prices: of each.
         """
-        nodes, needed = self._trial.nodes, self._facts.lacking
-        for key in gathering(self._trial, self._facts.pending):
-            codes = nodes.domains(key) if key else np.arange(1, len(nodes) + 1)
+        needed = self._facts.lacking
+        for codes in self._together():
             rows: dict[int, list[int]] = {}
             for row in order:
                 rows.setdefault(int(codes[row]), []).append(row)
@@ -287,6 +288,15 @@ class _Search:
             dear = {code: [prices[row] for row in some[:needed]] for code, some in rows.items()}
             for code in sorted(rows, key=lambda code: (dear[code], code))[:_MOST_DOMAINS]:
                 yield codes == code, rows[code]
+
+    def _together(self) -> Iterator[npt.NDArray[np.integer]]:
+        """int[N] each: the domains in one of which members must be; 0 = in none."""
+        nodes, locality = self._trial.nodes, self._facts.locality
+        for key in gathering(self._trial, self._facts.pending):
+            yield nodes.domains(key) if key else np.arange(1, len(nodes) + 1)
+        required = required_domains(locality, nodes) if locality is not None else None
+        if required is not None:
+            yield required
 
     def _reprieved(self, victims: Units, barred: Units, began: int) -> Units:
         """Without whoever need not go: those beyond a budget first, then the most important.

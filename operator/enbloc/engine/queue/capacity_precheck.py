@@ -24,6 +24,7 @@ from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.plan import Refutation
 from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
+from enbloc.engine.topology import too_small
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.ledgers import ledgers_of
@@ -250,7 +251,8 @@ class Refutations:
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
         if any(key.holds is not None for key, _ in members):  # what is left of them is no epoch's
             epoch = epoch, ledgers_of(trial.snapshot.nodes).version
-        question = epoch, frozenset(members.items()), deficits, facts.choice, seats, steps
+        asked = facts.choice, facts.locality, seats, steps
+        question = epoch, frozenset(members.items()), deficits, asked
         searched = 0
         known = self._known.get(facts.key)
         if known is None or known.question != question:
@@ -259,11 +261,15 @@ class Refutations:
             packings = packings_ever(facts, held, trial)
             if not packings:
                 return _UNKNOWN
-            if undecided(packings):
-                if hurried:
-                    return Refutation("", put_off=True)
-                searched = steps
-            answer = answer_of(packings, held, trial.snapshot.nodes, steps)
+            nodes, answer = trial.snapshot.nodes, ""
+            if facts.locality is not None:
+                answer = too_small(facts.locality, packings, nodes)
+            if not answer:
+                if undecided(packings):
+                    if hurried:
+                        return Refutation("", put_off=True)
+                    searched = steps
+                answer = answer_of(packings, held, nodes, steps)
             known = _Known(question, answer, [*map(self._precheck.want, packings)])
             self._known[facts.key] = known
         self._precheck.note(facts.key, epoch, known.wants)

@@ -13,6 +13,7 @@ from enbloc.engine.effects import (
     SetGangRunning,
     SetGroupStatus,
     SetPodCondition,
+    TopologyStatus,
 )
 from enbloc.engine.queue import Item, Place
 from enbloc.engine.report.authorship import Authorship
@@ -106,6 +107,8 @@ class Reporter:
         self._warned_groups: set[GroupKey] = set()
         #: Groups that have started and do not run whole.
         self._below: set[GroupKey] = set()
+        #: Where groups lie that ask for a topology.
+        self.lying: dict[GroupKey, TopologyStatus] = {}
         #: What the condition GangRunning of a pod was set to.
         self._gang_running: dict[PodUID, bool] = {}
 
@@ -126,6 +129,7 @@ class Reporter:
         self._said.pop(key, None)
         self._below.discard(key)
         self._warned_groups.discard(key)
+        self.lying.pop(key.podgroup, None)
 
     def look(self, members: Members) -> None:
         """Find out whether a group is another scheduler's to write of (semantics §6.4).
@@ -153,6 +157,7 @@ class Reporter:
         progress: Progress,
         *,
         notes: Sequence[str] = (),
+        topology: TopologyStatus | None = None,
     ) -> None:
         """Write the scheduler's part of a PodGroup's status, if it changed.
 
@@ -164,6 +169,7 @@ class Reporter:
             why: why its deficit is not placed, where it has one.
             progress: what the engine is at.
             notes: what else its user should know.
+            topology: where its bound members lie.
         """
         members = lives[-1]
         group = members.group
@@ -171,9 +177,14 @@ class Reporter:
             return
         if group is None:
             self._below.discard(members.key)
+            self.lying.pop(members.key.podgroup, None)
             return
         succeeded = members.succeeded if group.roles else {}
         name = members.key.podgroup
+        if topology is not None:
+            self.lying[name] = topology
+        elif self.lying:
+            self.lying.pop(name, None)
         last = self._statuses.get(name)
         ever = group.memory.initially_scheduled and (
             group.memory.incarnation == members.incarnation
@@ -206,6 +217,7 @@ class Reporter:
             priority=facts.priority if facts.members or facts.total.succeeded else None,
             replaced=replaced,
             shown_by=group.resource_version if replaced else 0,
+            topology=topology,
         )
         if len(status.lives) > 1 and (last is None or last.incarnation != status.incarnation):
             note = (

@@ -3,9 +3,11 @@
 """Groups: every group that is known, and which of them each pod belongs to."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from enbloc.engine.plan import Plan
 from enbloc.engine.state.lives import Lives
+from enbloc.engine.state.localities import locality_of
 from enbloc.engine.state.members import Members, solo_key
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -13,6 +15,8 @@ from enbloc.model.groups import Group, GroupKey
 from enbloc.model.labels import Mask
 from enbloc.model.placed import Placed
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.selectors import Labels
+from enbloc.model.topology import Topology
 
 
 class Groups:
@@ -26,6 +30,7 @@ class Groups:
     Attributes:
         settled: the first lists are complete, so that a new group begins with nothing to recall.
         classes: PriorityClass values by name.
+        topologies: by name.
     """
 
     def __init__(
@@ -46,12 +51,15 @@ class Groups:
         self._key_of: dict[PodUID, GroupKey] = {}
         #: By family, the PodGroups that are of it; no entry is empty.
         self._of_owner: dict[str, dict[GroupKey, None]] = {}
+        #: By namespace, label and value, the PodGroups that have it; no entry is empty.
+        self._with_label: dict[tuple[str, str, str], dict[GroupKey, None]] = {}
         #: PodGroups that name a PriorityClass.
         self._classed: set[GroupKey] = set()
         #: When members of a PodGroup are to be arranged anew; those without a time are not in it.
         self._waiting: dict[GroupKey, float] = {}
         self.settled = False
         self.classes: dict[str, int] = {}
+        self.topologies: dict[str, Topology] = {}
 
     def __iter__(self) -> Iterator[Members]:
         return iter(self._members.values())
@@ -93,6 +101,7 @@ class Groups:
         lives = self._obtain(key)
         before = lives.group.family if lives.group is not None else ""
         self._own(key, before, group.family if group is not None else "")
+        self._label(key, lives.group, group)
         if group is not None and group.priority_class:
             self._classed.add(key)
         else:
@@ -123,6 +132,28 @@ class Groups:
                 self._of_owner.pop(before, None)
         if owner:
             self._of_owner.setdefault(owner, {})[key] = None
+
+    def _label(self, key: GroupKey, before: Group | None, now: Group | None) -> None:
+        """A PodGroup has other labels now."""
+        was = before.labels if before is not None else ()
+        has = now.labels if now is not None else ()
+        if was == has:
+            return
+        for label in was:
+            with_it = self._with_label[key.namespace, *label]
+            del with_it[key]
+            if not with_it:
+                del self._with_label[key.namespace, *label]
+        for label in has:
+            self._with_label.setdefault((key.namespace, *label), {})[key] = None
+
+    def labelled(self, namespace: str, labels: Labels) -> Sequence[GroupKey]:
+        """The PodGroups of a namespace that have all of these labels."""
+        if not labels:
+            return [key for key in self._lives if key.namespace == namespace]
+        found = [self._with_label.get((namespace, *label), {}) for label in labels]
+        fewest = min(found, key=len)
+        return [key for key in fewest if all(key in each for each in found)]
 
     def of_owner(self, owner: str) -> Sequence[Members]:
         """The lives of the groups whose PodGroups are of one family."""
@@ -266,7 +297,21 @@ class Groups:
 
     def facts(self, members: Members) -> GroupFacts:
         """What is true of a group now."""
-        return members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
+        facts = members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
+        group = facts.group
+        if group is None or not (group.topology or group.topology_parts):
+            return facts
+        locality, problem = locality_of(group, members.bound, self.topologies)
+        return replace(facts, locality=locality, problem=facts.problem or problem)
+
+    def in_topology(self) -> list[GroupKey]:
+        """The groups whose PodGroup asks for a topology."""
+        return [
+            members.key
+            for members in self
+            if members.group is not None
+            and (members.group.topology or members.group.topology_parts)
+        ]
 
     def placed_below(self, priority: int, placed: Placed) -> Mask:
         """bool[P]: the placed pods whose priority, or that of their group, is lower."""

@@ -15,6 +15,9 @@ from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
+#: Why a node is not feasible, where nobody says more.
+REFUSED: Final = "node(s) were refused"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
@@ -23,14 +26,15 @@ class NodeView:
     Attributes:
         feasible: bool[N].
         scores: int64[N], 0 to 100.
-        reasons: of each row that is not feasible.
+        reasons: of each row that is not feasible; empty = `why` is that of all of them.
     """
 
     reads: ClassVar[Reads] = Reads.SPEC
-    reason: ClassVar[str] = "node(s) were refused"
+    reason: ClassVar[str] = REFUSED
     feasible: Mask
     scores: npt.NDArray[np.int64]
     reasons: Mapping[int, str]
+    why: str = REFUSED
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """bool[N]: the nodes that it leaves."""
@@ -40,6 +44,8 @@ class NodeView:
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Its own words for each node."""
         del pod, nodes
+        if not self.reasons:
+            return Counter({self.why: int(np.count_nonzero(refused))})
         return Counter(self.reasons[row] for row in np.flatnonzero(refused).tolist())
 
     def score(self, pod: Pod, nodes: Nodes) -> decide.Scores:
@@ -60,11 +66,19 @@ class Opinion(NamedTuple):
     weight: int
 
 
-def preferring(name: str, scores: npt.NDArray[np.int64]) -> Opinion:
+def preferring(
+    name: str,
+    scores: npt.NDArray[np.int64],
+    feasible: Mask | None = None,
+    reason: str = REFUSED,
+) -> Opinion:
     """Of feasible nodes the one with the highest score, whatever plugins say of them.
 
     Args:
         name: who says so.
         scores: int64[N], 0 to 100.
+        feasible: bool[N]; None = all.
+        reason: why the others are not.
     """
-    return Opinion(name, NodeView(np.ones(len(scores), np.bool_), scores, {}), _BEFORE_ALL)
+    mask = np.ones(len(scores), np.bool_) if feasible is None else feasible
+    return Opinion(name, NodeView(mask, scores, {}, reason), _BEFORE_ALL)

@@ -39,6 +39,7 @@ class Outcome:
         search: what found the placement beyond the ordered pass, or why nothing did.
         steps: what that cost.
         lacks: what of something that nodes share is missing, with the amounts; "" = nothing is.
+        also_rejected_by: plugins whose events may help beside those that the diagnoses name.
     """
 
     def __init__(self) -> None:
@@ -50,6 +51,7 @@ class Outcome:
         self.search = Search.NONE
         self.steps = 0
         self.lacks = ""
+        self.also_rejected_by: frozenset[str] = frozenset()
 
     def note(self, diagnosis: Diagnosis, pod: Pod) -> None:
         """A member found no node."""

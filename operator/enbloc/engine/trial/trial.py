@@ -84,6 +84,8 @@ class Trial:
         #: None where nothing is taken over from, or kept for, another decision.
         self._epoch = None if names is not None else epoch
         self._everywhere = opinions
+        #: Those of them that its origin does not have.
+        self._further: Sequence[Opinion] = ()
         #: Of single classes; shared with all forks, and complete before the first.
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
         #: What `held_by` has answered; only of a trial without origin.
@@ -106,17 +108,22 @@ class Trial:
         #: How many were put into `_entries`, in all.
         self._ranked = 0
 
-    def fork(self) -> "Trial":
-        """A trial of its own that begins as this one is; this one must not change any more."""
+    def fork(self, *further: Opinion) -> "Trial":
+        """A trial of its own that begins as this one is; this one must not change any more.
+
+        Args:
+            further: what more counts of every class from here on.
+        """
         self._forked = True
         made = Trial(
             self.profile,
             self.snapshot,
             self._rankings,
             self._epoch,
-            self._everywhere,
+            (*self._everywhere, *further),
             self._names,
         )
+        made._further = further
         made._opinions = self._opinions
         made._origin = self
         made._log = self._log.copy()
@@ -239,7 +246,7 @@ class Trial:
             key: the class, where the caller knows it.
         """
         key = key or self.key(pod)
-        if self._origin is not None and self._unchanged:
+        if self._origin is not None and self._unchanged and not self._further:
             return self._origin.ranking(pod, key)
         entry = self._entries.get(key)
         if entry is None:
@@ -259,6 +266,7 @@ class Trial:
             ranking = None if many else self._origin.ranking(pod, key).fork()
             if ranking is None:
                 return _Entry(self._anew(key, pod), len(self._log))
+            ranking.consult(self._further, self._origin.nodes)
             return _Entry(ranking, self._inherited)
         # Of the cluster as it is, without opinions: a kept one, or a new one.
         told = key.holds is None or ledgers_of(self.snapshot.nodes).position is not None
@@ -320,7 +328,9 @@ class Trial:
         entry = self._filtered.get(key)
         if entry is None and self._origin is not None:
             fork = self._origin.filter_of(pod, key).fork()
-            entry = None if fork is None else _Entry(fork, self._inherited)
+            if fork is not None:
+                fork.consult(self._further, self._origin.nodes)
+                entry = _Entry(fork, self._inherited)
         news = self._log[entry.seen :] if entry is not None else []
         if entry is None or (news and not entry.ranking.catch_up(self.nodes, news)):
             entry = _Entry(self._anew(key, pod, scored=False), 0)
@@ -490,10 +500,12 @@ class Trial:
 
         Those of its origin too, where it has none of its own.
         """
-        if self._epoch is None or self._everywhere:
+        if self._epoch is None:
             return
         if self._origin is not None:
             self._origin.keep()
+        if self._everywhere:  # what it knows is for this decision alone
+            return
         for key, entry in self._entries.items():
             self._give(key, entry.ranking, self._log[: entry.seen])
 

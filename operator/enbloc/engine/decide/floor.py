@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Floor: what came of placing a deficit, and what is placed beside it."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from enbloc.engine.trial import Outcome, Trial, told_apart
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.pods import Pod
+
+
+class PlacedFloor(NamedTuple):
+    """What came of placing the deficit.
+
+    Attributes:
+        facts: the group as if nothing but what was placed were needed.
+        outcome: what it came to.
+        trial: the fork that holds the placement; the trial itself if there is none.
+        others: members that may be placed beside it; None = nobody may.
+        beside: places them in its own way; None = wherever they fit.
+    """
+
+    facts: GroupFacts
+    outcome: Outcome
+    trial: Trial
+    others: Sequence[Pod] | None = None
+    beside: "Callable[[PlacedFloor, Sequence[Pod]], Trial] | None" = None
+
+    def with_others(self) -> tuple[Outcome, Trial]:
+        """Place what else fits and say why the rest does not; the fork that holds all of them."""
+        facts, outcome, trial, others, beside = self
+        if others is None:
+            return outcome, trial
+        if beside is not None:
+            trial = beside(self, others)
+        else:
+            place_others(others, trial, outcome)
+            note_unplaced(others, trial, outcome)
+        kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
+        outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
+        return outcome, trial
+
+
+def place_others(others: Sequence[Pod], trial: Trial, outcome: Outcome) -> None:
+    """Place what else fits."""
+    for pod in others:
+        row = trial.place(pod)
+        if row is None:
+            continue
+        if trial.stands(pod):
+            outcome.surplus.append((pod, row))
+        else:
+            trial.remove(pod, row)
+
+
+def note_unplaced(pods: Sequence[Pod], trial: Trial, outcome: Outcome) -> None:
+    """Say why those of these members found no node that did not."""
+    kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
+    left = [pod for pod in pods if pod.uid not in kept]
+    keys = told_apart([trial.key(pod) for pod in left])
+    unlike = dict(zip(reversed(keys), reversed(left), strict=True))
+    for pod in unlike.values():
+        outcome.note(trial.diagnosis(pod), pod)

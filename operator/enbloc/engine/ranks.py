@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks: the numbers that members are bound with (semantics §8.1)."""
+
+from collections.abc import Container, Iterable
+from itertools import count
+
+from enbloc.framework.facts import GroupFacts
+from enbloc.model.member_index import member_index
+from enbloc.model.pods import Pod, PodUID
+
+
+def ranks_of(
+    facts: GroupFacts, pods: Iterable[Pod], needed: Container[PodUID]
+) -> dict[PodUID, int]:
+    """The smallest numbers that no held member has: whoever replaces a lost one takes its.
+
+    Members that are needed come first; then, where it matters who is beside whom, those that their
+    controller numbers before others; then the oldest.
+
+    Args:
+        facts: the group.
+        pods: pending members.
+        needed: those of them that its floor needs.
+    """
+    taken = set(facts.ranks)
+    free = (rank for rank in count() if rank not in taken)
+    numbered = facts.locality is not None
+
+    def turn(pod: Pod) -> tuple[object, ...]:
+        return pod.uid not in needed, member_index(pod) if numbered else (), pod.seniority
+
+    return {pod.uid: rank for pod, rank in zip(sorted(pods, key=turn), free, strict=False)}

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Topology: in which domain a gang lies, such as one rack.
+
+`tree` has the domains of a node table, `room` how many members each could take, `candidates` which
+of them are tried in which order, `regions` what of a trial is left when members must lie in one,
+`ranks` which of alike members takes which row, `refusals` why none does, `apart` who keeps away
+from whom. Nothing of it runs for a group that asks for no topology.
+"""
+
+from enbloc.engine.topology.apart import opinions_apart, too_near
+from enbloc.engine.topology.candidates import Candidate, Candidates, find_candidates
+from enbloc.engine.topology.ranks import along_the_tree
+from enbloc.engine.topology.refusals import no_domain, too_small
+from enbloc.engine.topology.regions import (
+    chain_of,
+    held_rows,
+    in_several_domains,
+    inside,
+    region_of,
+    required_domains,
+)
+from enbloc.engine.topology.tree import Domains, domains_of, lies_in
+
+__all__ = [
+    "Candidate",
+    "Candidates",
+    "Domains",
+    "along_the_tree",
+    "chain_of",
+    "domains_of",
+    "find_candidates",
+    "held_rows",
+    "in_several_domains",
+    "inside",
+    "lies_in",
+    "no_domain",
+    "opinions_apart",
+    "region_of",
+    "required_domains",
+    "too_near",
+    "too_small",
+]

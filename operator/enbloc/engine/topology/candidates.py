@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates: the domains in which a deficit may fit, in the order in which they are tried.
+
+The order is that of docs/explanation/topology.md: one domain of the preferred level, else of the
+levels around it, from the inside outwards; there the fewest domains of the preferred level, and of
+each level within it; of these the one with the least room; then the fewest nodes; then the first
+row. Whoever holds members goes before all others of its level.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from enbloc.engine.packing import Packing
+from enbloc.engine.topology.room import LevelRoom, Room, boundless, fewest, largest_first, room_of
+from enbloc.engine.topology.tree import Domains, Numbers
+from enbloc.model.nodes import Mask
+from enbloc.model.topology import TopologyLevels
+
+#: So many domains are tried in one decision, and of large clusters, where each try looks at many
+#: rows, fewer.
+_MOST_TRIED, _LEAST_TRIED, _MOST_ROWS = 64, 8, 640_000
+#: Of so many domains that are equal otherwise, those with fewer nodes are looked for.
+_MOST_EQUAL: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A domain in which the deficit may fit.
+
+    Attributes:
+        level: its place among the levels; -1 = it is the whole node table.
+        domain: its number there.
+        masks: bool[N] each, the rows to try, the fewest first; the last one has all of its rows.
+    """
+
+    level: int
+    domain: int
+    masks: Sequence[Mask]
+
+
+class Candidates:
+    """Where a deficit may go, and what to say where it goes nowhere.
+
+    Args:
+        domains: of the node table.
+        levels: what is required and preferred.
+        room: what is needed and free.
+        held: the rows of members that are held.
+        worse: bool[N], rows that others go before.
+    """
+
+    def __init__(
+        self,
+        domains: Domains,
+        levels: TopologyLevels,
+        room: Room,
+        held: Iterable[int],
+        worse: Mask,
+    ) -> None:
+        self.domains, self.levels, self.room = domains, levels, room
+        self._worse = worse.astype(np.int64)
+        self._near = np.zeros(len(room.slots), np.int64)
+        np.add.at(self._near, np.fromiter(held, np.int64), 1)
+        self._rooms: dict[int, LevelRoom] = {}
+
+    @property
+    def most_tried(self) -> int:
+        """So many of them are tried in one decision."""
+        rows = max(1, len(self.room.slots))
+        return max(_LEAST_TRIED, min(_MOST_TRIED, _MOST_ROWS // rows))
+
+    # ── what is required ─────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def pinned(self) -> frozenset[int]:
+        """The domains of the required level that members hold; the others are out of question."""
+        required = self.levels.required
+        if required is None:
+            return frozenset()
+        codes = self.domains.levels[required].codes[self._near > 0]
+        return frozenset(np.unique(codes[codes >= 0]).tolist())
+
+    def may_hold(self) -> bool:
+        """Whether some domain of the required level has room enough, of those that may do."""
+        assert self.levels.required is not None
+        enough = self._room(self.levels.required).enough
+        return bool(enough[sorted(self.pinned)].any() if self.pinned else enough.any())
+
+    def best(self) -> tuple[int, int] | None:
+        """The domain of the required level with the most room, and for how many; None = none."""
+        assert self.levels.required is not None
+        usable = self._room(self.levels.required).usable
+        places = np.array(sorted(self.pinned), np.int64) if self.pinned else np.arange(len(usable))
+        if not len(places):
+            return None
+        domain = int(places[np.argmax(usable[places])])
+        return domain, int(usable[domain])
+
+    # ── in order ─────────────────────────────────────────────────────────────────────────────
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """All candidates, the best first; what is dear to know of them is found as they come."""
+        innermost = -1 if self.levels.preferred is None else self.levels.preferred
+        outermost = -1 if self.levels.required is None else self.levels.required
+        for level in range(innermost, outermost - 1, -1):
+            for domain in self._in_order(level) if level >= 0 else self._everywhere():
+                yield Candidate(level, domain, self._masks(level, domain))
+
+    def _everywhere(self) -> Sequence[int]:
+        return [0] if self.room.everywhere().enough[0] else []
+
+    def _in_order(self, place: int) -> Iterator[int]:
+        """The domains of one level that have room enough."""
+        level, found = self.domains.levels[place], self._room(place)
+        enough = found.enough.copy()
+        required = self.levels.required
+        if self.pinned and required is not None:
+            above = self.domains.levels[required].codes[level.first]
+            enough &= np.isin(above, sorted(self.pinned))
+        numbers = np.flatnonzero(enough)
+        if not len(numbers):
+            return
+        keys = [np.minimum(level.sums(self._worse), 1), -level.sums(self._near)]
+        for each in self._inner(place):
+            part = self.domains.levels[each]
+            sizes, groups = self._room(each).slots, level.codes[part.first]
+            keys.append(fewest(self.room.members, sizes, groups, level.count))
+        keys.append(level.sums(self.room.beyond))
+        table = np.array(keys)[:, numbers]
+        order = np.lexsort((numbers, *table[::-1]))
+        table = table[:, order]
+        ends = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0)) + 1
+        for equal in np.split(numbers[order], ends):
+            yield from self._by_nodes(place, equal[:_MOST_EQUAL].tolist())
+            yield from equal[_MOST_EQUAL:].tolist()
+
+    def _by_nodes(self, place: int, tied: list[int]) -> list[int]:
+        """Domains that are equal otherwise, those first that take fewer nodes."""
+        if len(tied) < 2:
+            return tied
+        level = self.domains.levels[place]
+        turn = np.full(level.count, -1, np.int64)
+        turn[tied] = np.arange(len(tied))
+        groups = np.where(level.codes >= 0, turn[level.codes], -1)
+        rows = np.flatnonzero(groups >= 0)
+        nodes = fewest(self.room.members, self.room.slots[rows], groups[rows], len(tied))
+        return [tied[at] for at in np.argsort(nodes, kind="stable").tolist()]
+
+    def _room(self, level: int) -> LevelRoom:
+        if level not in self._rooms:
+            found = self.room.of_level(self.domains.levels[level])
+            if self.levels.slices and not self._near.any():
+                found = replace(found, enough=found.enough & self._in_slices(level))
+            self._rooms[level] = found
+        return self._rooms[level]
+
+    def _in_slices(self, level: int) -> Mask:
+        """bool[D]: the domains of a level that may hold all whole slices, by adding up."""
+        own, enough = self.domains.levels[level], np.ones(1, np.bool_)
+        for size, place in self.levels.slices:
+            part = self.domains.levels[max(place, level)]
+            whole = part.sums(self.room.slots) // size * size
+            groups = own.codes[part.first]
+            held = np.bincount(groups, whole, own.count)
+            enough = enough & (held >= self.room.members // size * size)
+        return enough
+
+    # ── within a domain ──────────────────────────────────────────────────────────────────────
+
+    def _masks(self, level: int, domain: int) -> Sequence[Mask]:
+        """Its rows, and fewer of them level by level, the fewest first.
+
+        Of members of several kinds it is not known which rows they need, but only which domains.
+        """
+        if level < 0:
+            whole = np.ones(len(self.room.slots), np.bool_)
+        else:
+            whole = self.domains.levels[level].mask(domain)
+        masks = [whole]
+        for place in self._inner(level):
+            masks.append(self._fewest(masks[-1], place))
+        if self.room.alike and self.levels.preferred is not None:
+            masks.append(self._fewest(masks[-1], len(self.domains.levels)))
+        narrower = [masks[0]]
+        for mask in masks[1:]:
+            if np.count_nonzero(mask) < np.count_nonzero(narrower[-1]):
+                narrower.append(mask)
+        if self.room.alike and len(narrower) > 1:  # what is between finds no more than the whole
+            narrower = [narrower[0], narrower[-1]]
+        return narrower[::-1]
+
+    def _inner(self, level: int) -> range:
+        """The levels, within one, of which as few domains are taken as can be."""
+        if self.levels.preferred is None:
+            return range(0)
+        return range(max(level + 1, self.levels.preferred), len(self.domains.levels))
+
+    def _fewest(self, within: Mask, place: int) -> Mask:
+        """bool[N]: the rows of the fewest parts that hold the deficit, of some rows.
+
+        Args:
+            within: bool[N], these.
+            place: the level whose domains are the parts; one beyond the innermost: each row is one.
+        """
+        rows = np.flatnonzero(within & (self._codes(place) >= 0))
+        parts, slots = self._codes(place)[rows], self.room.slots[rows]
+        count = int(parts.max(initial=-1)) + 1
+        sizes = np.bincount(parts, slots, count).astype(np.int64)
+        if int(sizes.sum()) < self.room.members:  # some of its room is in none of them
+            return within
+        near = np.bincount(parts, self._near[rows], count).astype(np.int64)
+
+        def cost(members: int) -> list[Numbers]:
+            """How many domains of each level further in so many members take in each part."""
+            found: list[Numbers] = []
+            for inner in range(place + 1, len(self.domains.levels) + self.room.alike):
+                codes = self._codes(inner)[rows]
+                named, first, of = np.unique(codes, return_index=True, return_inverse=True)
+                held = np.bincount(of, slots, len(named)).astype(np.int64)
+                groups = np.where(named >= 0, parts[first], -1)
+                found.append(fewest(members, held, groups, count))
+            return found
+
+        chosen = np.zeros(count, np.bool_)
+        chosen[largest_first(self.room.members, sizes, near, cost)] = True
+        mask = np.zeros_like(within)
+        mask[rows[chosen[parts]]] = True
+        return mask
+
+    def _codes(self, place: int) -> Numbers:
+        """int64[N]: the domain of each row at a level; beyond the innermost one, itself."""
+        if place < len(self.domains.levels):
+            return self.domains.levels[place].codes
+        return np.arange(len(self.room.slots))
+
+
+def find_candidates(
+    domains: Domains,
+    levels: TopologyLevels,
+    packing: Packing | None,
+    members: int,
+    rows: int,
+    held: Iterable[int],
+    worse: Mask | None = None,
+) -> Candidates:
+    """Where a deficit may go.
+
+    Args:
+        domains: of the node table.
+        levels: what is required and preferred.
+        packing: the deficit in numbers; None = that would cost too much, and all domains may do.
+        members: of the deficit.
+        rows: of the node table.
+        held: the rows of members that are held.
+        worse: bool[N], rows that others go before; None = none are.
+    """
+    worse = np.zeros(rows, np.bool_) if worse is None else worse
+    room = boundless(members, rows) if packing is None else room_of(packing, rows)
+    return Candidates(domains, levels, room, held, worse)

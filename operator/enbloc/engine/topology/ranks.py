@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks: alike members lie along the tree in the order in which their controller numbers them."""
+
+from collections.abc import Hashable, Sequence
+
+from enbloc.engine.topology.tree import Domains
+from enbloc.model.member_index import member_index
+from enbloc.model.pods import Pod
+
+Placed = Sequence[tuple[Pod, int]]
+
+
+def along_the_tree(
+    placed: Placed, alike: Sequence[Hashable], domains: Domains
+) -> list[tuple[Pod, int]]:
+    """The same rows for the same members, neighbours in rank on rows that are near each other.
+
+    Args:
+        placed: members and their rows.
+        alike: equal for those that can take each other's row; None = nobody can take its.
+        domains: says which rows are near each other.
+    """
+    of: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(alike):
+        if key is not None:
+            of.setdefault(key, []).append(place)
+    found = list(placed)
+    for places in of.values():
+        pods = sorted((placed[at][0] for at in places), key=_turn)
+        rows = sorted((placed[at][1] for at in places), key=lambda row: _position(domains, row))
+        for at, pod, row in zip(places, pods, rows, strict=True):
+            found[at] = pod, row
+    return found
+
+
+def _turn(pod: Pod) -> tuple[object, ...]:
+    return member_index(pod), pod.seniority
+
+
+def _position(domains: Domains, row: int) -> tuple[int, ...]:
+    """Where a row is, depth first."""
+    return (*(int(level.codes[row]) for level in domains.levels), row)

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Refusals: why no domain holds a gang, with the one that comes nearest."""
+
+from collections.abc import Sequence
+
+from enbloc.engine.packing import Packing
+from enbloc.engine.topology.candidates import Candidates, find_candidates
+from enbloc.engine.topology.regions import held_rows
+from enbloc.engine.topology.tree import domains_of
+from enbloc.framework.facts import Locality
+from enbloc.model.nodes import Nodes
+
+
+def no_domain(candidates: Candidates, tried: int, nodes: Nodes) -> str:
+    """Why no domain of the required level holds the deficit; "" = none is required.
+
+    Args:
+        candidates: none of them did.
+        tried: so many of them were tried.
+        nodes: the node table.
+    """
+    required = candidates.levels.required
+    if required is None:
+        return ""
+    if not tried:
+        return _none_large_enough(candidates, required, nodes)
+    name, members = candidates.levels.levels[required].name, candidates.room.members
+    if tried == candidates.most_tried:
+        count = candidates.domains.levels[required].count
+        return f"no domain of {name} that was tried takes {members}; searched {tried} of {count}"
+    return f"no domain of {name} takes {members}, though {tried} may have room for so many"
+
+
+def _none_large_enough(candidates: Candidates, required: int, nodes: Nodes) -> str:
+    level, members = candidates.levels.levels[required], candidates.room.members
+    best = candidates.best()
+    said = f"no node is in a domain of {level.name}"
+    if best is not None:
+        domain, room = best
+        path = candidates.domains.path(nodes, required, domain)
+        where = f"{path}, which holds members," if candidates.pinned else path
+        said = f"{level.name} {where} has room for {room} of {members}"
+    outside = candidates.domains.levels[required].outside()
+    if not outside:
+        return said
+    labels = " or ".join(each.label for each in candidates.levels.levels[: required + 1])
+    nodes_ = "node has" if outside == 1 else "nodes have"
+    return f"{said}; {outside} of {len(nodes)} {nodes_} no label {labels}"
+
+
+def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> str:
+    """Why no domain of the required level could hold the deficit even if it were empty.
+
+    Args:
+        locality: where members are to lie.
+        packings: the deficit on empty nodes: one of these.
+        nodes: the node table.
+
+    Returns:
+        One sentence; "" = some domain may, or none has any room, which others say.
+    """
+    required = locality.levels.required
+    if required is None:
+        return ""
+    domains = domains_of(nodes, locality.levels.labels)
+    held = held_rows(locality, nodes)
+    said = ""
+    for packing in packings:
+        members = packing.needs[0].members
+        found = find_candidates(domains, locality.levels, packing, members, len(nodes), held)
+        best = found.best()
+        if best is None or not best[1] or found.may_hold():
+            return ""
+        name, path = locality.levels.levels[required].name, domains.path(nodes, required, best[0])
+        which = "which holds members" if found.pinned else "the largest"
+        said = said or (
+            f"needs a domain of {name} with room for {members} more members; {path}, {which}, "
+            f"has room for {best[1]} when it is empty"
+        )
+    return said

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Room: how many members of a deficit each domain could take, by adding up.
+
+It is never less than what there is: what members of several kinds take from each other, and whom
+filters keep apart, is left to the trial.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from enbloc.engine.packing import Packing
+from enbloc.engine.topology.tree import DomainLevel, Numbers
+from enbloc.model.nodes import Mask
+
+#: No row is taken to have room for more members, so that sums stay small.
+_MOST: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A floor: so many members, of these kinds."""
+
+    members: int
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a deficit needs, and what each row of the node table could take of it.
+
+    Attributes:
+        needs: the floors; the first is the group's own, of all kinds.
+        counts: how many members of each kind there are.
+        places: int64[C, N], how many members of a kind a row could take, were it alone there.
+        slots: int64[N], how many members each row could take, of whatever kind.
+        beyond: int64[N], the same if there were more members than there are.
+    """
+
+    needs: tuple[Need, ...]
+    counts: tuple[int, ...]
+    places: Numbers
+    slots: Numbers
+    beyond: Numbers
+
+    @property
+    def members(self) -> int:
+        """How many members are needed in all."""
+        return self.needs[0].members
+
+    @property
+    def alike(self) -> bool:
+        """All members are of one kind."""
+        return len(self.counts) == 1
+
+    def of_level(self, level: DomainLevel) -> "LevelRoom":
+        """The same for the domains of a level."""
+        slots = level.sums(self.slots)
+        if self.alike:
+            return self._of(slots[None], slots)
+        return self._of(np.array([level.sums(line) for line in self.places]), slots)
+
+    def everywhere(self) -> "LevelRoom":
+        """The same for all rows as one domain."""
+        return self._of(self.places.sum(axis=1, keepdims=True), self.slots.sum(keepdims=True))
+
+    def _of(self, by_kind: Numbers, slots: Numbers) -> "LevelRoom":
+        usable = np.minimum(by_kind, np.array(self.counts, np.int64)[:, None])
+        enough = slots >= self.members
+        for need in self.needs:
+            enough &= usable[list(need.kinds)].sum(axis=0) >= need.members
+        return LevelRoom(slots, np.minimum(usable.sum(axis=0), slots), enough)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRoom:
+    """What the domains of a level could take.
+
+    Attributes:
+        slots: int64[D], members of any kind, though there be no more of them.
+        usable: int64[D], of the members that there are.
+        enough: bool[D], whether that may meet every floor.
+    """
+
+    slots: Numbers
+    usable: Numbers
+    enough: Mask
+
+
+def room_of(packing: Packing, rows: int) -> Room:
+    """What a packing needs and finds, on a node table of so many rows."""
+    places = _of_all(packing.places, packing, rows)
+    needs = tuple(Need(need.members, tuple(need.kinds)) for need in packing.needs)
+    slots = places.sum(axis=0)
+    beyond = _beyond(packing, rows)
+    if len(packing.kinds) > 1:
+        slots = np.minimum(slots, beyond)
+    # Where a row takes fewer than its room and their number allow, something else limits it.
+    limited = slots < np.minimum(beyond, sum(packing.counts))
+    return Room(needs, packing.counts, places, slots, np.where(limited, slots, beyond))
+
+
+def _beyond(packing: Packing, rows: int) -> Numbers:
+    """int64[N]: as if each member requested only the least that any of them does."""
+    least = packing.requests.min(axis=0, initial=2**62)
+    room = np.full(len(packing.rows), _MOST, np.int64)
+    for resource in np.flatnonzero((least > 0) & (least < 2**62)):
+        np.minimum(room, packing.room[:, resource] // least[resource], out=room)
+    return _of_all(room, packing, rows)
+
+
+def _of_all(values: Numbers, packing: Packing, rows: int) -> Numbers:
+    """int64[…, N]: values of the rows of a packing, 0 of the others."""
+    if len(packing.rows) == rows:
+        return values
+    found = np.zeros((*values.shape[:-1], rows), np.int64)
+    found[..., packing.rows] = values
+    return found
+
+
+def boundless(members: int, rows: int) -> Room:
+    """Room for all members on each row: nobody can tell."""
+    places = np.full((1, rows), members, np.int64)
+    return Room((Need(members, (0,)),), (members,), places, places[0], places[0])
+
+
+def fewest(members: int, sizes: Numbers, groups: Numbers, count: int) -> Numbers:
+    """int64[G]: how many of the largest parts of each group it takes to hold so many members.
+
+    Args:
+        members: to be held.
+        sizes: int64[P], what each part could hold.
+        groups: int64[P], of which group each is, below `count`; -1 = of none.
+        count: G.
+
+    Returns:
+        One more than there are parts where all of them are too small.
+    """
+    order = np.lexsort((-sizes, groups))
+    order = order[groups[order] >= 0]
+    of, held = groups[order], np.cumsum(sizes[order])
+    starts = np.searchsorted(of, np.arange(count))
+    before = np.append(0, held)[starts]  # what was held by the groups before
+    short = held - sizes[order] - before[of] < members  # without this one it is not enough
+    taken = np.bincount(of[short], minlength=count)
+    totals = np.bincount(of, sizes[order], count).astype(np.int64)
+    return np.where(totals < members, len(sizes) + 1, taken).astype(np.int64)
+
+
+def largest_first(
+    members: int,
+    sizes: Numbers,
+    near: Numbers,
+    cost: Callable[[int], Sequence[Numbers]] = lambda _: (),
+) -> Sequence[int]:
+    """The fewest parts that hold so many members: the largest, and last the best that will do.
+
+    Args:
+        members: to be held.
+        sizes: int64[P].
+        near: int64[P], how many members each part has already: those with most go first.
+        cost: of holding so many members, int64[P] each, the first counts most; then the size does.
+
+    Returns:
+        Their places; all that have room where that is not enough.
+    """
+    order = np.lexsort((-sizes, -near))
+    order = order[sizes[order] > 0]
+    held = np.cumsum(sizes[order])
+    count = int(np.searchsorted(held, members)) + 1
+    if count > len(order):
+        return order.tolist()
+    left = members - (int(held[count - 2]) if count > 1 else 0)
+    rest = order[count - 1 :]
+    will_do = rest[(sizes[rest] >= left) & (near[rest] == near[rest[0]])]
+    if len(will_do) > 1:
+        keys = [each[will_do] for each in (*cost(left), sizes)]
+        will_do = will_do[np.lexsort(keys[::-1])]
+    return [*order[: count - 1].tolist(), int(will_do[0])]
