@@ -17,8 +17,10 @@ from enbloc.model.text import MESSAGE_LIMIT
 from enbloc.wire.objects import PodObject
 
 OURS = "enbloc.dev/min-member"
+TOPOLOGY = "enbloc.dev/topology"
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
 YUNIKORN = "yunikorn.apache.org/"
+KUEUE = "kueue.x-k8s.io/"
 G = GroupKey("n", "g")
 
 
@@ -37,6 +39,22 @@ def yunikorn(*groups: Any, mine: str = "worker", policy: str = "") -> dict[str, 
         ({OURS: "8"}, {"minMember": 8}),
         ({"pod-group.scheduling.sigs.k8s.io/min-available": "3"}, {"minMember": 3}),
         ({"scheduling.volcano.sh/group-min-member": "4"}, {"minMember": 4}),
+        (
+            {OURS: "2", f"{TOPOLOGY}-required": "rack"},
+            {"minMember": 2, "topology": {"required": "rack"}},
+        ),
+        (
+            {
+                OURS: "2",
+                TOPOLOGY: "default",
+                f"{TOPOLOGY}-required": "block",
+                f"{TOPOLOGY}-preferred": "rack",
+            },
+            {
+                "minMember": 2,
+                "topology": {"name": "default", "required": "block", "preferred": "rack"},
+            },
+        ),
         (
             {
                 f"{KOORDINATOR}min-available": "2",
@@ -96,6 +114,7 @@ def test_sparks_driver_starts_alone_and_room_is_kept_for_its_executors() -> None
         {f"{KOORDINATOR}name": "g"},
         {f"{YUNIKORN}task-group-name": "worker"},
         {f"{YUNIKORN}task-groups": "[]"},
+        {f"{TOPOLOGY}-required": "rack"},
     ],
 )
 def test_what_has_no_minimum_or_no_task_group_declares_nothing(said: dict[str, str]) -> None:
@@ -109,6 +128,19 @@ def test_what_has_no_minimum_or_no_task_group_declares_nothing(said: dict[str, s
         ({OURS: "-1"}, '"-1" is not a whole number'),
         ({OURS: "eight"}, '"eight" is not a whole number'),
         ({OURS: "9" * 400}, "is not a whole number"),
+        (
+            {OURS: "2", f"{TOPOLOGY}-required": "a rack"},
+            f'annotation {TOPOLOGY}-required: must be a name such as "example.com/name"',
+        ),
+        ({OURS: "2", f"{TOPOLOGY}-preferred": ""}, f"annotation {TOPOLOGY}-preferred: must be"),
+        (
+            {OURS: "2", TOPOLOGY: "My Topology", f"{TOPOLOGY}-required": "rack"},
+            f'annotation {TOPOLOGY}: "My Topology" is not the name of an object',
+        ),
+        (
+            {OURS: "2", TOPOLOGY: "default"},
+            f"{TOPOLOGY} names a Topology, and no level of it: add {TOPOLOGY}-required or",
+        ),
         (
             {f"{KOORDINATOR}min-available": "2", f"{KOORDINATOR}waiting-time": "soon"},
             'waiting-time: "soon" is not a duration; write one such as "60s"',
@@ -168,6 +200,27 @@ def test_what_cannot_be_read_is_refused_with_the_key_and_the_fix(
         ),
         (
             {},
+            {
+                f"{KOORDINATOR}min-available": "2",
+                f"{KOORDINATOR}network-topology-spec": '{"gatherStrategy": [{"layer": "Rack", '
+                '"strategy": "MustGather"}]}',
+            },
+            (
+                "-spec is ignored: its layers are those of a ClusterNetworkTopology, "
+                "which is not read; use annotation enbloc.dev/topology-required with"
+            ),
+        ),
+        (
+            {},
+            {
+                OURS: "2",
+                f"{KUEUE}podset-slice-required-topology": "x/rack",
+                f"{KUEUE}podset-slice-size": "2",
+            },
+            "podset-slice-required-topology is ignored: what is asked for all members together",
+        ),
+        (
+            {},
             yunikorn(task_group("worker", 2), policy="gangSchedulingStyle=Soft"),
             "gangSchedulingStyle=Soft is ignored",
         ),
@@ -187,6 +240,37 @@ def test_what_is_not_followed_is_noted(
     assert note in found.ignored
 
 
+@pytest.mark.parametrize(
+    ("said", "topology"),
+    [
+        ({f"{KUEUE}podset-required-topology": "x/rack"}, {"required": "x/rack"}),
+        ({f"{KUEUE}podset-preferred-topology": "x/rack"}, {"preferred": "x/rack"}),
+        ({f"{KUEUE}podset-unconstrained-topology": "true"}, None),
+        ({f"{KUEUE}podset-required-topology": "x/rack", f"{KUEUE}workload": "w"}, None),
+        (
+            {
+                f"{KUEUE}podset-required-topology": "x/rack",
+                "enbloc.dev/topology-preferred": "x/block",
+            },
+            {"preferred": "x/block"},
+        ),
+    ],
+    ids=["required", "preferred", "unconstrained", "placed by Kueue", "ours wins"],
+)
+def test_a_pod_of_kueues_declares_its_topology_unless_kueue_places_it(
+    said: dict[str, str], topology: dict[str, str] | None
+) -> None:
+    found = declaration({}, {OURS: "2", **said})
+    expected = {"minMember": 2} | ({"topology": topology} if topology else {})
+    assert found == Derived(expected)
+
+
+def test_a_pod_with_the_label_of_a_group_that_kueue_manages_declares_no_topology() -> None:
+    labels = {f"{KUEUE}managed": "true"}
+    said = {OURS: "2", f"{KUEUE}podset-required-topology": "x/rack"}
+    assert declaration(labels, said) == Derived({"minMember": 2})
+
+
 # ── the pods of a group together ─────────────────────────────────────────────────────────────
 
 
@@ -194,6 +278,7 @@ def pod(
     uid: str,
     minimum: str = "2",
     *,
+    near: str = "",
     owner: str = "",
     kind: str = "Job",
     phase: str = "Pending",
@@ -205,7 +290,9 @@ def pod(
             "name": uid,
             "namespace": "n",
             "uid": uid,
-            "annotations": {"enbloc.dev/pod-group": group} | ({OURS: minimum} if minimum else {}),
+            "annotations": {"enbloc.dev/pod-group": group}
+            | ({OURS: minimum} if minimum else {})
+            | ({f"{TOPOLOGY}-required": near} if near else {}),
             "ownerReferences": [{**controller, "controller": True}] if owner else [],
         },
         "spec": {"schedulerName": "ours"},
@@ -253,6 +340,28 @@ def test_of_different_minimums_the_largest_counts_and_the_others_are_told(
     [(about, reason, note)] = found.words
     assert (about.name, reason) == ("a", EventReason.UNSUPPORTED_FIELD)
     assert "declares a minimum of 2, another member of its group one of 3" in note
+
+
+def test_the_topology_of_one_member_is_that_of_its_group(pods: DeclaringPods) -> None:
+    pods.put(pod("a", "3"))
+    pods.put(pod("b", "2", near="rack"))
+    found = pods.outcome(G)
+    assert found.wanted is not None
+    assert found.wanted.spec == {"minMember": 3, "topology": {"required": "rack"}}
+    assert not [note for _, _, note in found.words if "topology" in note]
+
+
+def test_of_different_topologies_that_beside_the_largest_minimum_counts_and_others_are_told(
+    pods: DeclaringPods,
+) -> None:
+    pods.put(pod("a", "2", near="zone"))
+    pods.put(pod("b", "3", near="rack"))
+    found = pods.outcome(G)
+    assert found.wanted is not None
+    assert found.wanted.spec == {"minMember": 3, "topology": {"required": "rack"}}
+    [(about, reason, note)] = found.words
+    assert (about.name, reason) == ("a", EventReason.UNSUPPORTED_FIELD)
+    assert "declares another topology than a member of its group" in note
 
 
 def test_a_pod_that_has_ended_says_nothing_while_another_is_live(pods: DeclaringPods) -> None:

@@ -25,8 +25,18 @@ def some(**fields: Any) -> Any:
     return st.fixed_dictionaries({}, optional=fields)
 
 
+LABELS = st.none() | st.sampled_from(["", "rack", "example.com/rack", "no label", "x" * 318])
+levels = some(requiredTopologyLevel=LABELS, preferredTopologyLevel=LABELS)
+packed = some(packConstraint=some(required=LABELS, preferred=LABELS))
 sub_groups = st.lists(
-    some(name=NAMES, minMember=NUMBERS, parent=st.none() | NAMES, minSubGroup=NUMBERS), max_size=8
+    some(
+        name=NAMES,
+        minMember=NUMBERS,
+        parent=st.none() | NAMES,
+        minSubGroup=NUMBERS,
+        topologyConstraint=levels,
+    ),
+    max_size=8,
 )
 policies = st.lists(
     some(
@@ -54,7 +64,14 @@ def judged(found: Any) -> None:
     assert len(set(names)) == len(names)
 
 
-@given(some(minMember=NUMBERS, minSubGroup=NUMBERS, subGroups=sub_groups))
+@given(
+    some(
+        minMember=NUMBERS,
+        minSubGroup=NUMBERS,
+        subGroups=sub_groups,
+        topologyConstraint=st.none() | levels,
+    )
+)
 @examples(300)
 def test_of_kai(spec: Any) -> None:
     judged(kai.derive(msgspec.convert({"spec": spec}, kai.KaiPodGroup)))
@@ -66,7 +83,14 @@ def test_of_volcano(spec: Any) -> None:
     judged(volcano.derive(msgspec.convert({"spec": spec}, volcano.VolcanoPodGroup)))
 
 
-@given(some(podgroups=st.lists(some(name=NAMES, minReplicas=NUMBERS), max_size=4)))
+@given(
+    some(
+        podgroups=st.lists(
+            some(name=NAMES, minReplicas=NUMBERS, topologyConstraint=packed), max_size=4
+        ),
+        topologyConstraint=st.none() | packed,
+    )
+)
 @examples(200)
 def test_of_grove(spec: Any) -> None:
     judged(grove.derive(msgspec.convert({"spec": spec}, grove.PodGang)))

@@ -11,6 +11,7 @@ import pytest
 from enbloc.controller.members import Member
 from enbloc.controller.sources import coscheduling, volcano
 from enbloc.controller.sources.derived_groups import checked
+from enbloc.controller.sources.reading import called_for
 from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup
 from enbloc.model.pods import Phase, PodUID
 
@@ -266,14 +267,27 @@ def test_what_cannot_be_followed_names_the_field(spec: Any, problem: str) -> Non
     ("spec", "note"),
     [
         ({"queue": "research"}, 'spec.queue: "research" has no effect'),
-        ({"networkTopology": {"mode": "hard"}}, "spec.networkTopology has no effect"),
+        (
+            {"networkTopology": {"mode": "hard", "highestTierAllowed": 2}},
+            (
+                "spec.networkTopology is ignored: its tiers are those of HyperNodes, which are not "
+                "read; use annotation enbloc.dev/topology-required with"
+            ),
+        ),
+        (
+            {"networkTopology": {"mode": "soft"}},
+            (
+                "spec.networkTopology (mode: soft) is ignored: its tiers are those of HyperNodes, "
+                "which are not read; use annotation enbloc.dev/topology-preferred with"
+            ),
+        ),
         (
             {"subGroupPolicy": [{**sub_group("a", 2), "matchLabelKeys": ["example.com/slice"]}]},
             "spec.subGroupPolicy[].minSubGroups has no effect where sub-groups are told apart by",
         ),
         (
             {"subGroupPolicy": [{"name": "a", "networkTopology": {"mode": "hard"}}]},
-            "spec.subGroupPolicy[].networkTopology has no effect",
+            "spec.subGroupPolicy[].networkTopology is ignored: what is asked for all members",
         ),
     ],
 )
@@ -281,6 +295,13 @@ def test_what_has_no_effect_is_said(spec: Any, note: str) -> None:
     found = volcano.derive(volcanos(minMember=1, **spec))
     assert isinstance(found, Derived)
     assert found.ignored.startswith(note)
+
+
+def test_who_says_the_topology_in_words_of_ours_hears_no_more_of_tiers() -> None:
+    group = volcanos(minMember=1, networkTopology={"mode": "hard"})
+    group.metadata.annotations = {"enbloc.dev/topology-required": "x/rack"}
+    found = called_for(volcano.VOLCANO, group)
+    assert found == Derived({"minMember": 1, "topology": {"required": "x/rack"}})
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,15 @@ def test_a_tree_becomes_one_podgroup_whose_roles_have_the_pods_of_its_leaves() -
     assert desk.forest.found(composite("slices")) == inner
 
 
+def test_the_topology_of_a_tree_is_that_of_its_root() -> None:
+    desk = Desk()
+    topology = {"required": "example.com/block"}
+    desk.composite("root", 1, spec={"topology": topology})
+    desk.composite("inner", 1, "root", spec={"topology": {"required": "example.com/rack"}})
+    desk.podgroup("leaf", "inner")
+    assert desk.derived().spec["topology"] == topology
+
+
 def test_a_name_that_no_role_can_have_is_shortened_and_stays_distinct() -> None:
     names = ["a.b", "a-b", "a.c", "x" * 200, "x" * 201, "b." * 60 + "c"]
     labels = [label(name) for name in names]

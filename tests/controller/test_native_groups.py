@@ -305,14 +305,12 @@ async def test_what_cannot_be_scheduled_is_said_on_the_object(
         assert await made(world) is None
 
 
-async def test_what_has_no_effect_is_said_on_the_object(world: World, native: Resource) -> None:
+async def test_the_pods_of_a_gang_are_to_be_in_one_domain_of_the_node_label_that_it_names(
+    world: World, native: Resource
+) -> None:
     async with controller(world):
-        await group(
-            world,
-            native,
-            **GANG_OF_2,
-            schedulingConstraints={"topology": [{"key": "rack"}]},
-        )
+        constraints = {"topology": [{"key": "example.com/rack"}]}
+        await group(world, native, **GANG_OF_2, schedulingConstraints=constraints)
         await member(world, "a")
-        await event(world, "UnsupportedField", "spec.schedulingConstraints.topology is ignored")
-        assert (await eventually(lambda: made(world)))["spec"]["minMember"] == 2
+        ours = await eventually(lambda: made(world))
+        assert ours["spec"]["topology"] == {"required": "example.com/rack"}

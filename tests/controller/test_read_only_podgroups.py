@@ -106,13 +106,42 @@ def test_levels_of_sub_groups_that_say_nothing_are_left_out() -> None:
         ({"queue": "team-a"}, "spec.queue is ignored"),
         ({"preemptibility": "preemptible"}, "spec.preemptibility is ignored"),
         ({"markUnschedulable": False}, "spec.markUnschedulable: false is ignored"),
-        ({"topologyConstraint": {"topology": "t"}}, "spec.topologyConstraint is ignored"),
+        (
+            {"subGroups": [{"name": "a", "topologyConstraint": {"requiredTopologyLevel": "x/r"}}]},
+            "spec.subGroups[0].topologyConstraint is ignored: what is asked for all members",
+        ),
     ],
 )
 def test_what_of_kai_has_no_effect_is_noted(spec: dict[str, Any], note: str) -> None:
     found = from_kai(minMember=2, **spec)
     assert isinstance(found, Derived)
     assert note in found.ignored
+
+
+@pytest.mark.parametrize(
+    ("constraint", "topology"),
+    [
+        (
+            {"topology": "theirs", "requiredTopologyLevel": "x/block"},
+            {"required": "x/block"},
+        ),
+        (
+            {"requiredTopologyLevel": "x/block", "preferredTopologyLevel": "x/rack"},
+            {"required": "x/block", "preferred": "x/rack"},
+        ),
+        ({"preferredTopologyLevel": "x/rack"}, {"preferred": "x/rack"}),
+    ],
+)
+def test_levels_of_kai_are_node_labels_without_the_name_of_its_topology(
+    constraint: dict[str, str], topology: dict[str, str]
+) -> None:
+    found = from_kai(minMember=2, topologyConstraint=constraint)
+    assert found == Derived({"minMember": 2, "topology": topology})
+
+
+def test_a_topology_of_kai_without_a_level_constrains_nobody() -> None:
+    found = from_kai(minMember=2, topologyConstraint={"topology": "theirs"})
+    assert found == Derived({"minMember": 2})
 
 
 @pytest.mark.parametrize(
@@ -191,6 +220,22 @@ def test_what_of_goedel_has_no_effect_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("affinity", "key"),
+    [
+        ({"podGroupAffinity": {"required": [{"topologyKey": "rack"}]}}, "topology-required"),
+        ({"podGroupAffinity": {"preferred": [{"topologyKey": "rack"}]}}, "topology-preferred"),
+        ({"podGroupAntiAffinity": {}}, "topology-required"),
+    ],
+)
+def test_affinity_of_goedel_is_noted_with_the_annotation_to_use(
+    affinity: dict[str, Any], key: str
+) -> None:
+    found = from_godel(minMember=2, affinity=affinity)
+    assert isinstance(found, Derived)
+    assert f"use annotation enbloc.dev/{key} with a node label" in found.ignored
+
+
+@pytest.mark.parametrize(
     ("spec", "problem"),
     [
         ({"minMember": -1}, "spec.minMember: -1 is not between 1 and 100000"),
@@ -208,6 +253,18 @@ def test_what_of_goedel_cannot_be_followed_is_refused_with_its_field(
 def from_grove(*podgroups: dict[str, Any], **spec: Any) -> Derived | RefusedGroup:
     body = {"metadata": {"name": "g"}, "spec": {"podgroups": podgroups, **spec}}
     return grove.derive(msgspec.convert(body, grove.PodGang))
+
+
+def pack(**levels: str) -> dict[str, Any]:
+    return {"packConstraint": levels}
+
+
+def test_a_podgang_is_packed_into_the_domain_that_it_names_by_a_node_label() -> None:
+    both = pack(required="x/block", preferred="kubernetes.io/hostname")
+    found = from_grove({"name": "a", "minReplicas": 1}, topologyConstraint=both)
+    assert isinstance(found, Derived)
+    assert found.spec["topology"] == both["packConstraint"]
+    assert not found.ignored
 
 
 def test_the_pod_groups_of_a_podgang_are_roles_and_all_are_needed() -> None:
@@ -228,10 +285,14 @@ def test_a_podgang_whose_pods_are_replaced_needs_none_of_them_together() -> None
 def test_what_of_grove_has_no_effect_is_noted() -> None:
     found = from_grove(
         {"name": "a", "minReplicas": 1, "topologyConstraint": {"packConstraint": {}}},
+        {"name": "b", "minReplicas": 1, "topologyConstraint": pack(required="x/rack")},
+        topologyConstraintGroupConfigs=[{"name": "c", "topologyConstraint": pack(preferred="x/r")}],
         reuseReservationRef={"name": "before"},
     )
     assert isinstance(found, Derived)
-    assert "topologyConstraint is ignored" in found.ignored
+    assert "topology" not in found.spec
+    assert "spec.podgroups[1].topologyConstraint is ignored" in found.ignored
+    assert "spec.topologyConstraintGroupConfigs[0].topologyConstraint is ignored" in found.ignored
     assert "spec.reuseReservationRef is ignored" in found.ignored
 
 

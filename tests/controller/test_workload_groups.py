@@ -222,6 +222,26 @@ async def test_a_podgroup_follows_the_scaling_of_its_workload(world: World) -> N
         await eventually(followed)
 
 
+async def test_a_podgroup_has_the_topology_that_the_pod_template_of_its_workload_says(
+    world: World,
+) -> None:
+    await switch(world, "all")
+    said = {names.TOPOLOGY_REQUIRED_KEY: "rack", names.TOPOLOGY_KEY: "default"}
+    template = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    async with controller(world):
+        near = {**template, "metadata": {"annotations": said}}
+        good = await world.create(JOBS, metadata={"name": "good"}, spec={"template": near})
+        await pod(world, "a", good, {})
+        found = await eventually(lambda: made(world, group_of(good)))
+        assert found["spec"]["topology"] == {"name": "default", "required": "rack"}
+
+        wrong = {**template, "metadata": {"annotations": {names.TOPOLOGY_KEY: "default"}}}
+        bad = await world.create(JOBS, metadata={"name": "bad"}, spec={"template": wrong})
+        await pod(world, "b", bad, {})
+        await eventually(partial(told, world, bad, "names a Topology, and no level of it"))
+        assert await made(world, group_of(bad)) is None
+
+
 async def test_no_podgroup_is_made_for_pods_of_another_scheduler(world: World) -> None:
     await switch(world, "all")
     async with controller(world):

@@ -288,3 +288,122 @@ def test_amounts_and_counts_beyond_all_bounds_are_held_at_what_a_podgroup_takes(
 def test_who_wants_no_pods_now_is_idle(kind: str, spec: dict[str, Any], idle: bool) -> None:
     """Semantics §2.5: a PodGroup that was made for it stays as it is."""
     assert [each.idle for each in called_for(kind, spec)] == [idle]
+
+
+# ── topology, as pod templates say it ────────────────────────────────────────────────────────
+
+REQUIRED, PREFERRED = "enbloc.dev/topology-required", "enbloc.dev/topology-preferred"
+
+
+def near(**said: str) -> dict[str, Any]:
+    """A pod template that says so much of a topology, by the fields of `spec.topology`."""
+    keys = {"name": "enbloc.dev/topology", "required": REQUIRED, "preferred": PREFERRED}
+    annotations = {keys[field]: value for field, value in said.items()}
+    return {**TEMPLATE, "metadata": {"annotations": annotations}}
+
+
+def in_racks(kind: str) -> dict[str, Any]:
+    """The spec of a workload of which one template asks for a rack."""
+    rack = near(required="rack")
+    worker = {"template": rack}
+    specs: dict[str, dict[str, Any]] = {
+        "Job": {"parallelism": 2, **worker},
+        "StatefulSet": {"replicas": 2, **worker},
+        "JobSet": {"replicatedJobs": [{"name": "workers", "template": {"spec": worker}}]},
+        "LeaderWorkerSet": {"leaderWorkerTemplate": {"size": 2, "workerTemplate": rack}},
+        "RayCluster": {"headGroupSpec": {}, "workerGroupSpecs": [{"groupName": "gpu", **worker}]},
+        "SparkApplication": {"executor": rack["metadata"]},
+        "MPIJob": {"mpiReplicaSpecs": {**replicas(Launcher=1), "Worker": worker}},
+        "PyTorchJob": {"pytorchReplicaSpecs": {"Worker": worker}},
+    }
+    return specs[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "Job",
+        "StatefulSet",
+        "JobSet",
+        "LeaderWorkerSet",
+        "RayCluster",
+        "SparkApplication",
+        "MPIJob",
+        "PyTorchJob",
+    ],
+)
+def test_a_pod_template_gives_the_podgroup_of_its_workload_a_topology(kind: str) -> None:
+    [made] = called_for(kind, in_racks(kind))
+
+    assert made.spec["topology"] == {"required": "rack"}
+
+
+def test_the_head_of_ray_and_the_template_of_spark_s_driver_give_it_too() -> None:
+    rack = near(required="rack", preferred="host", name="default")
+    for kind, spec in (
+        ("RayCluster", {"headGroupSpec": {"template": rack}}),
+        ("SparkApplication", {"driver": {"template": rack}}),
+    ):
+        [made] = called_for(kind, spec)
+        assert made.spec["topology"] == {
+            "name": "default",
+            "required": "rack",
+            "preferred": "host",
+        }
+
+
+def test_a_label_of_the_template_gives_it_where_there_is_no_annotation() -> None:
+    template = {**TEMPLATE, "metadata": {"labels": {REQUIRED: "rack"}, "annotations": None}}
+    [made] = called_for("Job", {"template": template})
+
+    assert made.spec["topology"] == {"required": "rack"}
+
+
+def test_each_part_of_a_jobset_that_is_created_later_has_the_topology_of_its_own_template() -> None:
+    def part(name: str, template: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {"name": name, "template": {"spec": {"template": template}}, **more}
+
+    rack = near(required="rack")
+    jobs = [part("driver", TEMPLATE), part("workers", rack, **after("driver", "Ready"))]
+
+    first, later = called_for("JobSet", {"replicatedJobs": jobs})
+
+    assert "topology" not in first.spec
+    assert later.spec["topology"] == {"required": "rack"}
+
+
+def refused(kind: str, spec: dict[str, Any]) -> RefusedGroup:
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
+    metadata = {"name": "w", "namespace": "n", "uid": "u"}
+    found = source.derive(msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
+    assert isinstance(found, RefusedGroup)
+    return found
+
+
+def test_templates_that_say_different_topologies_are_refused() -> None:
+    worker = {"replicas": 1, "template": near(required="rack")}
+    launcher = {"replicas": 1, "template": near(required="zone", preferred="rack")}
+
+    found = refused("MPIJob", {"mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker}})
+
+    assert found.problem == (
+        f"pod templates: one has {REQUIRED}=zone, {PREFERRED}=rack, another one {REQUIRED}=rack; "
+        "write the same in both, or remove it from one"
+    )
+    assert found.name == group_name("MPIJob", "w")
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "LeaderWorkerSet"])
+def test_a_topology_that_none_can_have_is_refused_with_the_key(kind: str) -> None:
+    template = near(required="a rack")
+    specs: dict[str, dict[str, Any]] = {
+        "Job": {"template": template},
+        "JobSet": {
+            "replicatedJobs": [{"name": "driver", "template": {"spec": {"template": template}}}]
+        },
+        "LeaderWorkerSet": {"replicas": 2, "leaderWorkerTemplate": {"leaderTemplate": template}},
+    }
+
+    found = refused(kind, specs[kind])
+
+    assert found.problem.startswith(f"pod template: annotation {REQUIRED}: must be a name such as")

@@ -53,7 +53,7 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
             "full it is"
         ),
         TopologicalSort="no AppGroup here: order by priority and time",
-        NetworkOverhead="no NetworkTopology here: pod affinity keeps pods near each other",
+        NetworkOverhead="no NetworkTopology here: a PodGroup's spec.topology keeps members near",
         PreemptionToleration=(
             "use minRuntimes of EnblocConfiguration for tolerationSeconds; nothing stands for "
             "minimumPreemptablePriority"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from enbloc.config.findings import Outcome
+from enbloc.model.names import TOPOLOGY_REQUIRED_KEY
 
 _KUEUE: Final = "no queues here: let Kueue admit Jobs, and enbloc place what is admitted"
 _BY_PRIORITY: Final = "DefaultPreemption evicts whole gangs of lower priority"
@@ -95,7 +96,10 @@ PLUGINS: Final[Mapping[str, Row]] = {
     ),
     "network-topology-aware": (
         Outcome.LOST,
-        "no HyperNodes here: pod affinity and topology spread work, within their limits",
+        (
+            "no HyperNodes here: write a Topology, and annotate PodGroups with "
+            f"{TOPOLOGY_REQUIRED_KEY}"
+        ),
     ),
     "deviceshare": (Outcome.LOST, _DEVICES),
     "resourcequota": (

@@ -11,8 +11,16 @@ from typing import Final
 import msgspec
 
 from enbloc.client.paths import JOBS, STATEFUL_SETS
-from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, Template, bounded, of_roles, requests
+from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
+from enbloc.controller.sources.topology_keys import with_topology
+from enbloc.controller.sources.workloads import (
+    Part,
+    Template,
+    bounded,
+    metadata_of,
+    of_roles,
+    requests,
+)
 from enbloc.wire.auto_groups import JOB, STATEFUL_SET, group_name
 
 
@@ -48,19 +56,23 @@ class WorkloadSet(SourceObject):
     spec: _SetSpec = msgspec.field(default_factory=_SetSpec)
 
 
-def job(found: WorkloadJob) -> Derived:
+def job(found: WorkloadJob) -> Derived | RefusedGroup:
     """As many as it runs at once; a Job of that name that is made later has another PodGroup."""
     name = group_name(JOB, found.metadata.name, found.metadata.uid)
-    return of_roles([("", found.spec.at_once)], name)
+    derived = of_roles([("", found.spec.at_once)], name)
+    return with_topology(derived, [metadata_of(found.spec.template)])
 
 
-def stateful_set(found: WorkloadSet) -> Derived:
+def stateful_set(found: WorkloadSet) -> Derived | RefusedGroup:
     """All replicas; where each waits for the one before, the first, and the capacity for all."""
     spec, name = found.spec, group_name(STATEFUL_SET, found.metadata.name, found.metadata.uid)
     replicas = bounded(spec.replicas)
     if spec.pod_management_policy == "Parallel":
-        return of_roles([("", replicas)], name)
-    return of_roles([("", min(1, replicas))], name, requests(spec.template, replicas))
+        derived = of_roles([("", replicas)], name)
+    else:
+        reserved = requests(spec.template, replicas)
+        derived = of_roles([("", min(1, replicas))], name, reserved)
+    return with_topology(derived, [metadata_of(spec.template)])
 
 
 JOB_SOURCE: Final = Source("Job", (JOBS,), WorkloadJob, job, controls=True)

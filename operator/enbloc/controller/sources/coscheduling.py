@@ -14,6 +14,7 @@ import msgspec
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup, Source, SourceObject
+from enbloc.controller.sources.topology import koordinators
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
 from enbloc.wire.objects import Int64, Quantities
@@ -54,7 +55,7 @@ def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
         wanted["minResources"] = resources
     if timeout:
         wanted["scheduleTimeoutSeconds"] = timeout
-    return Derived(wanted)
+    return Derived(wanted, ignored=koordinators(found.metadata.annotations or {}))
 
 
 def report(found: CoschedulingPodGroup, view: GroupView) -> Mapping[str, Any]:

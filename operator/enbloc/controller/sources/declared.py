@@ -9,13 +9,16 @@ scheduling/v1beta1/labels.go; YuniKorn's in `yunikorn.py`.
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from math import ceil
 from typing import Any, Final, NamedTuple
 
-from enbloc.controller.sources import yunikorn
+from enbloc.controller.sources import kueue, yunikorn
 from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, RefusedGroup
+from enbloc.controller.sources.topology import KOORDINATORS_KEY, koordinators
+from enbloc.controller.sources.topology_keys import FIELDS, topology_said
 from enbloc.model.names import MIN_MEMBER_KEY
 from enbloc.model.text import clipped, quoted
 
@@ -45,6 +48,9 @@ _READ: Final = (
     _KOORDINATOR_GROUPS,
     _KOORDINATOR_MATCH,
     *yunikorn.KEYS,
+    *FIELDS,
+    *kueue.KEYS,
+    KOORDINATORS_KEY,
 )
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _DURATION: Final = re.compile(r"(?:[0-9]{1,18}(?:\.[0-9]{0,9})?(?:h|m|s|ms|us|µs|ns))+")
@@ -96,6 +102,29 @@ def declaration(
 
 @lru_cache(maxsize=256)  # most pods say what their siblings say
 def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
+    found = _sized(said)
+    if not isinstance(found, Derived):
+        return found
+    labels, annotations = (
+        {each.key: each.value for each in said if each.kind == kind}
+        for kind in ("label", "annotation")
+    )
+    try:
+        near = topology_said(labels, annotations)
+    except ValueError as error:
+        return RefusedGroup(str(error))
+    theirs = kueue.asked([{**labels, **annotations}]) if not near else kueue.Asked()
+    near = near or dict(theirs.topology)
+    notes = (found.ignored, *theirs.ignored, koordinators(annotations))
+    return replace(
+        found,
+        spec={**found.spec, **({"topology": near} if near else {})},
+        ignored=clipped("; ".join(filter(None, notes))),
+    )
+
+
+def _sized(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
+    """The PodGroup without its topology."""
     first = {each.key: each for each in reversed(said)}
     minimums = [first[key] for key in MINIMUMS if key in first]
     if not minimums:

@@ -3,12 +3,13 @@
 """Pods that declare their group by metadata alone: the PodGroup that those of one group call for.
 
 Live members count, and while none is live the others. Of different minimums the largest counts:
-no member then starts with fewer beside it than it asks for.
+no member then starts with fewer beside it than it asks for. Of different topologies that of the pod
+with the largest minimum counts, or else the first.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from enbloc.client.events import ObjectReference
 from enbloc.client.paths import PODS
@@ -26,6 +27,7 @@ Read = Callable[[Mapping[str, str], Mapping[str, str]], Derived | RefusedGroup |
 
 #: Of how many different declarations of one group something is said.
 _TOLD: Final = 16
+_NEAR: Final = "topology"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -152,13 +154,15 @@ def outcome(pods: Collection[Declaring]) -> DeclaredGroup:
     first = _distinct(counted)
     derived = [(each, each.declared) for each in first if isinstance(each.declared, Derived)]
     if not derived:
-        return DeclaredGroup(None, tuple(_words(first, 0)))
+        return DeclaredGroup(None, tuple(_words(first, {})))
     largest = max((one for _, one in derived), key=lambda one: one.spec["minMember"])
+    near = [one.spec[_NEAR] for one in (largest, *(one for _, one in derived)) if _NEAR in one.spec]
+    spec = {**largest.spec, _NEAR: near[0]} if near else largest.spec
     owner = _owner(counted)
     wanted = WantedGroup(
-        FROM_PODS, largest.spec, () if owner is None else (reference(owner, controller=True),)
+        FROM_PODS, spec, () if owner is None else (reference(owner, controller=True),)
     )
-    return DeclaredGroup(wanted, tuple(_words(first, largest.spec["minMember"])))
+    return DeclaredGroup(wanted, tuple(_words(first, spec)))
 
 
 def _owner(pods: Collection[Declaring]) -> OwnerReference | None:
@@ -178,7 +182,7 @@ def _distinct(pods: Collection[Declaring]) -> list[Declaring]:
 
 
 def _words(
-    first: list[Declaring], largest: int
+    first: list[Declaring], wanted: Mapping[str, Any]
 ) -> Iterator[tuple[ObjectReference, EventReason, str]]:
     for each in first[:_TOLD]:
         match each.declared:
@@ -186,10 +190,15 @@ def _words(
                 yield each.pod, EventReason.INVALID_SPEC, problem
             case Derived(spec=spec, ignored=ignored):
                 notes = [ignored] if ignored else []
-                if spec["minMember"] != largest:
+                if spec["minMember"] != wanted["minMember"]:
                     notes.append(
-                        f"the pod declares a minimum of {spec['minMember']}, another member of "
-                        f"its group one of {largest}, which counts; declare the same on all"
+                        f"the pod declares a minimum of {spec['minMember']}, another member of its "
+                        f"group one of {wanted['minMember']}, which counts; declare the same on all"
+                    )
+                if spec.get(_NEAR, wanted.get(_NEAR)) != wanted.get(_NEAR):
+                    notes.append(
+                        "the pod declares another topology than a member of its group whose "
+                        "topology counts; declare the same on all"
                     )
                 if notes:
                     yield each.pod, EventReason.UNSUPPORTED_FIELD, "; ".join(notes)

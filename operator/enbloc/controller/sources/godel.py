@@ -18,8 +18,8 @@ from enbloc.controller.sources.source import (
     RefusedGroup,
     Source,
     SourceObject,
-    topology_ignored,
 )
+from enbloc.controller.sources.topology import instead
 from enbloc.wire.objects import Int64
 
 RESOURCE: Final = Resource("scheduling.godel.kubewharf.io", "v1alpha1", "podgroups", "PodGroup")
@@ -54,14 +54,21 @@ def derive(found: GodelPodGroup) -> Derived | RefusedGroup:
         wanted["scheduleTimeoutSeconds"] = min(timeout, LONGEST_TIMEOUT)
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+    return Derived(wanted, ignored="; ".join(filter(None, _ignored(found))))
 
 
-def _ignored(spec: _Spec) -> Iterator[str]:
+def _ignored(found: GodelPodGroup) -> Iterator[str]:
+    spec = found.spec
     if spec.application:
         yield "spec.application is ignored: groups of one application are ordered like any others"
     if spec.affinity:
-        yield topology_ignored("spec.affinity")
+        near = spec.affinity.get("podGroupAffinity")
+        yield instead(
+            "spec.affinity",
+            "its terms, with their topologyKey, are not read",
+            hard=not isinstance(near, dict) or bool(near.get("required")),
+            annotations=found.metadata.annotations or {},
+        )
 
 
 GODEL: Final = Source(

@@ -21,8 +21,9 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     misnamed,
-    topology_ignored,
+    topology_of_all,
 )
+from enbloc.controller.sources.topology import topology
 from enbloc.model.text import clipped
 from enbloc.model.trees import Tree
 from enbloc.wire.codec_groups import MOST_PARTS
@@ -31,17 +32,35 @@ from enbloc.wire.objects import Int64
 RESOURCE: Final = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
 
 
+class _PackConstraint(msgspec.Struct, gc=False, rename="camel"):
+    required: str | None = None
+    preferred: str | None = None
+
+
+class _Constraint(msgspec.Struct, gc=False, rename="camel"):
+    pack_constraint: _PackConstraint | None = None
+
+    @property
+    def pack(self) -> _PackConstraint:
+        """The node labels in one domain of which pods are, or should be."""
+        return self.pack_constraint or _PackConstraint()
+
+
 class _PodGroup(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     min_replicas: Int64 | None = None
-    topology_constraint: dict[str, Any] | None = None
+    topology_constraint: _Constraint | None = None
+
+
+class _Part(msgspec.Struct, gc=False, rename="camel"):
+    topology_constraint: _Constraint | None = None
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     podgroups: tuple[_PodGroup, ...] | None = None
     priority_class_name: str | None = None
-    topology_constraint: dict[str, Any] | None = None
-    topology_constraint_group_configs: tuple[Any, ...] | None = None
+    topology_constraint: _Constraint | None = None
+    topology_constraint_group_configs: tuple[_Part, ...] | None = None
     reuse_reservation_ref: dict[str, Any] | None = None
 
 
@@ -66,6 +85,8 @@ def derive(found: PodGang) -> Derived | RefusedGroup:
         return RefusedGroup(f"spec.podgroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
+    pack = (spec.topology_constraint or _Constraint()).pack
+    wanted |= topology(pack.required, pack.preferred)
     return Derived(wanted, ignored="; ".join(_ignored(spec)))
 
 
@@ -85,9 +106,14 @@ def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
 
 
 def _ignored(spec: _Spec) -> Iterator[str]:
-    constrained = any(each.topology_constraint for each in spec.podgroups or ())
-    if spec.topology_constraint or spec.topology_constraint_group_configs or constrained:
-        yield topology_ignored("topologyConstraint")
+    for field, parts in (
+        ("podgroups", spec.podgroups),
+        ("topologyConstraintGroupConfigs", spec.topology_constraint_group_configs),
+    ):
+        packs = [(each.topology_constraint or _Constraint()).pack for each in parts or ()]
+        index = next((n for n, pack in enumerate(packs) if pack.required or pack.preferred), None)
+        if index is not None:
+            yield topology_of_all(f"spec.{field}[{index}].topologyConstraint")
     if spec.reuse_reservation_ref:
         yield "spec.reuseReservationRef is ignored: a gang that is replaced is placed anew"
 

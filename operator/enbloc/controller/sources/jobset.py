@@ -7,6 +7,7 @@ Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -20,7 +21,8 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
 )
-from enbloc.controller.sources.workloads import Part, bounded, of_roles, requests
+from enbloc.controller.sources.topology_keys import PodMetadata, with_topology
+from enbloc.controller.sources.workloads import Part, bounded, metadata_of, of_roles, requests
 from enbloc.wire.auto_groups import JOB_SET, group_name
 
 RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)
@@ -86,13 +88,18 @@ def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
             whole,
         )
     reserved = _most(first, _together(jobs)) if later else None
-    return (
-        of_roles(_roles(first), whole, reserved),
-        *(
-            of_roles(_roles([job]), group_name(JOB_SET, name, part=job.name), beside=whole)
-            for job in later
-        ),
-    )
+    groups = [with_topology(of_roles(_roles(first), whole, reserved), _metadata(first))]
+    for job in later:
+        part = of_roles(_roles([job]), group_name(JOB_SET, name, part=job.name), beside=whole)
+        groups.append(with_topology(part, _metadata([job])))
+    for each in groups:
+        if isinstance(each, RefusedGroup):
+            return replace(each, name=whole)
+    return tuple(each for each in groups if isinstance(each, Derived))
+
+
+def _metadata(jobs: Iterable[_ReplicatedJob]) -> list[PodMetadata | None]:
+    return [metadata_of(job.template.spec.template) for job in jobs]
 
 
 def _roles(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ podgroup_types.go and podgroup_webhook.go, pkg/scheduler/api/podgroup_info/subgr
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -21,8 +21,9 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     misnamed,
-    topology_ignored,
+    topology_of_all,
 )
+from enbloc.controller.sources.topology import topology
 from enbloc.model.text import clipped, quoted
 from enbloc.model.trees import Child, Tree
 from enbloc.wire.objects import Int64
@@ -34,11 +35,17 @@ _MOST_GROUPS: Final = 256
 _MOST_LEVELS: Final = 16
 
 
+class _Constraint(msgspec.Struct, gc=False, rename="camel"):
+    required_topology_level: str | None = None
+    preferred_topology_level: str | None = None
+
+
 class _SubGroup(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     min_member: Int64 | None = None
     parent: str | None = None
     min_sub_group: Int64 | None = None
+    topology_constraint: _Constraint | None = None
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -48,7 +55,7 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     queue: str | None = None
     preemptibility: str | None = None
     mark_unschedulable: bool | None = None
-    topology_constraint: dict[str, Any] | None = None
+    topology_constraint: _Constraint | None = None
     sub_groups: tuple[_SubGroup, ...] | None = None
 
 
@@ -62,7 +69,8 @@ def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup: sub-groups without others below them are roles, the others are above these.
 
     A minSubGroup of 0 is one of 1: each of them starts by itself. A minMember of 0, or of a
-    sub-group that has others below it, is as well as there none.
+    sub-group that has others below it, is as well as there none. Levels of a Topology of KAI's are
+    node labels, and so is what our PodGroup has of them.
     """
     spec, groups = found.spec, found.spec.sub_groups or ()
     problem = "; ".join(_problems(spec, groups))
@@ -77,6 +85,8 @@ def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
         return RefusedGroup(f"spec.subGroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
+    if (near := spec.topology_constraint) is not None:
+        wanted |= topology(near.required_topology_level, near.preferred_topology_level)
     return Derived(wanted, ignored="; ".join(_ignored(spec, inner)))
 
 
@@ -159,8 +169,11 @@ def _ignored(spec: _Spec, inner: Collection[str]) -> Iterator[str]:
         yield "spec.preemptibility is ignored: who gives way is decided by priority alone"
     if spec.mark_unschedulable is False:
         yield "spec.markUnschedulable: false is ignored: pods that lack room say so"
-    if spec.topology_constraint:
-        yield topology_ignored("spec.topologyConstraint")
+    for index, each in enumerate(spec.sub_groups or ()):
+        near = each.topology_constraint or _Constraint()
+        if near.required_topology_level or near.preferred_topology_level:
+            yield topology_of_all(f"spec.subGroups[{index}].topologyConstraint")
+            break
 
 
 KAI: Final = Source(

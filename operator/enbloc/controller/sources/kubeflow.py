@@ -11,11 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from enbloc.client.paths import Resource
-from enbloc.controller.sources.source import Derived, Source, SourceObject
+from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
+from enbloc.controller.sources.topology_keys import with_topology
 from enbloc.controller.sources.workloads import (
     Part,
     Template,
     bounded,
+    metadata_of,
     minimum_of,
     of_roles,
     requests,
@@ -74,7 +76,7 @@ class TrainingJob(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def training(kind: str, found: TrainingJob) -> Derived:
+def training(kind: str, found: TrainingJob) -> Derived | RefusedGroup:
     """All replicas; of elastic workers as few as may be; in all no more than it says suffice."""
     spec, roles = found.spec, _roles(found.spec)
     elastic = spec.elastic_policy
@@ -84,7 +86,7 @@ def training(kind: str, found: TrainingJob) -> Derived:
     return _derived(spec, roles, name)
 
 
-def mpi(found: TrainingJob) -> Derived:
+def mpi(found: TrainingJob) -> Derived | RefusedGroup:
     """Launcher and workers; a launcher that waits for them is not counted, but reserved."""
     spec, roles = found.spec, _roles(found.spec)
     name = group_name(MPI_JOB, found.metadata.name)
@@ -99,18 +101,22 @@ def _roles(spec: _Spec) -> dict[str, int]:
     return {role: bounded(each.replicas) for role, each in spec.replicas.items()}
 
 
-def _derived(spec: _Spec, roles: dict[str, int], name: str, reserved: Any = None) -> Derived:
+def _derived(
+    spec: _Spec, roles: dict[str, int], name: str, reserved: Any = None
+) -> Derived | RefusedGroup:
     least, pods = spec.least, sum(_roles(spec).values())
     if least is not None and 0 < least < sum(roles.values()):
         roles = dict.fromkeys(roles, 0)
-        return Derived({**minimum_of(roles.items(), reserved), "minMember": least}, name)
-    return of_roles(roles.items(), name, reserved, pods=pods)
+        derived = Derived({**minimum_of(roles.items(), reserved), "minMember": least}, name)
+    else:
+        derived = of_roles(roles.items(), name, reserved, pods=pods)
+    return with_topology(derived, [metadata_of(each.template) for each in spec.replicas.values()])
 
 
 def _training_source(kind: str) -> Source[TrainingJob]:
     resource = Resource(_GROUP, "v1", f"{kind.lower()}s", kind)
 
-    def derive(found: TrainingJob) -> Derived:
+    def derive(found: TrainingJob) -> Derived | RefusedGroup:
         return training(kind, found)
 
     return Source(kind, (resource,), TrainingJob, derive, controls=True)

@@ -6,6 +6,7 @@ Source of the meaning of fields: LeaderWorkerSet v0.7,
 api/leaderworkerset/v1/leaderworkerset_types.go.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -18,7 +19,15 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
 )
-from enbloc.controller.sources.workloads import Part, Template, bounded, minimum_of, requests
+from enbloc.controller.sources.topology_keys import with_topology
+from enbloc.controller.sources.workloads import (
+    Part,
+    Template,
+    bounded,
+    metadata_of,
+    minimum_of,
+    requests,
+)
 from enbloc.wire.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
 
 RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)
@@ -73,7 +82,11 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
         wanted = minimum_of([(LEADER, 1), (WORKER, 0)], reserved)
     else:
         wanted = minimum_of([(LEADER, 1), (WORKER, workers)])
-    return tuple(Derived(wanted, _name(found, index)) for index in range(groups))
+    templates = (of.leader_template or of.worker_template, of.worker_template)
+    one = with_topology(Derived(wanted, _name(found, 0)), map(metadata_of, templates))
+    if isinstance(one, RefusedGroup):
+        return one
+    return tuple(replace(one, name=_name(found, index)) for index in range(groups))
 
 
 def _name(found: LeaderWorkerSet, index: int) -> str:

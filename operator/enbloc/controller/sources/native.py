@@ -21,8 +21,8 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     TreeNode,
-    topology_ignored,
 )
+from enbloc.controller.sources.topology import of_the_root, topology
 from enbloc.model.names import Condition, Reason
 from enbloc.model.times import time_text
 from enbloc.wire.auto_groups import group_name
@@ -37,6 +37,7 @@ COMPOSITES: Final = tuple(
 _CONDITIONS: Final[Mapping[str, str]] = {"v1alpha2": "PodGroupScheduled"}
 _CONDITION: Final = "PodGroupInitiallyScheduled"
 _TREE_CONDITION: Final = "CompositePodGroupInitiallyScheduled"
+_TOPOLOGY: Final = "spec.schedulingConstraints.topology"
 #: That a PodGroup gives way, in every version.
 _DISRUPTED: Final = "DisruptionTarget"
 #: By why the group is not scheduled: the reason that kube-scheduler gives. It writes nothing while
@@ -60,8 +61,12 @@ class _Policy(msgspec.Struct, gc=False, rename="camel"):
     gang: _Gang | None = None
 
 
+class _Topology(msgspec.Struct, gc=False, rename="camel"):
+    key: str = ""
+
+
 class _Constraints(msgspec.Struct, gc=False, rename="camel"):
-    topology: tuple[Any, ...] | None = None
+    topology: tuple[_Topology, ...] | None = None
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -110,13 +115,13 @@ def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
     minimum = _minimum(policy.basic, gang, "minCount", LARGEST)
     if isinstance(minimum, RefusedGroup):
         return minimum
-    ignored = _ignored(spec)
     if parent := spec.parent_composite_pod_group_name:
         metadata = found.metadata
         created = metadata.creation_timestamp or ""
         above = COMPOSITES[0].kind
+        ignored = _ignored(spec)
         return TreeNode(above, parent, False, minimum, metadata.uid, created, ignored=ignored)
-    return Derived({"minMember": minimum, **_priority(spec)}, ignored=ignored)
+    return Derived({"minMember": minimum, **_shared(spec)}, ignored=_ignored(spec))
 
 
 def derive_tree(found: CompositePodGroup) -> RefusedGroup | TreeNode:
@@ -138,7 +143,7 @@ def derive_tree(found: CompositePodGroup) -> RefusedGroup | TreeNode:
         uid=metadata.uid,
         created=metadata.creation_timestamp or "",
         group=group_name(COMPOSITES[0].kind, metadata.name),
-        spec=_priority(spec),
+        spec=_shared(spec),
         ignored=_ignored(spec),
     )
 
@@ -160,14 +165,25 @@ def _minimum(
     return minimum
 
 
-def _priority(spec: _Spec | _TreeSpec) -> dict[str, Any]:
-    name = spec.priority_class_name
-    return {"priorityClassName": name} if name else {}
+def _shared(spec: _Spec | _TreeSpec) -> dict[str, Any]:
+    """What a PodGroup and the root of a tree say alike, as our PodGroup has it."""
+    name, keys = spec.priority_class_name, _keys(spec)
+    wanted: dict[str, Any] = {"priorityClassName": name} if name else {}
+    return wanted | topology(keys[0] if keys else "")
+
+
+def _keys(spec: _Spec | _TreeSpec) -> list[str]:
+    """The node labels that tell the domains in one of which its pods must be."""
+    constraints = spec.scheduling_constraints
+    return [each.key for each in (constraints.topology if constraints is not None else None) or ()]
 
 
 def _ignored(spec: _Spec | _TreeSpec) -> str:
-    if spec.scheduling_constraints is not None and spec.scheduling_constraints.topology:
-        return topology_ignored("spec.schedulingConstraints.topology")
+    keys = _keys(spec)
+    if keys and spec.parent_composite_pod_group_name:
+        return of_the_root(_TOPOLOGY)
+    if len(keys) > 1:
+        return f"{_TOPOLOGY}[1] is ignored: one key is followed; leave the others out"
     return ""
 
 

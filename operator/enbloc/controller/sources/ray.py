@@ -11,8 +11,15 @@ from typing import Final
 import msgspec
 
 from enbloc.client.paths import Resource
-from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, bounded, of_roles
+from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
+from enbloc.controller.sources.topology_keys import with_topology
+from enbloc.controller.sources.workloads import (
+    MetadataOnly,
+    Part,
+    bounded,
+    metadata_of,
+    of_roles,
+)
 from enbloc.wire.auto_groups import HEAD, RAY_CLUSTER, group_name
 
 RESOURCE: Final = Resource("ray.io", "v1", "rayclusters", RAY_CLUSTER)
@@ -25,6 +32,7 @@ class _WorkerGroup(Part):
     max_replicas: int | None = None
     num_of_hosts: int | None = None
     suspend: bool | None = None
+    template: MetadataOnly | None = None
 
     def least(self, *, scales: bool) -> int:
         """How many pods it has from the start."""
@@ -37,8 +45,13 @@ class _WorkerGroup(Part):
         return bounded(replicas * max(1, bounded(self.num_of_hosts)))
 
 
+class _HeadGroup(Part):
+    template: MetadataOnly | None = None
+
+
 class _Spec(Part):
     enable_in_tree_autoscaling: bool | None = None
+    head_group_spec: _HeadGroup | None = None
     worker_group_specs: tuple[_WorkerGroup, ...] | None = None
 
 
@@ -48,14 +61,16 @@ class RayCluster(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: RayCluster) -> Derived:
+def derive(found: RayCluster) -> Derived | RefusedGroup:
     """The head and all workers; where Ray scales the workers, as few as it may have."""
     spec = found.spec
     scales = bool(spec.enable_in_tree_autoscaling)
     groups = spec.worker_group_specs or ()
     roles = [(HEAD, 1), *((group.group_name, group.least(scales=scales)) for group in groups)]
     name = group_name(RAY_CLUSTER, found.metadata.name, found.metadata.uid)
-    return of_roles(roles, name)
+    head = spec.head_group_spec.template if spec.head_group_spec is not None else None
+    templates = (head, *(group.template for group in groups))
+    return with_topology(of_roles(roles, name), map(metadata_of, templates))
 
 
 RAY_CLUSTER_SOURCE: Final = Source("KubeRay", (RESOURCE,), RayCluster, derive, controls=True)

@@ -17,6 +17,7 @@ from enbloc.controller.sources.source import (
     TreeNode,
 )
 from enbloc.controller.sources.timeouts import with_timeout
+from enbloc.controller.sources.topology import as_annotated
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,8 @@ def called_for(
 ) -> Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None:
     """What an object calls for; of one that a bug keeps from being read, a message."""
     try:
-        return checked(with_timeout(source.derive(found), found.metadata))
+        called = with_timeout(source.derive(found), found.metadata)
+        return checked(as_annotated(called, found.metadata))
     except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
         key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
         return RefusedGroup(fault(key, error))

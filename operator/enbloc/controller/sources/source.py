@@ -18,7 +18,7 @@ from enbloc.client.paths import Resource
 from enbloc.controller.members import Member
 from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import Group
-from enbloc.model.names import Condition
+from enbloc.model.names import TOPOLOGY_REQUIRED_KEY, Condition
 from enbloc.model.text import quoted
 from enbloc.wire.objects import Metadata
 
@@ -42,11 +42,11 @@ def misnamed(name: str) -> str:
     return f'{quoted(name)} is not a name of at most 63 small letters, digits and "-"'
 
 
-def topology_ignored(field: str) -> str:
-    """The note on a field that asks for one topology domain."""
+def topology_of_all(field: str) -> str:
+    """The note on a field that constrains a part of a group, which is not followed."""
     return (
-        f"{field} is ignored: members may be placed in several domains; use a node selector or "
-        "affinity in the pods"
+        f"{field} is ignored: what is asked for all members together is followed; use annotation "
+        f"{TOPOLOGY_REQUIRED_KEY} for that"
     )
 
 

@@ -15,10 +15,18 @@ from typing import Final
 import msgspec
 
 from enbloc.client.paths import Resource
-from enbloc.controller.sources.source import Derived, Source, SourceObject
-from enbloc.controller.sources.workloads import Part, bounded, of_roles
+from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
+from enbloc.controller.sources.topology_keys import PodMetadata, with_topology
+from enbloc.controller.sources.workloads import (
+    MetadataOnly,
+    Part,
+    bounded,
+    metadata_of,
+    of_roles,
+)
 from enbloc.model.quantity import amount
 from enbloc.wire.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
+from enbloc.wire.objects import Texts
 
 RESOURCE: Final = Resource(
     "sparkoperator.k8s.io", "v1beta2", "sparkapplications", SPARK_APPLICATION
@@ -48,6 +56,14 @@ class _Pod(Part):
     memory_overhead: str | None = None
     instances: int | None = None
     gpu: _Gpu | None = None
+    labels: Texts | None = None
+    annotations: Texts | None = None
+    template: MetadataOnly | None = None
+
+    @property
+    def metadata(self) -> tuple[PodMetadata | None, ...]:
+        """What is written into the metadata of its pods, in each place for it."""
+        return PodMetadata(self.labels, self.annotations), metadata_of(self.template)
 
 
 class _Allocation(Part):
@@ -70,7 +86,7 @@ class SparkApplication(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def derive(found: SparkApplication) -> Derived:
+def derive(found: SparkApplication) -> Derived | RefusedGroup:
     """The driver, and capacity for it and the executors that it starts with."""
     spec = found.spec
     dynamic = spec.dynamic_allocation
@@ -84,7 +100,8 @@ def derive(found: SparkApplication) -> Derived:
         reserved[name] += each * executors
     roles = [(DRIVER, 1), (EXECUTOR, 0)]
     name = group_name(SPARK_APPLICATION, found.metadata.name)
-    return of_roles(roles, name, reserved)
+    metadata = (*spec.driver.metadata, *spec.executor.metadata)
+    return with_topology(of_roles(roles, name, reserved), metadata)
 
 
 def _requests(pod: _Pod, spec: _Spec) -> dict[str, int]:

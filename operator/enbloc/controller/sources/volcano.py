@@ -30,7 +30,9 @@ from enbloc.controller.sources.source import (
     RefusedGroup,
     Source,
     SourceObject,
+    topology_of_all,
 )
+from enbloc.controller.sources.topology import instead
 from enbloc.model.dialects import part_of
 from enbloc.model.dns_names import LABEL
 from enbloc.model.names import Condition, Reason
@@ -58,6 +60,7 @@ _ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
 #: Annotation or label of who is evicted for others or not; the annotation wins.
 _PREEMPTABLE: Final = "volcano.sh/preemptable"
 _FALSE: Final = ("false", "f", "0")
+_TIERS: Final = "its tiers are those of HyperNodes, which are not read"
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
@@ -116,7 +119,7 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     queue: str | None = None
     priority_class_name: str | None = None
     min_resources: Quantities | None = None
-    network_topology: Any = None
+    network_topology: dict[str, Any] | None = None
     sub_group_policy: tuple[_SubGroupPolicy, ...] | None = None
 
 
@@ -162,7 +165,7 @@ def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
         wanted["minResources"] = resources
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    return Derived(wanted, ignored="; ".join(_ignored(found)))
+    return Derived(wanted, ignored="; ".join(filter(None, _ignored(found))))
 
 
 def _parts(task: str, count: int) -> tuple[str, ...]:
@@ -279,8 +282,9 @@ def _of_nodes(given: Quantities) -> Quantities:
 
 def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
     """What of a PodGroup has no effect here, for an event on it."""
-    spec, labels = found.spec, found.metadata.labels or {}
-    if {**labels, **(found.metadata.annotations or {})}.get(_PREEMPTABLE, "").lower() in _FALSE:
+    spec, metadata = found.spec, found.metadata
+    labels, annotations = metadata.labels or {}, metadata.annotations or {}
+    if {**labels, **annotations}.get(_PREEMPTABLE, "").lower() in _FALSE:
         yield (
             f"{_PREEMPTABLE}: false has no effect: who gives way is decided by priority alone; use "
             "a PriorityClass, or minRuntimes of EnblocConfiguration"
@@ -291,7 +295,9 @@ def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
             "namespace may use by a ResourceQuota or by Kueue"
         )
     if spec.network_topology:
-        yield "spec.networkTopology has no effect; use pod affinity to a topology domain"
+        soft = spec.network_topology.get("mode") == "soft"
+        field = "spec.networkTopology" + (" (mode: soft)" if soft else "")
+        yield instead(field, _TIERS, hard=not soft, annotations=annotations)
     policies = spec.sub_group_policy or ()
     if any(each.min_sub_groups and not (each.role or each.task) for each in policies):
         yield (
@@ -309,10 +315,7 @@ def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
             f"the {MOST_ROLES} roles of a PodGroup; make them larger"
         )
     if any(each.network_topology for each in policies):
-        yield (
-            "spec.subGroupPolicy[].networkTopology has no effect; use pod affinity to a topology "
-            "domain"
-        )
+        yield topology_of_all("spec.subGroupPolicy[].networkTopology")
 
 
 # ── what it is told ──────────────────────────────────────────────────────────────────────────

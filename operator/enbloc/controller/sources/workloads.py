@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from enbloc.controller.sources.source import LARGEST, MOST_ROLES, Derived
+from enbloc.controller.sources.topology_keys import PodMetadata
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 from enbloc.wire.auto_groups import role_name
@@ -27,7 +28,19 @@ class Part(msgspec.Struct, gc=False, rename="camel"):
 class Template(Part):
     """`template` of pods."""
 
+    metadata: PodMetadata | None = None
     spec: PodSpecObject | None = None
+
+
+class MetadataOnly(Part):
+    """`template` of pods, of which no more is read."""
+
+    metadata: PodMetadata | None = None
+
+
+def metadata_of(template: Template | MetadataOnly | None) -> PodMetadata | None:
+    """The metadata of the pods of a template; None = it gives none."""
+    return template.metadata if template is not None else None
 
 
 def requests(template: Template | None, count: int = 1) -> Counter[str]:

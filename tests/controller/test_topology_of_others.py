@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The topology that other projects' objects and annotations call for, and what of it is noted."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from enbloc.controller.sources import SOURCES, coscheduling, kai, native
+from enbloc.controller.sources.reading import called_for
+from enbloc.controller.sources.source import Derived, RefusedGroup, Source, TreeNode
+
+OURS = "enbloc.dev/topology-required"
+KAIS = "kai.scheduler/topology-required-placement"
+RACK = {"required": "example.com/rack"}
+GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+TREE = {"schedulingPolicy": {"gang": {"minGroupCount": 1}}}
+
+
+def told(source: Source[Any], spec: dict[str, Any], **annotations: str) -> Any:
+    """What an object with these annotations calls for."""
+    metadata = {"name": "w", "namespace": "n", "uid": "u", "annotations": annotations}
+    return called_for(source, msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
+
+
+def workload(kind: str, spec: dict[str, Any], **annotations: str) -> list[Derived]:
+    [source] = [each for each in SOURCES if each.resources[0].kind == kind]
+    found = told(source, spec, **annotations)
+    return [found] if isinstance(found, Derived) else list(found)
+
+
+def template(**annotations: str) -> dict[str, Any]:
+    return {"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "c"}]}}
+
+
+def constrained(*keys: str) -> dict[str, Any]:
+    return {"schedulingConstraints": {"topology": [{"key": key} for key in keys]}}
+
+
+# ── Kubernetes' own ──────────────────────────────────────────────────────────────────────────
+
+
+def test_one_key_of_a_podgroup_of_kubernetes_is_followed_and_others_are_noted() -> None:
+    found = told(native.NATIVE, GANG | constrained("example.com/rack"))
+    assert found == Derived({"minMember": 2, "topology": RACK})
+    found = told(native.NATIVE, GANG | constrained("example.com/rack", "example.com/zone"))
+    assert found.spec["topology"] == RACK
+    assert "spec.schedulingConstraints.topology[1] is ignored: one key" in found.ignored
+
+
+def test_of_a_tree_the_constraint_of_the_root_is_followed() -> None:
+    root = told(native.COMPOSITE, TREE | constrained("example.com/rack"))
+    assert isinstance(root, TreeNode)
+    assert root.spec["topology"] == RACK
+    assert not root.ignored
+
+
+@pytest.mark.parametrize(
+    ("source", "spec"), [(native.NATIVE, GANG), (native.COMPOSITE, TREE)], ids=["leaf", "inner"]
+)
+def test_what_another_node_of_a_tree_constrains_is_noted_with_where_to_write_it(
+    source: Source[Any], spec: dict[str, Any]
+) -> None:
+    below = {"parentCompositePodGroupName": "root"}
+    found = told(source, spec | below | constrained("example.com/rack"))
+    assert isinstance(found, TreeNode)
+    assert "topology is ignored: that of the root of its tree counts" in found.ignored
+    found = told(source, spec | below, **{OURS: "example.com/rack"})
+    assert f"annotation {OURS} is ignored: that of the root" in found.ignored
+
+
+# ── annotations of the object ────────────────────────────────────────────────────────────────
+
+
+def test_the_annotation_of_a_workload_counts_before_those_of_its_template() -> None:
+    spec = {"parallelism": 2, "template": template(**{OURS: "example.com/zone"})}
+    [found] = workload("Job", spec, **{OURS: "example.com/rack"})
+    assert found.spec["topology"] == RACK
+
+
+def test_kais_annotation_of_a_workload_counts_where_nothing_else_is_said() -> None:
+    theirs = {KAIS: "example.com/rack", "kai.scheduler/topology": "theirs"}
+    [found] = workload("Job", {"parallelism": 2}, **theirs)
+    assert found.spec["topology"] == RACK
+    spec = {"parallelism": 2, "template": template(**{OURS: "example.com/zone"})}
+    [found] = workload("Job", spec, **theirs)
+    assert found.spec["topology"] == {"required": "example.com/zone"}
+
+
+def test_the_annotation_of_another_projects_podgroup_counts_before_its_field() -> None:
+    spec = {"minMember": 2, "topologyConstraint": {"requiredTopologyLevel": "example.com/zone"}}
+    found = told(kai.KAI, spec, **{OURS: "rack", "enbloc.dev/topology": "racks"})
+    assert found.spec["topology"] == {"name": "racks", "required": "rack"}
+
+
+@pytest.mark.parametrize("kind", ["Job", "LeaderWorkerSet"])
+def test_an_annotation_that_no_podgroup_can_have_refuses_it_and_keeps_what_was_made(
+    kind: str,
+) -> None:
+    [source] = [each for each in SOURCES if each.resources[0].kind == kind]
+    found = told(source, {}, **{OURS: "no label"})
+    assert isinstance(found, RefusedGroup)
+    assert found.problem.startswith(f"annotation {OURS}: ")
+    assert found.keeps
+    assert found.name
+
+
+@pytest.mark.parametrize(
+    ("strategy", "key"),
+    [("MustGather", "topology-required"), ("PreferGather", "topology-preferred")],
+)
+def test_koordinators_layers_are_noted_with_the_annotation_to_use(strategy: str, key: str) -> None:
+    said = f'{{"gatherStrategy": [{{"layer": "Rack", "strategy": "{strategy}"}}]}}'
+    theirs = {"gang.scheduling.koordinator.sh/network-topology-spec": said}
+    found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **theirs)
+    assert f"use annotation enbloc.dev/{key} with a node label" in found.ignored
+    found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **theirs, **{OURS: "rack"})
+    assert not found.ignored
