@@ -109,6 +109,8 @@ def test_the_package_alone_imports_no_library() -> None:
         pytest.param(["doctor", "--help"], id="help of the doctor"),
         pytest.param(["drain-check", "--help"], id="help of checking a drain"),
         pytest.param(["replay", "--help"], id="help of replaying"),
+        pytest.param(["topology", "show", "--help"], id="help of showing a topology"),
+        pytest.param(["topology", "init", "--help"], id="help of writing one"),
         pytest.param(["version", "--client"], id="version"),
     ],
 )

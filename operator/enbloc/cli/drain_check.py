@@ -5,18 +5,17 @@
 import asyncio
 import json
 import logging
-import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
+from enbloc.cli.failures import say_each
 from enbloc.cli.files import sources
 from enbloc.cli.flags import cluster_flags, config_flag, output_flag
 from enbloc.cli.tables import print_table, say
-from enbloc.errors import EnblocError
 
 if TYPE_CHECKING:
     from enbloc.config import Configuration
@@ -59,8 +58,7 @@ def drain_check(
         _print(nodes, found, output)
         code = OK if all(after.whole for after in found) else NOT_WHOLE
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as a gang that breaks does
-        for line in dict.fromkeys(_said(error) for error in _leaves(group)):
-            say(f"error: {line}", err=True)
+        say_each(group)
     return code
 
 
@@ -105,30 +103,6 @@ async def _read(
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings:
         say(f"warning: {warning}", err=True)
-
-
-def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
-    """The exceptions of a group, and of the groups in it."""
-    for error in group.exceptions:
-        if isinstance(error, ExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
-
-
-def _said(error: Exception) -> str:
-    """The error with its fix; one that concerns every request is the same for each."""
-    from enbloc.client.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
-
-    if isinstance(error, Unreachable):
-        return f"the API server cannot be reached: {error.message}"
-    if isinstance(error, APIError):
-        return error.advice
-    if isinstance(error, EnblocError):
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return " ".join(f"unexpected {type(error).__name__}{where}: {error}".split())
 
 
 def _verdict(after: "Aftermath") -> str:

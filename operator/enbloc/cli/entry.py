@@ -57,6 +57,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.replay:replay",
         "Replay a decision of the scheduler from a dump.",
     ),
+    "topology": (
+        "enbloc.cli.topology:topology",
+        "Show the topology of the nodes, or write one from their labels.",
+    ),
     "version": (
         "enbloc.cli.version:version",
         "Print the versions of enbloc and of the API server.",

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What went wrong, one line each, where a command asks the API server for several things."""
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from enbloc.cli.tables import say
+from enbloc.errors import EnblocError
+
+
+def say_each(group: ExceptionGroup[Exception]) -> None:
+    """Print what went wrong on stderr; what concerns every request is said once."""
+    for line in dict.fromkeys(_said(error) for error in _leaves(group)):
+        say(f"error: {line}", err=True)
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    """The exceptions of a group, and of the groups in it."""
+    for error in group.exceptions:
+        if isinstance(error, ExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _said(error: Exception) -> str:
+    """The error with its fix; one that concerns every request is the same for each."""
+    from enbloc.client.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
+
+    if isinstance(error, Unreachable):
+        return f"the API server cannot be reached: {error.message}"
+    if isinstance(error, APIError):
+        return error.advice
+    if isinstance(error, EnblocError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return " ".join(f"unexpected {type(error).__name__}{where}: {error}".split())

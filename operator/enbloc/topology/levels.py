@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Levels: what the labels of nodes make as levels of a Topology.
+
+::
+
+    region ⊃ zone ⊃ the fabric of one provider, up to four levels ⊃ accelerator ⊃ host
+
+A label counts if at least half of the nodes have it, and those of the levels around it; and if it
+nests: all nodes with one value lie in one domain of the level around it. Some labels hold numbers
+that begin anew in each outer domain, such as the rack's; these need not nest, for a domain is the
+path of values.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from enbloc.model.topology import Level
+
+#: The labels of one node.
+Labels = Mapping[str, str]
+
+HOST: Final = Level("host", "kubernetes.io/hostname")
+
+
+class KnownLabel(NamedTuple):
+    """A label by which somebody tells what is near.
+
+    Attributes:
+        name: of the level that it makes.
+        label: the node label.
+        everywhere: a value is of one domain in the whole cluster; else only within the level
+            around it.
+    """
+
+    name: str
+    label: str
+    everywhere: bool = True
+
+    @property
+    def level(self) -> Level:
+        """The level that it makes."""
+        return Level(self.name, self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The levels that labels of nodes make.
+
+    Attributes:
+        levels: the outermost first; empty = there are none.
+        notes: which labels were left out, or are on few nodes, and why; one line each.
+    """
+
+    levels: tuple[Level, ...]
+    notes: tuple[str, ...] = ()
+
+
+def _ids(prefix: str, **names: str) -> tuple[KnownLabel, ...]:
+    """Labels with one prefix; by the name of the level, what follows the prefix."""
+    return tuple(KnownLabel(name.replace("_", "-"), prefix + rest) for name, rest in names.items())
+
+
+def _numbers(prefix: str, **names: str) -> tuple[KnownLabel, ...]:
+    """The same, whose values begin anew in each outer domain."""
+    return tuple(each._replace(everywhere=False) for each in _ids(prefix, **names))
+
+
+_PLACES: Final = _ids("topology.kubernetes.io/", region="region", zone="zone")
+
+#: Of whoever describes a network, the outermost first. Only one of them is taken.
+_FABRICS: Final = (
+    # Amazon EKS; layer 4 only where instances have one.
+    _ids(
+        "topology.k8s.aws/network-node-layer-",
+        **{"layer-1": "1", "layer-2": "2", "layer-3": "3", "layer-4": "4"},
+    ),
+    # Google Kubernetes Engine: a physical host may run several nodes.
+    _ids(
+        "cloud.google.com/gce-topology-",
+        block="block",
+        subblock="subblock",
+        physical_host="host",
+    ),
+    # Oracle Kubernetes Engine.
+    _ids(
+        "oci.oraclecloud.com/rdma.",
+        island="hpc_island_id",
+        network_block="network_block_id",
+        local_block="local_block_id",
+    ),
+    # CoreWeave: superpods and leafgroups have numbers.
+    (
+        *_ids("backend.coreweave.cloud/", fabric="fabric"),
+        *_numbers("backend.coreweave.cloud/", superpod="superpod", leafgroup="leafgroup"),
+    ),
+    # Nebius and Crusoe.
+    _ids("topology.nebius.com/", gpu_cluster="gpu-cluster-id", tier_2="tier-2", tier_1="tier-1"),
+    _ids("crusoe.ai/", partition="ib.partition.id", pod="pod.id"),
+    # Topograph: since 1.0 tiers from 0 on, which is next to the nodes; before, names.
+    _ids(
+        "fabric.topograph.run/tier-",
+        **{"tier-3": "3", "tier-2": "2", "tier-1": "1", "tier-0": "0"},
+    ),
+    _ids("network.topology.nvidia.com/", core="core", spine="spine", leaf="leaf"),
+    _ids("network.topology.nvidia.com/", datacenter="datacenter", spine="spine", block="block"),
+    # What documentation of schedulers uses, and many have copied: names within the outer domain.
+    _numbers("cloud.provider.com/topology-", block="block", rack="rack"),
+)
+
+#: Nodes whose accelerators are connected directly, as by NVLink. Only one of them is taken.
+_ACCELERATORS: Final = tuple(
+    KnownLabel("accelerator", label)
+    for label in (
+        "accelerator.topograph.run/domain",
+        "network.topology.nvidia.com/accelerator",
+        "nvidia.com/gpu.clique",
+        "ds.coreweave.com/nvlink.domain",
+        "topology.k8s.aws/ultraserver-id",
+    )
+)
+
+_HOST: Final = KnownLabel(*HOST)
+
+
+def guessed(nodes: Sequence[Labels], *, host: bool = False) -> Found:
+    """The levels that known labels make on these nodes.
+
+    Args:
+        nodes: the labels of each.
+        host: each node is to be a domain of the innermost level.
+    """
+    places, notes = _taken(nodes, (), _PLACES)
+    fabrics = [_taken(nodes, places, fabric) for fabric in _FABRICS]
+    taken, _ = max(fabrics, key=lambda found: len(found[0]))  # of equals the first one
+    notes += [note for _, left_out in fabrics for note in left_out]
+    others = [found for found, _ in fabrics if len(found) > len(places) and found != taken]
+    notes += [
+        f"{label.label}: left out: {taken[-1].label} describes the same network"
+        for found in others
+        for label in found[len(places) :]
+        if label not in taken
+    ]
+    taken = _with_accelerator(nodes, taken, notes)
+    if host:
+        taken, left_out = _taken(nodes, taken, (_HOST,))
+        notes += left_out
+    return Found(tuple(label.level for label in taken), tuple(dict.fromkeys(notes)))
+
+
+def chosen(nodes: Sequence[Labels], levels: Iterable[Level]) -> Found:
+    """These levels, and on how many nodes their labels are.
+
+    Args:
+        nodes: the labels of each.
+        levels: the outermost first.
+    """
+    levels = tuple(levels)
+    notes: list[str] = []
+    for level in levels:
+        carrying = sum(level.label in labels for labels in nodes)
+        if carrying < len(nodes):
+            notes.append(
+                f"{level.label}: {carrying} of {len(nodes)} nodes have it; the others are in no "
+                f"domain of {level.name}"
+            )
+    return Found(levels, tuple(notes))
+
+
+def _taken(
+    nodes: Sequence[Labels], around: Sequence[KnownLabel], offered: Iterable[KnownLabel]
+) -> tuple[list[KnownLabel], list[str]]:
+    """The labels around, and those offered that can be levels within them; and what is left out."""
+    taken, left_out = list(around), list[str]()
+    for label in offered:
+        if not any(label.label in labels for labels in nodes):
+            continue
+        problem = _problem(nodes, [*taken, label])
+        if problem:
+            left_out.append(f"{label.label}: left out: {problem}")
+        else:
+            taken.append(label)
+    return taken, left_out
+
+
+def _with_accelerator(
+    nodes: Sequence[Labels], taken: list[KnownLabel], notes: list[str]
+) -> list[KnownLabel]:
+    """The levels, and what is connected directly: as far inside as it nests."""
+    for label in _ACCELERATORS:
+        if not any(label.label in labels for labels in nodes):
+            continue
+        outermost = sum(each in _PLACES for each in taken)
+        problems: list[str] = []
+        for place in range(len(taken), outermost - 1, -1):
+            levels = [*taken[:place], label, *taken[place:]]
+            found = (_problem(nodes, levels[: n + 1]) for n in range(place, len(levels)))
+            problem = next(filter(None, found), "")
+            if not problem:
+                return levels
+            problems.append(problem)
+        notes.append(f"{label.label}: left out: {problems[0]}")
+    return taken
+
+
+def _problem(nodes: Sequence[Labels], levels: Sequence[KnownLabel]) -> str:
+    """Why the last of these labels is no level within the others; "" = it is one."""
+    *around, label = levels
+    path_of: dict[str, tuple[str, ...]] = {}
+    inside = 0
+    for labels in nodes:
+        value = labels.get(label.label)
+        path = tuple(labels[each.label] for each in around if each.label in labels)
+        if value is None or len(path) < len(around):
+            continue
+        inside += 1
+        other = path_of.setdefault(value, path)
+        if label.everywhere and other != path:
+            domains = " and in ".join(map("/".join, (other, path)))
+            return f"{value} lies in {domains}, which {around[-1].label} tells apart"
+    if 2 * inside >= len(nodes):
+        return ""
+    beside = f" together with {around[-1].label}" if around else ""
+    return f"only {inside} of {len(nodes)} nodes have it{beside}"
