@@ -5,7 +5,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from enbloc.client.paths import JOBS, POD_DISRUPTION_BUDGETS, POD_GROUPS, STATEFUL_SETS
+from enbloc.client.paths import (
+    JOBS,
+    POD_DISRUPTION_BUDGETS,
+    POD_GROUPS,
+    STATEFUL_SETS,
+    TOPOLOGIES,
+)
 from enbloc.model import names
 
 
@@ -22,6 +28,17 @@ def group(name: str, minimum: int, **spec: Any) -> dict[str, Any]:
         "kind": POD_GROUPS.kind,
         "metadata": {"name": name},
         "spec": {"minMember": minimum, **spec},
+    }
+
+
+def topology(name: str, levels: Mapping[str, str]) -> dict[str, Any]:
+    """A Topology; its levels are node labels by name, the outermost first."""
+    given = [{"name": level, "nodeLabel": label} for level, label in levels.items()]
+    return {
+        "apiVersion": TOPOLOGIES.api_version,
+        "kind": TOPOLOGIES.kind,
+        "metadata": {"name": name},
+        "spec": {"levels": given},
     }
 
 

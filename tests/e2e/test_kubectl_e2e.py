@@ -40,7 +40,7 @@ async def test_the_readmes_three_commands_run_a_gang(world: World) -> None:
     assert head == ["NAME", "STATUS", "MIN", "SCHEDULED", "READY", "AGE"]
     assert row[:-1] == ["train", "Running", "8", "8", "8"]
     head, row = table(await world.kubectl("get", "podgroups.enbloc.dev", "-o", "wide"))
-    assert head[5:] == ["PRIORITY", "ATTEMPTS", "MESSAGE", "AGE"]
+    assert head[5:] == ["PRIORITY", "ATTEMPTS", "TOPOLOGY", "MESSAGE", "AGE"]
     assert row[5:-1] == ["0", "1", "8 of 8 members run"]
     pods = table(await world.kubectl("get", "pods", "--no-headers"))
     assert [row[1:3] for row in pods] == [["1/1", "Running"]] * 8

@@ -241,15 +241,29 @@ class World:
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
-    async def nodes(self, count: int, *, cpu: int, gpus: int = 0, start: float = 0.0) -> list[str]:
+    async def nodes(
+        self,
+        count: int,
+        *,
+        cpu: int,
+        gpus: int = 0,
+        start: float = 0.0,
+        labels: Mapping[str, str] | None = None,
+    ) -> list[str]:
         """Add nodes, served by a fake kubelet; return when they can take pods.
 
-        `start` is how long a pod is Pending there before it is Running (seconds).
+        Args:
+            count: how many.
+            cpu: CPUs of each.
+            gpus: GPUs of each.
+            start: how long a pod is Pending there before it is Running (seconds).
+            labels: more labels of each.
         """
         first = len(self._nodes)
         added = [f"{self.namespace}-n{first + index}" for index in range(count)]
         self._nodes += added
-        shapes = [Shape(name, cpu * 1000, 64 * GIB, gpus) for name in added]
+        more = tuple((labels or {}).items())
+        shapes = [Shape(name, cpu * 1000, 64 * GIB, gpus, labels=more) for name in added]
         self.room.update((name, cpu * 1000) for name in added)
         kubelet = Kubelet(self.client, shapes, Pace(lease=4.0, start=start))
         self.keep(f"kubelet {first}", kubelet.run())
