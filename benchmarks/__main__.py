@@ -34,6 +34,7 @@ from benchmarks import (
     scale,
     start,
     status_cost,
+    topology,
     transport,
 )
 from benchmarks.budgets import Limit
@@ -61,6 +62,7 @@ CHEAP: Final[Mapping[str, Benchmark]] = {
     "gang_with_devices": claims.gang_with_devices,
     "lone_with_claims": claims.lone_with_claims,
     "preemption": preemption.preemption,
+    "topology": topology.topology,
     "cel_functions": cel.cel_functions,
 }
 #: These need Python alone, too.
@@ -69,6 +71,8 @@ ALONE: Final[Mapping[str, Benchmark]] = {
     "crowds": engine.crowds,
     "decisions": scale.decisions,
     "largest": scale.largest,
+    "topology_large": topology.topology_large,
+    "topology_stream": topology.topology_stream,
     "completeness": completeness.completeness,
     "flood": flood.flood,
     "flood_served": flood_served.flood_served,
