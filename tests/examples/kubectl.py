@@ -39,6 +39,7 @@ PATHS: Final = {
     ),
     "jobs.batch": "/apis/batch/v1/namespaces/default/jobs",
     "podgroups.enbloc.dev": "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups",
+    "topologies.enbloc.dev": "/apis/enbloc.dev/v1alpha1/topologies",
     "podgroups.scheduling.k8s.io": "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups",
     "podgroups.scheduling.x-k8s.io": (
         "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
@@ -58,6 +59,7 @@ KINDS: Final = {
     "scheduling.k8s.io/v1 PriorityClass": "priorityclasses",
     "resource.k8s.io/v1 ResourceClaimTemplate": "resourceclaimtemplates",
     "enbloc.dev/v1alpha1 PodGroup": "podgroups.enbloc.dev",
+    "enbloc.dev/v1alpha1 Topology": "topologies.enbloc.dev",
     "scheduling.k8s.io/v1alpha2 PodGroup": "podgroups.scheduling.k8s.io",
     "scheduling.x-k8s.io/v1alpha1 PodGroup": "podgroups.scheduling.x-k8s.io",
     "scheduling.volcano.sh/v1beta1 PodGroup": "podgroups.scheduling.volcano.sh",

@@ -42,6 +42,7 @@ WALKED: Final = {*ANYWHERE, *WITH_KUBECTL, *ON_A_CLUSTER, PLUGINS[0]}
 
 _KUBELET: Final = "needs a kubelet that runs the image"
 _OTHERS: Final = "acts on the other scheduler, in a cluster that has it"
+_NODES: Final = "shows the nodes of the reader's cluster"
 _NAMES: Final = "names are for the reader to fill in"
 #: Blocks that are not executed, by page and first line.
 NOT_RUN: Final = {
@@ -58,6 +59,8 @@ NOT_RUN: Final = {
     ("docs/how-to/upgrade.md", "kubectl rollout"): _KUBELET,
     ("docs/how-to/high-availability.md", "kubectl get lease"): _KUBELET,
     ("docs/how-to/give-important-jobs-priority.md", "kubectl annotate"): _NAMES,
+    ("docs/how-to/keep-a-gang-in-one-rack.md", "kubectl get nodes"): _NODES,
+    ("docs/how-to/describe-your-racks.md", "kubectl get nodes"): _NODES,
     ("docs/how-to/replace-the-default-scheduler.md", "sudo mv"): "acts on a node of a cluster",
     ("docs/how-to/replace-the-default-scheduler.md", "kubectl get lease"): _KUBELET,
     ("docs/how-to/debug-a-waiting-gang.md", "kubectl get podgroups"): _NAMES,

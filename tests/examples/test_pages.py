@@ -29,6 +29,7 @@ PAGES: Final = [
 WALKS: Final = {
     "gangs-for-workloads": "jobs-without-a-podgroup",
     "survive-a-node": "survive-a-node",
+    "describe-your-racks": "topology",
     "gang-with-volumes": "gang-with-volumes",
     "gang-with-devices": "gang-with-devices",
     "reserve-room-for-executors": "driver-and-executors",

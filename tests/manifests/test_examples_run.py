@@ -101,6 +101,14 @@ async def test_an_example_of_pods_and_jobs_runs(
     await runs(cluster, pods, *groups)
 
 
+async def test_the_gang_of_the_example_runs_once_nodes_tell_their_block(cluster: Cluster) -> None:
+    await applied(cluster, EXAMPLES / "topology.yaml")
+    for key in ("topology.kubernetes.io/zone", "example.com/block", "example.com/rack"):
+        await cluster.kubectl("label", "nodes", "--all", f"{key}=one")
+
+    await runs(cluster, 8, "train")
+
+
 async def test_executors_join_the_driver_that_was_given_their_capacity(cluster: Cluster) -> None:
     await applied(cluster, EXAMPLES / "driver-and-executors.yaml")
     await runs(cluster, 2, "etl", "report")
