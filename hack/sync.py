@@ -23,7 +23,7 @@ import yaml
 
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import controller, run, scheduler
-from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, DRAIN_CHECK, ROLES, Rule
+from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, DRAIN_CHECK, ROLES, TOPOLOGY, Rule
 from enbloc.config import default_configuration, policy, unhonoured
 from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN, is_implied
@@ -249,14 +249,19 @@ def api_page(crds: Sequence[dict[str, Any]]) -> str:
         spec, version = crd["spec"], crd["spec"]["versions"][0]
         schema = version["schema"]["openAPIV3Schema"]
         parts.append(f"\n## {spec['names']['kind']}\n\n`{spec['group']}/{version['name']}`, ")
-        parts.append(f"short name `{spec['names']['shortNames'][0]}`. {schema['description']}\n\n")
+        scope = ", of the whole cluster" if spec["scope"] == "Cluster" else ""
+        short = f"short name `{spec['names']['shortNames'][0]}`{scope}"
+        parts.append(f"{short}. {schema['description']}\n\n")
         parts.append("| Field | Type | Default, bounds | Meaning |\n|---|---|---|---|\n")
         parts += field_rows(schema, "")
         parts.append("\nRules across fields:\n\n")
-        for owner in (schema, schema["properties"]["spec"]):
+        spec_schema = schema["properties"]["spec"]
+        for owner in (schema, spec_schema):
             for rule in owner.get("x-kubernetes-validations", ()):
                 parts.append(f"* refused: {rule['message']}\n")
-        parts.append("* refused: two roles of one name\n")
+        for name, field in spec_schema["properties"].items():
+            for key in field.get("x-kubernetes-list-map-keys", ()):
+                parts.append(f"* refused: two `{name}` of one `{key}`\n")
     return "".join(parts)
 
 
@@ -271,6 +276,8 @@ def permissions_page() -> str:
     parts += [BESIDE_THE_CLUSTERS_OWN, *rule_rows(BEYOND_KUBE_SCHEDULER), FOR_USERS]
     parts += ["\n## enbloc drain-check\n\n", "For its user; no role is installed for it.\n\n"]
     parts += rule_rows(DRAIN_CHECK)
+    parts += ["\n## enbloc topology\n\n", "For its user, as above; `init` lists nodes alone.\n\n"]
+    parts += rule_rows(TOPOLOGY)
     return "".join(parts)
 
 

@@ -97,9 +97,11 @@ def test_a_document_of_the_api_server_comes_back_as_it_was() -> None:
             "roles": [{"name": "launcher", "minMember": 1}, {"name": "worker", "minMember": 7}],
             "priorityClassName": "low",
             "onIncomplete": "Keep",
+            "topology": {"name": "default", "required": "block", "preferred": "example.com/rack"},
         },
         "status": {
             "members": 0,
+            "topology": {"level": "block", "path": "z1/b3", "spread": {"block": 1, "rack": 2}},
             "startedTime": "2026-11-21T05:00:00Z",
             "conditions": [
                 {
@@ -128,6 +130,9 @@ def test_a_document_of_the_api_server_comes_back_as_it_was() -> None:
         pytest.param({"onIncomplete": "keep"}, "spec.onIncomplete", id="another spelling"),
         pytest.param({"roles": [{"minMember": 1}]}, "spec.roles.0.name", id="a nameless role"),
         pytest.param({"minResources": {"cpu": "1 Ti"}}, "spec.minResources.cpu", id="no quantity"),
+        pytest.param(
+            {"topology": {"required": "a rack"}}, "spec.topology.required", id="no label key"
+        ),
     ],
 )
 def test_a_wrong_spec_is_refused_by_its_path(spec: dict[str, Any], path: str) -> None:

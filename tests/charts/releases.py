@@ -273,4 +273,4 @@ async def opened(
             gone = ("delete", "--ignore-not-found", "--wait=true")
             await cluster.kubectl(*gone, "pods", "--all", "--grace-period=0", "--force")
             await cluster.kubectl(*gone, "node", "node-0")
-            await cluster.kubectl(*gone, "crd", "podgroups.enbloc.dev")
+            await cluster.kubectl(*gone, "crd", "podgroups.enbloc.dev", "topologies.enbloc.dev")

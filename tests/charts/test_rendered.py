@@ -18,6 +18,8 @@ CHART = "helm/enbloc"
 CI = Path(CHART, "ci")
 OVERLAYS = sorted(path.name for path in Path("manifests/overlays").iterdir())
 
+KINDS = ("podgroups.enbloc.dev", "topologies.enbloc.dev")
+
 # What helm adds, and plain manifests cannot have.
 HELM_KEYS = {
     "helm.sh/chart",
@@ -80,7 +82,8 @@ def test_values_render_what_an_overlay_holds(overlay: str) -> None:
 
     ours = by_key([settled(each) for each in rendered if not hooked(each)])
     theirs = by_key([settled(each) for each in yaml.safe_load_all(overlaid)])
-    ours.pop("CustomResourceDefinition/podgroups.enbloc.dev", None)
+    for kind in KINDS:
+        ours.pop(f"CustomResourceDefinition/{kind}", None)
     del theirs[f"Namespace/{namespace}"]  # `helm install --create-namespace` makes it
     assert ours == theirs
 
@@ -91,12 +94,15 @@ def hooked(document: dict[str, Any]) -> bool:
 
 
 def test_the_chart_s_kinds_are_those_of_the_manifests() -> None:
-    ours = by_key(render())["CustomResourceDefinition/podgroups.enbloc.dev"]
-    [theirs] = yaml.safe_load_all(Path("manifests/enbloc-crds.yaml").read_text(encoding="utf-8"))
+    rendered = by_key(render())
+    theirs = [*yaml.safe_load_all(Path("manifests/enbloc-crds.yaml").read_text(encoding="utf-8"))]
 
-    del ours["metadata"]["labels"]["app.kubernetes.io/instance"]  # the text is of no release
-    del ours["metadata"]["labels"]["app.kubernetes.io/component"]
-    assert ours == theirs
+    assert [each["metadata"]["name"] for each in theirs] == list(KINDS)
+    for each in theirs:
+        ours = rendered[f"CustomResourceDefinition/{each['metadata']['name']}"]
+        del ours["metadata"]["labels"]["app.kubernetes.io/instance"]  # the text is of no release
+        del ours["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert ours == each
 
 
 def test_the_kinds_of_other_projects_are_installed_where_asked_for() -> None:
@@ -105,7 +111,7 @@ def test_the_kinds_of_other_projects_are_installed_where_asked_for() -> None:
     def added(*wanted: str) -> set[str]:
         settings = [part for name in wanted for part in ("--set", f"compat.crds.{name}=true")]
         found = {one["metadata"]["name"] for one in render(*settings) if one["kind"] == kind}
-        return found - {"podgroups.enbloc.dev"}
+        return found - set(KINDS)
 
     theirs = {"podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh"}
     assert added() == set()

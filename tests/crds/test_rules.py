@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from enbloc.client.client import Client, PatchType
 from enbloc.client.cluster_access import load
 from enbloc.client.config import Cluster
 from enbloc.client.errors import Invalid
-from enbloc.client.paths import POD_GROUPS
+from enbloc.client.paths import POD_GROUPS, TOPOLOGIES
 from enbloc_sandbox import Sandbox
 from tests.controlplane import ControlPlane
 
@@ -37,6 +38,7 @@ FROZEN_GROUPS = "the parent of a sub-group is immutable while the group is sched
 NO_PARENT = "the parent of a role must be the name of a sub-group"
 TOO_DEEP = "the parent of a sub-group must be the name of a sub-group without a parent"
 TOO_MANY = "minGroupCount may not be more than the number of"
+NO_LEVEL = "topology needs required, preferred, slices, or apart"
 NOBODY = "a role of which the parent has a minGroupCount needs a minMember of 1 or more"
 SLICES = {
     "subGroups": [{"name": "slices", "minGroupCount": 1}, {"name": "one", "parent": "slices"}],
@@ -248,6 +250,65 @@ CASES = {
     "a minimum of none": Case({"minMember": 0}, refused="minMember"),
     "a time limit of a day": Case({"scheduleTimeoutSeconds": 86_400}),
     "a time limit of more than a day": Case({"scheduleTimeoutSeconds": 86_401}, refused="Timeout"),
+    "a level of the only Topology": Case({"topology": {"required": "rack"}}),
+    "two levels of a Topology": Case(
+        {"topology": {"name": "default", "required": "block", "preferred": "rack"}}
+    ),
+    "a node label": Case({"topology": {"preferred": "topology.kubernetes.io/zone"}}),
+    "a Topology without a level": Case({"topology": {"name": "default"}}, refused=NO_LEVEL),
+    "a topology that says nothing": Case({"topology": {}}, refused=NO_LEVEL),
+    "the name of a Topology that none can have": Case(
+        {"topology": {"name": "Default", "required": "rack"}}, refused="topology.name"
+    ),
+    "a level that is no label key": Case(
+        {"topology": {"required": "a/b/c"}}, refused="topology.required"
+    ),
+    "an empty level": Case({"topology": {"preferred": ""}}, refused="topology.preferred"),
+    "a label key too long": Case(
+        {"topology": {"required": f"{'d' * 254}/{'n' * 63}"}}, refused="topology.required"
+    ),
+    "another topology while it is scheduled": Case(
+        {"topology": {"required": "rack"}},
+        SCHEDULED,
+        {"topology": {"required": None, "preferred": "rack"}},
+    ),
+    "a topology that loses its level": Case(
+        {"topology": {"name": "default", "required": "rack"}},
+        change={"topology": {"required": None}},
+        refused=NO_LEVEL,
+    ),
+}
+
+
+def levels(*pairs: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "nodeLabel": label} for name, label in pairs]
+
+
+#: Levels of a Topology, and what the server says.
+LEVELS = {
+    "one level": (levels(("rack", "example.com/rack")), ""),
+    "eight levels": (levels(*((f"l{n}", f"example.com/l{n}") for n in range(8))), ""),
+    "a label without a domain": (levels(("rack", "rack")), ""),
+    "no level": ([], "spec.levels"),
+    "nine levels": (
+        levels(*((f"l{n}", f"example.com/l{n}") for n in range(9))),
+        "must have at most 8 items",
+    ),
+    "two levels of one name": (
+        levels(("rack", "a"), ("host", "b"), ("rack", "c")),
+        "each level must have a name of its own",
+    ),
+    "two levels of one label": (
+        levels(("block", "example.com/rack"), ("rack", "example.com/rack")),
+        "each level must have a nodeLabel of its own",
+    ),
+    "a level without a name": ([{"nodeLabel": "rack"}], "spec.levels[0].name"),
+    "a level without a label": ([{"name": "rack"}], "spec.levels[0].nodeLabel"),
+    "a name in upper case": (levels(("Rack", "rack")), "spec.levels[0].name"),
+    "a name with a dot": (levels(("a.b", "rack")), "spec.levels[0].name"),
+    "a name too long": (levels(("n" * 64, "rack")), "spec.levels[0].name"),
+    "a label that is none": (levels(("rack", "a/b/c")), "spec.levels[0].nodeLabel"),
+    "a label with a name too long": (levels(("rack", "n" * 64)), "spec.levels[0].nodeLabel"),
 }
 
 
@@ -256,6 +317,7 @@ def controlplane() -> Iterator[ControlPlane]:
     with ControlPlane(controller_manager=False) as running:
         running.kubectl("apply", "-f", "crds/")
         running.established("podgroups.enbloc.dev")
+        running.established("topologies.enbloc.dev")
         yield running
 
 
@@ -310,6 +372,44 @@ async def test_refused_with_a_reason(client: Client, case: Case) -> None:
 @pytest.mark.parametrize("case", [pytest.param(c, id=i) for i, c in CASES.items() if not c.refused])
 async def test_accepted(client: Client, case: Case) -> None:
     await play(client, case)
+
+
+@pytest.mark.parametrize(("given", "refused"), LEVELS.values(), ids=list(LEVELS))
+async def test_levels_of_a_topology(
+    client: Client, given: list[dict[str, str]], refused: str
+) -> None:
+    document = {
+        "apiVersion": TOPOLOGIES.api_version,
+        "kind": TOPOLOGIES.kind,
+        "metadata": {"name": f"case-{next(NUMBER)}"},
+        "spec": {"levels": given},
+    }
+    if not refused:
+        created = await client.create(TOPOLOGIES, document)
+        assert created["spec"] == document["spec"]
+        return
+
+    with pytest.raises(Invalid) as answer:
+        await client.create(TOPOLOGIES, document)
+
+    assert refused in str(answer.value)
+
+
+@pytest.mark.controlplane
+def test_a_topology_is_listed_with_its_outermost_and_its_innermost_level(
+    controlplane: ControlPlane,
+) -> None:
+    document = {
+        "apiVersion": TOPOLOGIES.api_version,
+        "kind": TOPOLOGIES.kind,
+        "metadata": {"name": "listed"},
+        "spec": {"levels": levels(("zone", "z"), ("block", "b"), ("rack", "r"))},
+    }
+    controlplane.kubectl("create", "-f", "-", stdin=yaml.safe_dump(document))
+
+    shown = controlplane.kubectl("get", "ebtopo", "listed", "--no-headers").stdout.split()
+
+    assert shown[:3] == ["listed", "zone", "rack"]
 
 
 async def test_what_is_not_said_has_its_default(client: Client) -> None:

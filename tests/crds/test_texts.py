@@ -12,7 +12,13 @@ import yaml
 
 from enbloc.client.paths import Resource
 from enbloc.controller.sources import SOURCES
-from enbloc.model.names import API_GROUP, POD_GROUP_KIND, POD_GROUP_PLURAL
+from enbloc.model.names import (
+    API_GROUP,
+    POD_GROUP_KIND,
+    POD_GROUP_PLURAL,
+    TOPOLOGY_KIND,
+    TOPOLOGY_PLURAL,
+)
 
 FILES = sorted(Path("crds").glob("*.yaml"))
 OTHERS = sorted(Path("crds/dialects").iterdir())
@@ -38,8 +44,9 @@ def schemas(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[
 def below(crd: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The schemas of spec and status, of every version."""
     for version in crd["spec"]["versions"]:
-        for part in ("spec", "status"):
-            yield from schemas(version["schema"]["openAPIV3Schema"]["properties"][part], part)
+        properties = version["schema"]["openAPIV3Schema"]["properties"]
+        for part in properties.keys() & {"spec", "status"}:
+            yield from schemas(properties[part], part)
 
 
 def test_the_folder_holds_nothing_but_crds() -> None:
@@ -54,6 +61,14 @@ def test_the_pod_group_has_its_names() -> None:
     assert names["shortNames"] == ["epg"]
 
 
+def test_the_topology_has_its_names_and_is_of_the_whole_cluster() -> None:
+    spec = CRDS["topologies.enbloc.dev.yaml"]["spec"]
+
+    assert (spec["names"]["kind"], spec["names"]["plural"]) == (TOPOLOGY_KIND, TOPOLOGY_PLURAL)
+    assert spec["names"]["shortNames"] == ["ebtopo"]
+    assert spec["scope"] == "Cluster"
+
+
 @every_crd
 def test_a_kind_is_ours_by_group_category_and_short_name(crd: dict[str, Any]) -> None:
     names = crd["spec"]["names"]
@@ -66,7 +81,9 @@ def test_a_kind_is_ours_by_group_category_and_short_name(crd: dict[str, Any]) ->
 
 @every_crd
 def test_status_is_a_subresource_and_nothing_else_is(crd: dict[str, Any]) -> None:
-    assert [set(v["subresources"]) for v in crd["spec"]["versions"]] == [{"status"}]
+    for version in crd["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]
+        assert version.get("subresources", {}).keys() == fields.keys() & {"status"}
 
 
 @every_crd

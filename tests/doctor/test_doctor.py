@@ -47,6 +47,30 @@ def test_the_newest_version_is_that_of_the_end_to_end_tests() -> None:
     assert minor({"major": built[0], "minor": built[1]}) == NEWEST
 
 
+async def test_a_kind_of_ours_that_is_not_there_is_named_with_what_is_lacking_without_it() -> None:
+    findings = await found({}, Installation())
+    assert of(findings, "crds") == [
+        (Verdict.FAULT, "customresourcedefinition podgroups.enbloc.dev"),
+        (Verdict.WARNING, "customresourcedefinition topologies.enbloc.dev"),
+    ]
+    [message] = [each.message for each in findings if "topologies.enbloc.dev" in each.object]
+    assert message.startswith("is not there; spec.topology of PodGroups can name node labels only")
+
+
+async def test_other_kinds_with_a_name_of_ours_are_named() -> None:
+    def kind(plural: str, short: str) -> dict[str, Any]:
+        names = {"plural": plural, "shortNames": [short]}
+        metadata = {"name": f"{plural}.kueue.x-k8s.io"}
+        return {"metadata": metadata, "spec": {"names": names, "versions": []}}
+
+    others = {"customresourcedefinitions": [kind("topologies", "topo"), kind("trees", "ebtopo")]}
+    findings = [each for each in await found(others, PLANNED) if each.check == "crds"]
+    assert [each.verdict for each in findings] == [Verdict.WARNING] * 2
+    first, second = (each.message for each in findings)
+    assert first == 'is called topologies too; say "topologies.enbloc.dev" or "ebtopo" to kubectl'
+    assert second == 'has the short name ebtopo too; say "topologies.enbloc.dev" to kubectl'
+
+
 async def test_a_check_that_may_not_look_says_so_and_is_no_fault() -> None:
     findings = await found({}, PLANNED, forbid="deployments")
     assert of(findings, "schedulers") == [(Verdict.UNKNOWN, "deployments.apps")]
@@ -253,6 +277,14 @@ def test_our_own_definition_has_all_that_this_version_uses() -> None:
     assert lacking(msgspec.convert(document, CRD)) == ["spec.minMember", "status.attempts"]
     document["spec"]["versions"][0]["served"] = False
     assert lacking(msgspec.convert(document, CRD)) == ["the version v1alpha1"]
+
+
+def test_our_definition_of_a_topology_has_all_that_this_version_uses() -> None:
+    document = yaml.safe_load((ROOT / "crds/topologies.enbloc.dev.yaml").read_text("utf-8"))
+    assert lacking(msgspec.convert(document, CRD)) == []
+    schema = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    del schema["properties"]["spec"]["properties"]["levels"]
+    assert lacking(msgspec.convert(document, CRD)) == ["spec.levels"]
 
 
 def test_each_permission_is_asked_for_by_the_name_it_has_here() -> None:

@@ -58,6 +58,7 @@ from enbloc.wire.objects import (
     ServiceObject,
     StatefulSetObject,
 )
+from enbloc.wire.topologies import TopologyObject, topology
 from tests.controller.fake import KINDS, _discovery
 from tests.fuzz.corpus import configurations, recorded, sample
 
@@ -142,6 +143,7 @@ def _streams() -> list[Decoder]:
         ("namespaces", NamespaceObject, codec.namespace_labels, [sample("namespace.json")]),
         ("priorityclasses", PriorityClassObject, lambda found: found.value,
         [sample("priorityclass.json")]),
+        ("topologies", TopologyObject, topology, [sample("topology.json")]),
         ("jobs", JobObject, job, [sample("job.json"), *recorded("Job")]),
         ("sets", SetObject, lambda found: (stateful_set(found), replica_set(found)),
         [sample("statefulset.json")]),

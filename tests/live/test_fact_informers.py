@@ -15,7 +15,7 @@ from aiohttp import web
 
 from enbloc.client.items import Timing
 from enbloc.config import default_profiles
-from enbloc.engine.events import Event, FactGone, FactSeen
+from enbloc.engine.events import Event, FactGone, FactSeen, TopologyGone, TopologySeen
 from enbloc.framework.act import Seen
 from enbloc.framework.profile import Profile
 from enbloc.live import fact_informers
@@ -25,12 +25,15 @@ from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
+from enbloc.model.topology import Level, Topology
 from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.telemetry import Problems
 from tests.client.fake import answer, event, refusal, talking_to
 
 QUICK = Timing(retry=(0.01, 0.05), refused=(0.01, 0.05))
 CLAIMS = "persistentvolumeclaims"
+TOPOLOGIES = "topologies"
+SERVED = "enbloc.dev/v1alpha1 topologies"
 Json = dict[str, Any]
 
 
@@ -122,9 +125,10 @@ async def world(
     malformed = MalformedObjects(lambda about, note: notes.append((about.name, note)))
     malformed.tell()
     async with talking_to(server) as client:
-        made = Informers(
+        informers = Informers(
             client, queue, malformed, default_profiles(), problems or Problems(), QUICK
-        ).facts(watches)
+        )
+        made = (*informers.facts(watches), informers.topologies())
         chosen = {each.name: each for each in made if not only or each.name in only}
         running = [asyncio.create_task(each.run()) for each in chosen.values()]
         try:
@@ -166,7 +170,7 @@ async def test_a_cluster_scoped_object_is_gone_by_its_name() -> None:
 
 async def test_every_kind_is_read_where_its_plugins_are_enabled() -> None:
     server = Server(*EVERYTHING)
-    async with world(server) as opened:
+    async with world(server, *(kind.resource.plural for kind in FACTS)) as opened:
         await opened.synced()
     assert sorted(server.listed) == sorted(EVERYTHING)
     assert opened.events == []
@@ -369,6 +373,79 @@ async def test_one_reading_takes_what_the_server_has() -> None:
             await each.read_once()
     [seen] = queue.take()
     assert isinstance(seen, FactSeen)
+
+
+# ── topologies ───────────────────────────────────────────────────────────────────────────────
+
+
+def layers(name: str, version: int = 5, **more: Any) -> Json:
+    """A Topology of racks."""
+    rack = {"name": "rack", "nodeLabel": "example.com/rack"}
+    metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {"levels": [rack], **more}}
+
+
+async def test_topologies_that_come_change_and_go_are_told_of() -> None:
+    server = Server(SERVED)
+    server.lists[TOPOLOGIES] = [layers("default")]
+    async with world(server, TOPOLOGIES) as opened:
+        await opened.synced()
+        server.change(TOPOLOGIES, "MODIFIED", layers("default", 8, levels=[]))
+        server.change(TOPOLOGIES, "DELETED", layers("default", 9))
+        await opened.until(lambda: len(opened.events) == 3)
+    seen, changed, gone = opened.events
+    assert seen == TopologySeen(Topology("default", (Level("rack", "example.com/rack"),)))
+    assert isinstance(changed, TopologySeen)
+    assert changed.topology.problem.startswith("spec.levels: it lists no level")
+    assert gone == TopologyGone("default")
+
+
+async def test_a_topology_that_cannot_be_used_is_told_of() -> None:
+    server, said = Server(SERVED), list[tuple[str, str]]()
+    server.lists[TOPOLOGIES] = [layers("odd", levels="rack"), layers("good", 6)]
+    async with world(server, TOPOLOGIES, said=said) as opened:
+        await opened.synced()
+    [(name, note)] = said
+    assert name == "odd"
+    assert "spec.levels: Expected `array`" in note
+    assert len(opened.events) == 2
+
+
+async def test_a_server_of_an_older_install_has_no_topologies_and_delays_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with world(Server("enbloc.dev/v1alpha1 podgroups"), TOPOLOGIES) as opened:
+        await opened.synced(1.0)
+    assert opened.events == []
+    [record] = caplog.records
+    assert record.message == (
+        "The API server does not serve topologies.enbloc.dev: spec.topology of PodGroups can name "
+        "node labels only"
+    )
+
+
+async def test_topologies_are_waited_for_where_the_server_has_them() -> None:
+    server = Server(SERVED)
+    listing = asyncio.Event()
+
+    async def slow(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.endswith(TOPOLOGIES):
+            await listing.wait()
+        return await server(request)
+
+    async with talking_to(slow) as client:
+        malformed = MalformedObjects(lambda *_: None)
+        informer = Informers(client, EventQueue(), malformed, {}, Problems()).topologies()
+        running = asyncio.create_task(informer.run())
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await informer.synced.wait()
+        listing.set()
+        async with asyncio.timeout(10):
+            await informer.synced.wait()
+        running.cancel()
+        await asyncio.wait([running])
 
 
 def test_kinds_are_known_by_the_plugins_of_the_default_profile() -> None:

@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec import structs
 
-from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus
+from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus, TopologyStatus
 from enbloc.live.group_status import NOTHING, Shown, wanted
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey, LifeMemory
@@ -97,6 +99,39 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
 def test_what_the_scheduler_shows_is_what_it_owns() -> None:
     names = {field.encode_name for field in msgspec.structs.fields(Shown)}
     assert names - {"expected"} == {*SCHEDULER_FIELDS.fields, "roles", "conditions"}
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        pytest.param(
+            TopologyStatus("block", "z1/b3", (("zone", 1), ("block", 1), ("rack", 4))),
+            {"level": "block", "path": "z1/b3", "spread": {"zone": 1, "block": 1, "rack": 4}},
+            id="in one block",
+        ),
+        pytest.param(
+            TopologyStatus("", "", (("zone", 2), ("rack", 5))),
+            {"spread": {"zone": 2, "rack": 5}},
+            id="in no one domain",
+        ),
+        pytest.param(None, None, id="it asks for no topology"),
+    ],
+)
+def test_where_the_bound_members_lie_is_shown(
+    found: TopologyStatus | None, shown: dict[str, Any] | None
+) -> None:
+    status = wanted(structs.replace(effect(scheduled(True)), topology=found), NOTHING, T0)
+
+    assert msgspec.to_builtins(status).get("topology") == shown
+
+
+def test_where_the_bound_members_lie_is_a_change_and_the_same_again_is_none() -> None:
+    near = TopologyStatus("rack", "r1", (("rack", 1),))
+    first = wanted(structs.replace(effect(scheduled(True)), topology=near), NOTHING, T0)
+    listed = msgspec.convert(msgspec.to_builtins(first), Shown)
+
+    assert wanted(structs.replace(effect(scheduled(True)), topology=near), listed, T1) == listed
+    assert wanted(effect(scheduled(True)), listed, T1) != listed.own()
 
 
 def test_no_time_lies_before_the_object() -> None:

@@ -161,7 +161,10 @@ def test_deleting_the_install_deletes_no_kind_and_no_tool_prunes_one() -> None:
     kinds = [*yaml.safe_load_all(Path("manifests/enbloc-crds.yaml").read_text(encoding="utf-8"))]
 
     assert "CustomResourceDefinition" not in {document["kind"] for document in DOCUMENTS}
-    assert [each["metadata"]["name"] for each in kinds] == ["podgroups.enbloc.dev"]
+    assert [each["metadata"]["name"] for each in kinds] == [
+        "podgroups.enbloc.dev",
+        "topologies.enbloc.dev",
+    ]
     for each in kinds:
         assert each["metadata"]["annotations"] == {
             "helm.sh/resource-policy": "keep",

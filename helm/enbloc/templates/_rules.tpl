@@ -100,6 +100,10 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
+# which nodes are near each other, for PodGroups that ask for it
+- apiGroups: [enbloc.dev]
+  resources: [topologies]
+  verbs: [list, watch]
 # recording events
 - apiGroups: [events.k8s.io]
   resources: [events]
@@ -258,6 +262,10 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
+# which nodes are near each other, for PodGroups that ask for it
+- apiGroups: [enbloc.dev]
+  resources: [topologies]
+  verbs: [list, watch]
 # detecting other schedulers of the same schedulerName
 - apiGroups: [coordination.k8s.io]
   resources: [leases]

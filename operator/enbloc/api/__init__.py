@@ -15,6 +15,8 @@ from enbloc.lazy import lazily
 if TYPE_CHECKING:
     from enbloc.api.podgroup import (
         Condition,
+        GroupTopology,
+        GroupTopologyStatus,
         ObjectMeta,
         PodGroup,
         PodGroupSpec,
@@ -22,16 +24,24 @@ if TYPE_CHECKING:
         Role,
         RoleStatus,
     )
+    from enbloc.api.topology import Topology, TopologyLevel, TopologySpec
 
 __all__ = [
     "Condition",
+    "GroupTopology",
+    "GroupTopologyStatus",
     "ObjectMeta",
     "PodGroup",
     "PodGroupSpec",
     "PodGroupStatus",
     "Role",
     "RoleStatus",
+    "Topology",
+    "TopologyLevel",
+    "TopologySpec",
 ]
 
 if not TYPE_CHECKING:  # type checkers know the names above, and no others
-    __getattr__, __dir__ = lazily(__name__, {"podgroup": __all__})
+    _TOPOLOGY = ("Topology", "TopologyLevel", "TopologySpec")
+    _OTHERS = [name for name in __all__ if name not in _TOPOLOGY]
+    __getattr__, __dir__ = lazily(__name__, {"podgroup": _OTHERS, "topology": _TOPOLOGY})

@@ -23,6 +23,15 @@ Time = Annotated[AwareDatetime, Field(strict=False)]  # JSON has it as an RFC 33
 RoleName = Annotated[str, Field(min_length=1, max_length=63)]
 Name = Annotated[RoleName, Field(pattern=f"^{_DNS_LABEL}$")]
 ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")]
+#: Of a label of nodes; the name of a level is such a key too.
+LabelKey = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=317,
+        pattern=rf"^({_DNS_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$",
+    ),
+]
 GroupCount = Annotated[int, Field(ge=1, le=32)]
 Quantity = (
     Annotated[int, Field(ge=0)]
@@ -64,6 +73,13 @@ class ObjectMeta(Strict):
     annotations: dict[str, str] | None = None
 
 
+class PartTopology(Strict):
+    """Where the members of a role, or of a sub-group, lie relative to each other."""
+
+    required: LabelKey | None = None
+    preferred: LabelKey | None = None
+
+
 class Role(Strict):
     """A role with a minimum of its own, which holds as well as the group's."""
 
@@ -71,6 +87,7 @@ class Role(Strict):
     min_member: Annotated[int, Field(ge=0, le=100_000)] = 1
     parent: Name | None = None
     pod_group_name: ObjectName | None = None
+    topology: PartTopology | None = None
 
 
 class SubGroup(Strict):
@@ -79,6 +96,41 @@ class SubGroup(Strict):
     name: Name
     min_group_count: GroupCount | None = None
     parent: Name | None = None
+    topology: PartTopology | None = None
+
+
+class TopologySlice(Strict):
+    """Members whose ranks follow each other, so many of them in one domain of a level."""
+
+    size: Annotated[int, Field(ge=1, le=100_000)]
+    required: LabelKey
+
+
+class GroupLabels(Strict):
+    """PodGroups by their labels."""
+
+    match_labels: Annotated[
+        dict[str, Annotated[str, Field(max_length=63)]], Field(min_length=1, max_length=8)
+    ]
+
+
+class TopologyApart(Strict):
+    """From which other groups a group keeps away; `from` is a word of Python."""
+
+    level: LabelKey
+    from_: Annotated[GroupLabels, Field(alias="from")]
+    max: Annotated[int, Field(ge=1, le=100_000)] = 1
+    mode: Literal["Required", "Preferred"] = "Required"
+
+
+class GroupTopology(Strict):
+    """Where the members of a group lie relative to each other; something of it is given."""
+
+    name: ObjectName | None = None
+    required: LabelKey | None = None
+    preferred: LabelKey | None = None
+    slices: Annotated[list[TopologySlice], Field(max_length=4)] | None = None
+    apart: Annotated[list[TopologyApart], Field(max_length=4)] | None = None
 
 
 class PodGroupSpec(Strict):
@@ -93,6 +145,7 @@ class PodGroupSpec(Strict):
         on_incomplete: what to do when it is bound below its minimum.
         min_group_count: how many roles and sub-groups without a parent start together; absent: all.
         sub_groups: at most 16, the inner nodes of a tree.
+        topology: where its members lie relative to each other; absent: anywhere.
     """
 
     min_member: Annotated[int, Field(ge=1, le=100_000)] = 1
@@ -103,6 +156,7 @@ class PodGroupSpec(Strict):
     on_incomplete: Literal["Repair", "Keep", "Restart"] = "Repair"
     min_group_count: GroupCount | None = None
     sub_groups: Annotated[list[SubGroup], Field(max_length=16)] | None = None
+    topology: GroupTopology | None = None
 
 
 class RoleStatus(Strict):
@@ -169,6 +223,14 @@ class Life(Strict):
     sub_groups: Annotated[list[LifeSubGroup], Field(max_length=16)] | None = None
 
 
+class GroupTopologyStatus(Strict):
+    """Where the bound members of a group lie."""
+
+    level: Annotated[str, Field(max_length=317)] | None = None
+    path: Annotated[str, Field(max_length=511)] | None = None
+    spread: Annotated[dict[str, Count], Field(max_length=8)] | None = None
+
+
 class PodGroupStatus(Strict):
     """What enbloc observed and decided.
 
@@ -179,6 +241,7 @@ class PodGroupStatus(Strict):
         next_attempt_time: absent when only an event can help.
         expected: how many members their owners can run at once from now on; absent = unknown.
         lives: what is remembered of each incarnation that matters still, the newest last.
+        topology: where its bound members lie; absent unless the spec asks for a topology.
     """
 
     observed_generation: Generation | None = None
@@ -196,6 +259,7 @@ class PodGroupStatus(Strict):
     next_attempt_time: Time | None = None
     expected: Count | None = None
     lives: Annotated[list[Life], Field(max_length=16)] | None = None
+    topology: GroupTopologyStatus | None = None
     conditions: Annotated[list[Condition], Field(max_length=16)] | None = None
 
 

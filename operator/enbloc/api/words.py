@@ -351,6 +351,27 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "The minimum of the group that the pod names: where no PodGroup of that name exists, the "
         "controller makes one. Of different minimums the largest counts.",
     ),
+    names.TOPOLOGY_REQUIRED_KEY: KeyMeaning(
+        "annotation or label; on others than pods an annotation",
+        "pod, a workload, or a PodGroup of another project",
+        "you",
+        "spec.topology.required of the PodGroup that is made for the pod, because of "
+        f"{names.MIN_MEMBER_KEY} or {names.AUTO_GROUP_KEY}: a level of a Topology, or a node "
+        "label. Where you write the PodGroup, it stands there. On a workload, or a PodGroup of "
+        "another project, it counts before what these and their pods say.",
+    ),
+    names.TOPOLOGY_PREFERRED_KEY: KeyMeaning(
+        "annotation or label; on others than pods an annotation",
+        "pod, a workload, or a PodGroup of another project",
+        "you",
+        "The same for spec.topology.preferred.",
+    ),
+    names.TOPOLOGY_KEY: KeyMeaning(
+        "annotation or label; on others than pods an annotation",
+        "pod, a workload, or a PodGroup of another project",
+        "you",
+        "The same for spec.topology.name: which Topology has the levels.",
+    ),
     names.PLAN_KEY: KeyMeaning(
         "annotation",
         "pod",

@@ -131,3 +131,10 @@ CRDS: Final = Resource(
 POD_GROUPS: Final = Resource(
     names.API_GROUP, names.API_VERSION, names.POD_GROUP_PLURAL, names.POD_GROUP_KIND
 )
+TOPOLOGIES: Final = Resource(
+    names.API_GROUP,
+    names.API_VERSION,
+    names.TOPOLOGY_PLURAL,
+    names.TOPOLOGY_KIND,
+    namespaced=False,
+)

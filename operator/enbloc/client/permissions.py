@@ -212,6 +212,12 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule(
             names.API_GROUP, ["podgroups/status"], ["patch"], why="writing decisions to the status"
         ),
+        Rule(
+            names.API_GROUP,
+            ["topologies"],
+            ["list", "watch"],
+            why="which nodes are near each other, for PodGroups that ask for it",
+        ),
         _EVENTS,
         *_DELEGATION,
         *_lease(names.SCHEDULER_LEASE),
@@ -336,6 +342,7 @@ _BEYOND: Final = {
     ("", "pods/eviction"),
     (names.API_GROUP, "podgroups"),
     (names.API_GROUP, "podgroups/status"),
+    (names.API_GROUP, "topologies"),
     ("coordination.k8s.io", "leases"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
     ("scheduling.k8s.io", "priorityclasses"),
@@ -351,6 +358,13 @@ BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
 DRAIN_CHECK: Final[Sequence[Rule]] = [
     replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
 ]
+
+#: What the user of `enbloc topology show` needs; `init` lists nodes alone.
+TOPOLOGY: Final[Sequence[Rule]] = (
+    Rule("", ["nodes"], ["list"], why="labels, capacity and readiness of nodes"),
+    Rule("", ["pods"], ["list"], why="what placed pods request"),
+    Rule(names.API_GROUP, ["topologies"], ["list"], why="the levels to show"),
+)
 
 
 def allowed(rules: Sequence[Rule], group: str, resource: str, verb: str, name: str = "") -> bool:

@@ -1,49 +1,87 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether our kind is there as this version knows it, and which others go by the same names."""
+"""Whether our kinds are there as this version knows them, and which others go by their names."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
 from enbloc.api.podgroup import PodGroupSpec, PodGroupStatus
+from enbloc.api.topology import TopologySpec
 from enbloc.client.client import Client
-from enbloc.client.paths import CRDS, POD_GROUPS
+from enbloc.client.paths import CRDS, POD_GROUPS, TOPOLOGIES
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import CRD
 from enbloc.model.names import API_VERSION
 
 CHECK: Final = "crds"
-OURS: Final = POD_GROUPS.label()
-SHORT_NAME: Final = "epg"
 _APPLY: Final = "apply crds/ of this version: kubectl apply --server-side -f crds/"
 
 
+class OwnKind(NamedTuple):
+    """What is looked for in the definition of a kind of ours.
+
+    Attributes:
+        plural: its name in URLs.
+        short_name: its short name.
+        models: of the parts of its objects.
+        absent: how bad it is that there is no definition.
+        without: what is so then, before the fix.
+    """
+
+    plural: str
+    short_name: str
+    models: Mapping[str, type[BaseModel]]
+    absent: Verdict
+    without: str = ""
+
+
+OURS: Final[Mapping[str, OwnKind]] = {
+    POD_GROUPS.label(): OwnKind(
+        POD_GROUPS.plural, "epg", {"spec": PodGroupSpec, "status": PodGroupStatus}, Verdict.FAULT
+    ),
+    TOPOLOGIES.label(): OwnKind(
+        TOPOLOGIES.plural,
+        "ebtopo",
+        {"spec": TopologySpec},
+        Verdict.WARNING,
+        "spec.topology of PodGroups can name node labels only; ",
+    ),
+}
+
+
 async def definitions(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Our CRD, and those of others."""
-    found = False
+    """Our CRDs, and those of others."""
+    missing = dict(OURS)
     async for each in client.list(CRDS, shape=CRD):
         name = each.metadata.name
         where = f"customresourcedefinition {name}"
-        if name == OURS:
-            found = True
+        if missing.pop(name, None) is not None:
             if lack := lacking(each):
                 message = f"lacks {', '.join(lack)}, which enbloc of this version uses; {_APPLY}"
                 yield Finding(CHECK, Verdict.FAULT, where, message)
-        elif SHORT_NAME in (each.spec.names.short_names or ()):
-            message = f'has the short name {SHORT_NAME} too; say "{OURS}" to kubectl'
+        elif message := _alike(each):
             yield Finding(CHECK, Verdict.WARNING, where, message)
-        elif each.spec.names.plural == POD_GROUPS.plural:
-            message = f'is called podgroups too; say "{OURS}" or "{SHORT_NAME}" to kubectl'
-            yield Finding(CHECK, Verdict.WARNING, where, message)
-    if not found and not ours.planned:
-        where = f"customresourcedefinition {OURS}"
-        yield Finding(CHECK, Verdict.FAULT, where, f"is not there; {_APPLY}")
+    if ours.planned:
+        return
+    for name, kind in missing.items():
+        where = f"customresourcedefinition {name}"
+        yield Finding(CHECK, kind.absent, where, f"is not there; {kind.without}{_APPLY}")
+
+
+def _alike(other: CRD) -> str:
+    """Which name of ours the definition of another kind has; "" = none."""
+    for label, kind in OURS.items():
+        if kind.short_name in (other.spec.names.short_names or ()):
+            return f'has the short name {kind.short_name} too; say "{label}" to kubectl'
+        if other.spec.names.plural == kind.plural:
+            return f'is called {kind.plural} too; say "{label}" or "{kind.short_name}" to kubectl'
+    return ""
 
 
 def lacking(definition: CRD) -> list[str]:
-    """What a definition of our kind has not, and this version uses."""
+    """What a definition of a kind of ours has not, and this version uses."""
     versions = [each for each in definition.spec.versions or () if each.name == API_VERSION]
     if not versions or not versions[0].served:
         return [f"the version {API_VERSION}"]
@@ -51,7 +89,7 @@ def lacking(definition: CRD) -> list[str]:
     known = _properties(schema)
     return [
         f"{part}.{field}"
-        for part, model in (("spec", PodGroupSpec), ("status", PodGroupStatus))
+        for part, model in OURS[definition.metadata.name].models.items()
         for field in _fields(model)
         if field not in _properties(known.get(part))
     ]

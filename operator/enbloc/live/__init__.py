@@ -6,7 +6,15 @@ What may live here: all I/O of the scheduler, on one asyncio loop. No decision i
 controller and the sandbox are other processes to this one, met in API objects alone.
 """
 
-from enbloc.live.read_once import Reading, read_once
+from enbloc.live.read_once import NodeReading, Reading, read_nodes, read_once
 from enbloc.live.scheduler import Scheduler, connected, run_scheduler
 
-__all__ = ["Reading", "Scheduler", "connected", "read_once", "run_scheduler"]
+__all__ = [
+    "NodeReading",
+    "Reading",
+    "Scheduler",
+    "connected",
+    "read_nodes",
+    "read_once",
+    "run_scheduler",
+]

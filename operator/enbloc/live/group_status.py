@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from enbloc.engine.effects import SetGroupStatus
+from enbloc.engine.effects import SetGroupStatus, TopologyStatus
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import LifeMemory
 from enbloc.model.names import Condition
@@ -24,6 +24,14 @@ from enbloc.wire.objects import (
 )
 
 
+class TopologyShown(msgspec.Struct, gc=False, omit_defaults=True):
+    """`status.topology`."""
+
+    level: str | None = None
+    path: str | None = None
+    spread: dict[str, int] | None = None
+
+
 class Shown(PodGroupStatusObject, omit_defaults=True):
     """The scheduler's part of a status: what stands there, or what should.
 
@@ -33,6 +41,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
     priority: int | None = None
     last_attempt_time: str | None = None
     next_attempt_time: str | None = None
+    topology: TopologyShown | None = None
 
     def reason(self, kind: Condition) -> str:
         """The reason of one condition; "" if it is absent."""
@@ -82,6 +91,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
         last_attempt_time=_text(effect.last_attempt, created),
         next_attempt_time=_text(effect.next_attempt, created),
         lives=tuple(_life(life, created) for life in effect.lives) or None,
+        topology=_topology(effect.topology),
         conditions=tuple(
             group_condition(
                 value.type,
@@ -95,6 +105,12 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
             for value in effect.conditions
         ),
     ).own()
+
+
+def _topology(found: TopologyStatus | None) -> TopologyShown | None:
+    if found is None:
+        return None
+    return TopologyShown(found.level or None, found.path or None, dict(found.spread) or None)
 
 
 def _life(life: LifeMemory, earliest: float) -> LifeObject:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Informers: what the API server streams becomes the engine's events."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import attrgetter
@@ -25,6 +25,7 @@ from enbloc.client.paths import (
     REPLICATION_CONTROLLERS,
     SERVICES,
     STATEFUL_SETS,
+    TOPOLOGIES,
     Resource,
 )
 from enbloc.client.reflector import Reflector
@@ -44,6 +45,8 @@ from enbloc.engine.events import (
     PriorityClassGone,
     PriorityClassSeen,
     Stream,
+    TopologyGone,
+    TopologySeen,
     WorkloadGone,
     WorkloadSeen,
 )
@@ -74,6 +77,7 @@ from enbloc.wire.objects import (
     ServiceObject,
     StatefulSetObject,
 )
+from enbloc.wire.topologies import TopologyObject, topology
 
 T = TypeVar("T", bound=HasMeta)
 
@@ -82,6 +86,7 @@ OPTIONAL: Final = {
     POD_GROUPS: "pods without a group are scheduled, and groups are not",
     PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
     POD_DISRUPTION_BUDGETS: "victims of a preemption are chosen without regard to them",
+    TOPOLOGIES: "spec.topology of PodGroups can name node labels only",
 }
 #: All that is read of a pod but its resourceVersion.
 _BUT_VERSION: Final = attrgetter(*(f.name for f in fields(Pod) if f.name != "resource_version"))
@@ -131,6 +136,7 @@ class Informers:
             self.groups(statuses),
             self.priority_classes(),
             self.budgets(),
+            self.topologies(),
             self.namespaces(),
             *self.workloads(),
             *self.facts(watches),
@@ -239,6 +245,19 @@ class Informers:
             lambda meta: BudgetGone(f"{meta.namespace}/{meta.name}"),
         )
 
+    def topologies(self) -> Informer[TopologyObject]:
+        """All Topologies, where the server has them: an older install may not."""
+        return self._discovered(
+            TOPOLOGIES,
+            TopologyObject,
+            (
+                lambda shown: TopologySeen(topology(shown)),
+                lambda meta: TopologyGone(meta.name),
+            ),
+            (TOPOLOGIES.version,),
+            OPTIONAL[TOPOLOGIES],
+        )
+
     def namespaces(self) -> Informer[NamespaceObject]:
         """All namespaces; their labels say for which workloads there are groups."""
 
@@ -278,24 +297,32 @@ class Informers:
         return tuple(self._facts(kind, watches) for kind in wanted(self.profiles.values()))
 
     def _facts(self, kind: FactKind, watches: ObjectWatches | None) -> Informer[Any]:
-        report = partial(self.problems.report, f"watching {kind.resource.label()}")
-        reflector = Reflector(
-            self.client, kind.resource, kind.shape, timing=self.timing, report=report
+        informer = self._discovered(
+            kind.resource, kind.shape, (kind.seen, kind.gone), kind.versions, kind.without
         )
-        informer = DiscoveredInformer(
+        if watches is not None:
+            watches.follow(informer.reflector)
+            informer.also = partial(watches.took, kind.resource.kind)
+        return informer
+
+    def _discovered(
+        self,
+        resource: Resource,
+        shape: type[T],
+        means: tuple[Callable[[T], Event], Callable[[Meta], Event]],
+        versions: Sequence[str],
+        without: str,
+    ) -> Informer[T]:
+        return DiscoveredInformer(
             self.client,
-            kind.versions,
-            reflector,
-            (kind.seen, kind.gone),
+            versions,
+            self._reflector(resource, shape),
+            means,
             self.queue,
             self.malformed,
             self._problem,
-            kind.without,
+            without,
         )
-        if watches is not None:
-            watches.follow(reflector)
-            informer.also = partial(watches.took, kind.resource.kind)
-        return informer
 
     def _selecting(
         self,
@@ -323,11 +350,9 @@ class Informers:
         seen: Callable[[T], Event | None],
         gone: Callable[[Meta], Event],
     ) -> Informer[T]:
-        report = partial(self.problems.report, f"watching {resource.label()}")
-        reflector = Reflector(self.client, resource, shape, timing=self.timing, report=report)
         return Informer(
             stream,
-            reflector,
+            self._reflector(resource, shape),
             seen,
             gone,
             self.queue,
@@ -335,6 +360,10 @@ class Informers:
             self._problem,
             OPTIONAL.get(resource, ""),
         )
+
+    def _reflector(self, resource: Resource, shape: type[T]) -> Reflector[T]:
+        report = partial(self.problems.report, f"watching {resource.label()}")
+        return Reflector(self.client, resource, shape, timing=self.timing, report=report)
 
     def _declared(self) -> tuple[str, ...]:
         """The prefixes of the annotations that some plugin reads."""
@@ -350,6 +379,8 @@ class Informers:
                 return pod.problem  # the engine says it on its group
             case BudgetSeen(found):
                 return found.problem
+            case TopologySeen(levels):
+                return levels.problem
             case FactSeen(fact):
                 return str(getattr(fact, "problem", ""))
             case _:

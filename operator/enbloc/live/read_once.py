@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""An engine that knows what a scheduler knows at its start: all is listed once, nothing written."""
+"""What a scheduler knows at its start, or a part of it: all is listed once, nothing written."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,16 @@ from enbloc.client.errors import APIError
 from enbloc.client.events import ObjectReference
 from enbloc.config import Configuration
 from enbloc.engine import Engine
+from enbloc.engine.events import Event, NodeSeen, PodSeen, TopologySeen
+from enbloc.ledgers import Ledgers
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informer import Informer
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
+from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
+from enbloc.model.resources import ResourceSpace
+from enbloc.model.topology import Topology
 from enbloc.telemetry import Problems
 
 
@@ -34,6 +40,21 @@ class Reading:
     problems: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class NodeReading:
+    """The nodes of a cluster as they were a moment ago.
+
+    Attributes:
+        nodes: the node table, with the pods that are placed.
+        topologies: by name.
+        problems: what could not be read of which object, one line each.
+    """
+
+    nodes: Nodes
+    topologies: Mapping[str, Topology]
+    problems: Sequence[str]
+
+
 async def read_once(client: Client, configuration: Configuration) -> Reading:
     """List what the scheduler lists, each resource once.
 
@@ -45,6 +66,47 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
         ExceptionGroup: of the APIError of each resource that cannot be listed.
     """
     queue, problems = EventQueue(), list[str]()
+    informers = Informers(client, queue, _kept(problems), configuration.profiles, Problems())
+    await _read_all(informers.every())
+    engine = Engine(configuration.profiles, configuration.settings)
+    for event in _taken(queue):
+        engine.apply(event)
+    return Reading(engine, client.server_clock().now(), problems)
+
+
+async def read_nodes(client: Client) -> NodeReading:
+    """List nodes, pods and Topologies, each once.
+
+    Args:
+        client: the API; `kube.permissions.TOPOLOGY` is all it needs.
+
+    Raises:
+        ExceptionGroup: of the APIError of each resource that cannot be listed.
+    """
+    queue, problems = EventQueue(), list[str]()
+    informers = Informers(client, queue, _kept(problems), {}, Problems())
+    await _read_all((informers.nodes(), informers.pods(), informers.topologies()))
+    nodes, topologies = Nodes(ResourceSpace(), Ledgers()), dict[str, Topology]()
+    bound: list[Pod] = []
+    for event in _taken(queue):
+        match event:
+            case NodeSeen(node):
+                nodes.put(node)
+            case PodSeen(pod) if pod.node and not pod.finished:
+                bound.append(pod)
+            case TopologySeen(topology):
+                topologies[topology.name] = topology
+            case _:
+                pass
+    for pod in bound:
+        row = nodes.row(pod.node)
+        if row is not None:
+            nodes.place(row, pod.spec)
+    return NodeReading(nodes, topologies, problems)
+
+
+def _kept(problems: list[str]) -> MalformedObjects:
+    """What is told of objects that cannot be read, and adds a line for each to these."""
 
     def say(about: ObjectReference, note: str) -> None:
         name = f"{about.namespace}/{about.name}" if about.namespace else about.name
@@ -52,15 +114,19 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
 
     malformed = MalformedObjects(say)
     malformed.tell()
-    informers = Informers(client, queue, malformed, configuration.profiles, Problems())
-    errors = await asyncio.gather(*map(_read, informers.every()))
+    return malformed
+
+
+def _taken(queue: EventQueue) -> Iterator[Event]:
+    """All events of a queue, in order."""
+    while events := queue.take():
+        yield from events
+
+
+async def _read_all(informers: Iterable[Informer[Any]]) -> None:
+    errors = await asyncio.gather(*map(_read, informers))
     if failed := [error for error in errors if error is not None]:
         raise ExceptionGroup("the cluster cannot be read", failed)
-    engine = Engine(configuration.profiles, configuration.settings)
-    while events := queue.take():
-        for event in events:
-            engine.apply(event)
-    return Reading(engine, client.server_clock().now(), problems)
 
 
 async def _read(informer: Informer[Any]) -> APIError | None:

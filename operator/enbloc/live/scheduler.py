@@ -268,8 +268,8 @@ class Scheduler:
             if not self._elector.unbroken:  # else nobody wrote since this term began
                 since = self._elector.since
                 await asyncio.gather(*(informer.confirm(since) for informer in self._informers))
-            await self._queue.caught_up()
             extra["leaderEpoch"] = self._elector.epoch
+        await self._queue.caught_up()  # no group is judged before what it names was taken in
         self._leading = True
         self._malformed.tell()
         for name in self._engine.unknown_classes():

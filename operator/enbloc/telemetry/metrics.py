@@ -304,6 +304,14 @@ PARTIAL_BINDS_ENDED: Final = _counter(
     "Partially bound gangs that ended, by outcome: the gang is whole again, or was evicted.",
     labels={"outcome": "repaired, evicted"},
 )
+TOPOLOGY_GANGS: Final = _gauge(
+    "enbloc_topology_gangs",
+    "Gangs with a topology and bound members, by the number of domains of each level they lie in.",
+    labels={
+        "level": "of a Topology; empty: a node label that is no level of one",
+        "domains": "1 to 8, more than 8",
+    },
+)
 BELOW_MINIMUM_SECONDS: Final = _counter(
     "enbloc_below_minimum_seconds_total",
     "Time that started groups spent below their minimum, summed over groups.",

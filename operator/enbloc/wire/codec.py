@@ -87,6 +87,7 @@ from enbloc.wire.objects import (
     Texts,
 )
 from enbloc.wire.problems import Problems, quantities
+from enbloc.wire.topologies import topology_parts, topology_request
 
 __all__ = [
     "BindingRecord",
@@ -264,6 +265,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
     resources = _min_resources(spec, problems)
     created, version = _time(metadata, problems), _version(metadata, problems)
     on_incomplete, owner = _on_incomplete(spec, problems), _owner(metadata)
+    near, parts_near = topology_request(spec.topology, problems), topology_parts(spec, problems)
     return Group(
         key=_group_key(metadata.namespace or "", metadata.name),
         uid=metadata.uid,
@@ -285,6 +287,9 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         sub_groups=needed.sub_groups,
         min_group_count=needed.min_group_count,
         checkpointed=checkpointed(metadata.annotations or _EMPTY),
+        topology=near,
+        topology_parts=parts_near,
+        labels=_pairs(metadata.labels or _EMPTY),
     )
 
 

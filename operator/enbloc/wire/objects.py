@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
+from enbloc.wire.topology_objects import PartTopologyObject, TopologyRequestObject
+
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Quantities: TypeAlias = dict[str, str | Int64 | float]
@@ -379,6 +381,7 @@ class RoleObject(_Struct):
     min_member: Int64 | None = None
     parent: str | None = None
     pod_group_name: str | None = None
+    topology: PartTopologyObject | None = None
 
 
 class SubGroupObject(_Struct):
@@ -387,6 +390,7 @@ class SubGroupObject(_Struct):
     name: str = ""
     min_group_count: Int64 | None = None
     parent: str | None = None
+    topology: PartTopologyObject | None = None
 
 
 class PodGroupSpecObject(_Struct):
@@ -400,6 +404,7 @@ class PodGroupSpecObject(_Struct):
     on_incomplete: str | None = None
     sub_groups: tuple[SubGroupObject, ...] | None = None
     min_group_count: Int64 | None = None
+    topology: TopologyRequestObject | None = None
 
 
 class RoleStatusObject(_Struct):

@@ -10,6 +10,7 @@ from .conftest import MERGE, STRATEGIC, TABLE, Client
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUPS = "/apis/enbloc.dev/v1alpha1/namespaces/default/podgroups"
+TOPOLOGIES = "/apis/enbloc.dev/v1alpha1/topologies"
 WIDGETS = "/apis/example.dev/v1/widgets"
 
 
@@ -146,6 +147,18 @@ async def test_columns_and_selectable_fields_are_served(api: Client) -> None:
     columns = [one["name"] for one in table["columnDefinitions"]]
     assert columns[:3] == ["Name", "Status", "Min"]
     assert table["rows"][0]["cells"][2] == 4
+
+
+async def test_topologies_are_of_the_whole_cluster_and_shown_by_their_outer_and_inner_levels(
+    api: Client,
+) -> None:
+    levels = [{"name": each, "nodeLabel": f"example.com/{each}"} for each in ("zone", "block", "r")]
+    head = {"apiVersion": "enbloc.dev/v1alpha1", "kind": "Topology"}
+    body = {**head, "metadata": {"name": "default"}, "spec": {"levels": levels}}
+    await api.create(TOPOLOGIES, body)
+    table = await api.get(TOPOLOGIES, Accept=TABLE)
+    assert [one["name"] for one in table["columnDefinitions"]][1:3] == ["Outermost", "Innermost"]
+    assert table["rows"][0]["cells"][:3] == ["default", "zone", "r"]
 
 
 async def test_a_strategic_merge_of_a_custom_kind_is_refused(api: Client) -> None:

@@ -194,4 +194,5 @@ async def test_a_taken_port_is_an_error(sandbox: Sandbox) -> None:
 
 
 def test_the_packaged_definitions_are_found() -> None:
-    assert "podgroups.enbloc.dev" in {crd["metadata"]["name"] for crd in load_crds()}
+    found = [crd["metadata"]["name"] for crd in load_crds()]
+    assert found == ["podgroups.enbloc.dev", "topologies.enbloc.dev"]
