@@ -49,8 +49,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-parts-not-placed-first",
-        "        tried.add_all(placed)\n    rest = _less(facts, placed)",
-        "        placed = []\n    rest = _less(facts, placed)",
+        "            tried.add_all(placed)\n        rest = _less(facts, placed)",
+        "            placed = []\n        rest = _less(facts, placed)",
     ),
     Fault(
         "topology-apart-counts-itself",

@@ -211,6 +211,17 @@ def test_members_of_two_kinds_are_cut_into_slices_too() -> None:
     assert sorted(map(tuple, ranks_by_rack(w).values())) == [(0, 1), (2, 3)]
 
 
+def test_slices_of_members_that_differ_end_a_decision_when_they_have_cost_enough() -> None:
+    """Semantics §11.9 and §9.1."""
+    w = fabric(" ".join(f"n{index}=z/b/r{index // 8}:8" for index in range(4000)))
+    w.group("g", 240, topology=TopologyRequest("", slices=(Slice(4, "rack"),)), timeout=60)
+    for index in range(240):
+        w.member(f"g-{index}", "g", spec=spec(cpu=1, memory=f"{index % 64 + 1}Mi"))
+    w.settle()
+    assert not w.where("g-")
+    assert "slices are too many for one decision; use larger ones" in message(w, "g")
+
+
 def test_members_beyond_the_minimum_join_their_slices() -> None:
     """Semantics §11.9 and §11.2."""
     w = fabric("a1=z/b/r1:4 b1=z/b/r2:4 c1=z/b/r3:1 d1=z/b/r4:1")

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final
 
 from enbloc.engine.choices import of_choice
 from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
-from enbloc.engine.decide.slices import PlaceFloor, place_slices, slice_region
+from enbloc.engine.decide.slices import MOST_ROWS, PlaceFloor, Rows, place_slices, slice_region
 from enbloc.engine.packing import packing_now
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.ranks import ranks_of
@@ -31,6 +31,7 @@ from enbloc.engine.topology import (
     find_candidates,
     held_rows,
     inside,
+    most_tried,
     no_domain,
     region_of,
     too_near,
@@ -38,10 +39,15 @@ from enbloc.engine.topology import (
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import Floor, GroupFacts, Locality
 from enbloc.framework.status import Diagnosis
+from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
 #: Steps that adding up the room of domains may cost, whether or not searches may.
 _COUNTING: Final = 20_000
+
+
+#: So many tries each part of a group is sure to have, however large the cluster is.
+_OF_A_PART: Final = 2
 
 
 def place_in_domain(
@@ -56,55 +62,210 @@ def place_in_domain(
         place: places a deficit.
         steps: how much searches may cost in all.
     """
-    if locality.parts and facts.choice is not None:  # parts are those of the children chosen first
+    if (locality.parts or locality.levels.slices) and facts.choice is not None:
+        # Parts and slices are those of the children chosen first.
         facts = of_choice(facts, {floor.role for floor in facts.roles})
-    floor = _floor(facts, locality, trial, place, steps)
+    sure = _OF_A_PART * _parts(locality)
+    search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
+    floor = search.floor(facts, locality, trial)
+    floor.outcome.steps = steps - search.steps
     return floor._replace(beside=partial(_near, locality, trial))
 
 
-def _floor(
-    facts: GroupFacts, locality: Locality, trial: Trial, place: PlaceFloor, steps: int
-) -> PlacedFloor:
-    """Place the deficit in the best domain that holds it, and each part in one of its own."""
-    nodes, levels = trial.snapshot.nodes, locality.levels
-    if locality.parts:
-        place = partial(_parts_first, locality.parts, place)
-    if levels.slices and facts.choice is not None:
-        facts = of_choice(facts, {floor.role for floor in facts.roles})
-    if not facts.deficit:
-        region = region_of((locality,), (), nodes)
-        return place(facts, inside(trial, region.mask, near=region.near), steps)
-    needed = _counted(facts)
-    candidates = find_candidates(
-        domains_of(nodes, levels.labels),
-        levels,
-        packing_now(needed, trial, _COUNTING),
-        max(1, needed.lacking),
-        len(nodes),
-        held_rows(locality, nodes),
-        too_near(trial),
-    )
-    first: PlacedFloor | None = None
-    spent = tried = 0
-    for candidate in islice(candidates, candidates.most_tried):
-        tried += 1
-        share = (steps - spent) // 2
-        floor = _in_candidate(facts, locality, candidates, candidate, trial, place, share)
-        spent += floor.outcome.steps
-        if not floor.outcome.failed:
-            floor.outcome.steps = spent
-            if locality.parts or levels.slices:
+def _parts(locality: Locality) -> int:
+    """How many parts there are, itself included."""
+    return 1 + sum(map(_parts, locality.parts))
+
+
+class _Search:
+    """Places deficits in domains, whole groups and parts of them.
+
+    Args:
+        place: places a deficit wherever a trial lets it.
+        steps: how much searches may cost.
+        tries: in so many domains something is tried, in all.
+        sure: in so many of them however many rows that looks at.
+
+    Attributes:
+        steps: so much of it is left.
+    """
+
+    def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
+        self._place, self.steps, self._tries = place, steps, tries
+        self._least = tries - sure
+        self._rows = Rows(MOST_ROWS)
+
+    def floor(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
+        """Place the deficit in the best domain that holds it, and each part in one of its own."""
+        nodes, levels = trial.snapshot.nodes, locality.levels
+        if not facts.deficit:
+            region = region_of((locality,), (), nodes)
+            within = inside(trial, region.mask, near=region.near)
+            return self._within(facts, locality, within, self.steps)
+        needed = _counted(facts)
+        candidates = find_candidates(
+            domains_of(nodes, levels.labels),
+            levels,
+            packing_now(needed, trial, _COUNTING),
+            max(1, needed.lacking),
+            len(nodes),
+            held_rows(locality, nodes),
+            too_near(trial),
+        )
+        kinds = len(set(trial.keys(facts.pending)))
+        first: PlacedFloor | None = None
+        tried = 0
+        for candidate in candidates:
+            dear = self._rows.left < 0 and self._tries <= self._least
+            if self._tries <= 0 or dear:
+                break
+            self._tries -= 1
+            self._rows.take(kinds * len(nodes))
+            tried += 1
+            floor = self._in_candidate(facts, locality, candidates, candidate, trial)
+            if not floor.outcome.failed:
+                if locality.parts or levels.slices:
+                    return floor
+                return _in_rank_order(floor, candidates, trial)
+            first = first or floor
+        floor = first or self._in_vain(facts, locality, candidates, trial)
+        outcome = floor.outcome
+        why = no_domain(
+            candidates, tried, nodes, everywhere=self._tries > 0 and self._rows.left >= 0
+        )
+        outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
+        if any(pod.spec.holds for pod in facts.pending):
+            outcome.also_rejected_by |= trial.profile.reads_claims
+        return PlacedFloor(facts, outcome, trial)
+
+    def _within(
+        self, facts: GroupFacts, locality: Locality, trial: Trial, steps: int
+    ) -> PlacedFloor:
+        """Place the deficit where a trial lets it, and each part in a domain there."""
+        if locality.parts:
+            return self._parts_first(facts, locality.parts, trial)
+        floor = self._place(facts, trial, steps)
+        self.steps -= floor.outcome.steps
+        return floor
+
+    def _in_candidate(
+        self,
+        facts: GroupFacts,
+        locality: Locality,
+        candidates: Candidates,
+        candidate: Candidate,
+        trial: Trial,
+    ) -> PlacedFloor:
+        """Place the deficit in a domain: on as few of its parts as may do, else anywhere in it."""
+        *parts, whole = candidate.masks
+        if locality.levels.slices:
+            for mask in parts:
+                floor = self._sliced(facts, locality, candidates, trial, mask)
+                if not floor.outcome.failed:
+                    return floor
+            return self._sliced(facts, locality, candidates, trial, whole)
+        reason = _outside(candidates, candidate.level, candidate.domain, trial)
+        for mask in parts:
+            floor = self._within(facts, locality, inside(trial, mask, reason), 0)
+            if not floor.outcome.failed:
                 return floor
-            return _in_rank_order(floor, candidates, trial)
-        first = first or floor
-    floor = first or _tried_in_vain(facts, candidates, trial, place)
-    outcome = floor.outcome
-    outcome.steps = spent
-    why = no_domain(candidates, tried, nodes)
-    outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
-    if any(pod.spec.holds for pod in facts.pending):
-        outcome.also_rejected_by |= trial.profile.reads_claims
-    return PlacedFloor(facts, outcome, trial)
+        within = trial if whole.all() else inside(trial, whole, reason)
+        return self._within(facts, locality, within, self.steps // 2)
+
+    def _sliced(
+        self,
+        facts: GroupFacts,
+        locality: Locality,
+        candidates: Candidates,
+        trial: Trial,
+        mask: Mask,
+    ) -> PlacedFloor:
+        """Place the deficit slice by slice on some rows (bool[N])."""
+        place, rows = self._place, self._rows
+        return place_slices(facts, locality, candidates, trial, mask, place, rows)
+
+    def _in_vain(
+        self, facts: GroupFacts, locality: Locality, candidates: Candidates, trial: Trial
+    ) -> PlacedFloor:
+        """What the domain that comes nearest lacks, where none is large enough."""
+        required = candidates.levels.required
+        if required is None:
+            return self._within(facts, locality, trial, 0)
+        best = candidates.best()
+        if best is not None:
+            mask = candidates.domains.levels[required].mask(best[0])
+            reason = _outside(candidates, required, best[0], trial)
+            floor = self._within(facts, locality, inside(trial, mask, reason), 0)
+            if floor.outcome.failed:
+                return floor
+        outcome = Outcome()
+        outcome.failed = True
+        why = Diagnosis(nodes=len(trial.snapshot.nodes), plugins=frozenset({GANG_PLUGIN}))
+        outcome.note(why, facts.pending[0])
+        return PlacedFloor(facts, outcome, trial)
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _parts_first(
+        self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
+    ) -> PlacedFloor:
+        """Place the deficit of each part in a domain of its own, then what else is lacking.
+
+        Args:
+            facts: the group, or one part of it.
+            parts: of these.
+            trial: on which it may lie.
+        """
+        if facts.coming:
+            if not facts.without_coming.deficit:
+                found = self._coming(facts, parts, trial)
+                if found is not None:
+                    return found
+            facts = facts.without_coming
+        placed: list[tuple[Pod, int]] = []
+        tried = trial
+        owned = [(part, own) for part in parts if (own := _own(facts, part)).lacking]
+        for part, own in sorted(owned, key=lambda each: -each[1].lacking):
+            floor = self.floor(own, part, tried)
+            if floor.outcome.failed:
+                floor.outcome.lacks = f"{part.field}: {floor.outcome.lacks}"
+                return PlacedFloor(facts, floor.outcome, trial)
+            placed += floor.outcome.needed
+            tried = trial.fork()  # without what holds for that part alone
+            tried.add_all(placed)
+        rest = _less(facts, placed)
+        if rest.lacking:
+            floor = self._place(rest, tried, self.steps // 2)
+            self.steps -= floor.outcome.steps
+            if floor.outcome.failed:
+                return PlacedFloor(facts, floor.outcome, trial)
+            placed += floor.outcome.needed
+            tried = floor.trial
+        outcome = Outcome()
+        outcome.needed = placed
+        if facts.held_in_part:
+            return PlacedFloor(facts, outcome, tried)
+        there = {pod.uid for pod, _ in placed}
+        others = [pod for pod in facts.pending if pod.uid not in there]
+        return PlacedFloor(facts, outcome, tried, others)
+
+    def _coming(
+        self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
+    ) -> PlacedFloor | None:
+        """Place one role that came since the group started, whole; None = none fits."""
+        for each in facts.coming:
+            if not each.quorum:
+                continue
+            own = facts.part({each.role}, (each,))
+            part = next((part for part in parts if part.about(each.role)), None)
+            if part is not None:
+                floor = self.floor(own, part, trial)
+            else:
+                floor = self._place(own, trial, self.steps // 2)
+                self.steps -= floor.outcome.steps
+            if not floor.outcome.failed:
+                return floor
+        return None
 
 
 def _counted(facts: GroupFacts) -> GroupFacts:
@@ -113,31 +274,6 @@ def _counted(facts: GroupFacts) -> GroupFacts:
         return facts
     total = replace(facts.total, minimum=facts.choice.minimum)
     return replace(facts, roles=(), choice=None, total=total)
-
-
-def _in_candidate(
-    facts: GroupFacts,
-    locality: Locality,
-    candidates: Candidates,
-    candidate: Candidate,
-    trial: Trial,
-    place: PlaceFloor,
-    steps: int,
-) -> PlacedFloor:
-    """Place the deficit in a domain: on as few of its parts as may do, else anywhere in it."""
-    *parts, whole = candidate.masks
-    if locality.levels.slices:
-        for mask in parts:
-            floor = place_slices(facts, locality, candidates, trial, mask, place)
-            if not floor.outcome.failed:
-                return floor
-        return place_slices(facts, locality, candidates, trial, whole, place)
-    reason = _outside(candidates, candidate.level, candidate.domain, trial)
-    for mask in parts:
-        floor = place(facts, inside(trial, mask, reason), 0)
-        if not floor.outcome.failed:
-            return floor
-    return place(facts, trial if whole.all() else inside(trial, whole, reason), steps)
 
 
 def _in_rank_order(floor: PlacedFloor, candidates: Candidates, trial: Trial) -> PlacedFloor:
@@ -151,27 +287,6 @@ def _in_rank_order(floor: PlacedFloor, candidates: Candidates, trial: Trial) -> 
     return floor._replace(trial=tried)
 
 
-def _tried_in_vain(
-    facts: GroupFacts, candidates: Candidates, trial: Trial, place: PlaceFloor
-) -> PlacedFloor:
-    """What the domain that comes nearest lacks, where none is large enough."""
-    required = candidates.levels.required
-    if required is None:
-        return place(facts, trial, 0)
-    best = candidates.best()
-    if best is not None:
-        mask = candidates.domains.levels[required].mask(best[0])
-        reason = _outside(candidates, required, best[0], trial)
-        floor = place(facts, inside(trial, mask, reason), 0)
-        if floor.outcome.failed:
-            return floor
-    outcome = Outcome()
-    outcome.failed = True
-    why = Diagnosis(nodes=len(trial.snapshot.nodes), plugins=frozenset({GANG_PLUGIN}))
-    outcome.note(why, facts.pending[0])
-    return PlacedFloor(facts, outcome, trial)
-
-
 def _outside(candidates: Candidates, level: int, domain: int, trial: Trial) -> str:
     """Why members may not lie on a node."""
     if level < 0:
@@ -179,71 +294,6 @@ def _outside(candidates: Candidates, level: int, domain: int, trial: Trial) -> s
     name = candidates.levels.levels[level].name
     path = candidates.domains.path(trial.snapshot.nodes, level, domain)
     return f"node(s) were outside of {name} {path}"
-
-
-# ── parts ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _parts_first(
-    parts: Sequence[Locality], place: PlaceFloor, facts: GroupFacts, trial: Trial, steps: int
-) -> PlacedFloor:
-    """Place the deficit of each part in a domain of its own, then what else is lacking.
-
-    Args:
-        parts: of the group.
-        place: places a deficit anywhere.
-        facts: the group, or one part of it.
-        trial: on which it may lie.
-        steps: how much searches may cost in all.
-    """
-    if facts.coming and not facts.without_coming.deficit:
-        found = _coming(parts, place, facts, trial, steps)
-        if found is not None:
-            return found
-    if facts.coming:
-        facts = facts.without_coming
-    placed: list[tuple[Pod, int]] = []
-    tried, spent = trial, 0
-    owned = [(part, own) for part in parts if (own := _own(facts, part)).lacking]
-    for part, own in sorted(owned, key=lambda each: -each[1].lacking):
-        floor = _floor(own, part, tried, place, (steps - spent) // 2)
-        spent += floor.outcome.steps
-        if floor.outcome.failed:
-            return _failed(facts, floor, trial, spent, f"{part.field}: {floor.outcome.lacks}")
-        placed += floor.outcome.needed
-        tried = trial.fork()  # without what holds for that part alone
-        tried.add_all(placed)
-    rest = _less(facts, placed)
-    if rest.lacking:
-        floor = place(rest, tried, steps - spent)
-        spent += floor.outcome.steps
-        if floor.outcome.failed:
-            return _failed(facts, floor, trial, spent, floor.outcome.lacks)
-        placed += floor.outcome.needed
-        tried = floor.trial
-    outcome = Outcome()
-    outcome.needed, outcome.steps = placed, spent
-    if facts.held_in_part:
-        return PlacedFloor(facts, outcome, tried)
-    there = {pod.uid for pod, _ in placed}
-    return PlacedFloor(
-        facts, outcome, tried, [pod for pod in facts.pending if pod.uid not in there]
-    )
-
-
-def _coming(
-    parts: Sequence[Locality], place: PlaceFloor, facts: GroupFacts, trial: Trial, steps: int
-) -> PlacedFloor | None:
-    """Place one role that came since the group started, whole; None = none fits."""
-    able = [floor for floor in facts.coming if floor.quorum]
-    for each in able:
-        own = facts.part({each.role}, (each,))
-        part = next((part for part in parts if part.about(each.role)), None)
-        share = steps // len(able)
-        floor = place(own, trial, share) if part is None else _floor(own, part, trial, place, share)
-        if not floor.outcome.failed:
-            return floor
-    return None
 
 
 def _own(facts: GroupFacts, part: Locality) -> GroupFacts:
@@ -266,14 +316,6 @@ def _less(facts: GroupFacts, placed: Sequence[tuple[Pod, int]]) -> GroupFacts:
         total=held(facts.total, len(placed)),
         roles=tuple(held(floor, count[floor.role]) for floor in facts.roles),
     )
-
-
-def _failed(
-    facts: GroupFacts, floor: PlacedFloor, trial: Trial, steps: int, lacks: str
-) -> PlacedFloor:
-    outcome = floor.outcome
-    outcome.steps, outcome.lacks = steps, lacks
-    return PlacedFloor(facts, outcome, trial)
 
 
 # ── who is not needed ────────────────────────────────────────────────────────────────────────────

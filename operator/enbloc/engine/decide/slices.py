@@ -30,8 +30,28 @@ from enbloc.model.pods import Pod, PodUID
 
 #: A slice of members that differ is tried in so many domains.
 _MOST_DOMAINS: Final = 8
-#: So often is a slice of members that differ tried in a domain, in one decision.
-_MOST_TRIES: Final = 96
+#: So many rows are looked at in one decision: for each kind of members whenever a domain is tried,
+#: once for each slice that is cut again, and for members that differ many times for each kind in a
+#: slice, whenever that is tried in a domain.
+MOST_ROWS: Final = 10_000_000
+_OF_A_KIND: Final = 16
+
+
+class Rows:
+    """How many rows may yet be looked at.
+
+    Attributes:
+        left: so many; below 0 there were not enough.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, rows: int) -> bool:
+        """Whether so many more may be."""
+        self.left -= rows
+        return self.left >= 0
+
 
 Numbers = npt.NDArray[np.int64]
 #: A size, and the place of a level.
@@ -61,6 +81,7 @@ def place_slices(
     trial: Trial,
     mask: Mask,
     place: PlaceFloor,
+    effort: Rows,
 ) -> PlacedFloor:
     """Place the deficit slice by slice, in rank order.
 
@@ -71,10 +92,11 @@ def place_slices(
         trial: the cluster as it is, and stays.
         mask: bool[N]: where members may lie.
         place: places the members of one slice.
+        effort: what the decision may yet cost.
     """
     ranks = ranks_by_need(facts)
     pods = sorted(facts.pending, key=lambda pod: ranks[pod.uid])[: facts.lacking]
-    placing = _Placing(facts, locality, candidates, trial, place, ranks)
+    placing = _Placing(facts, locality, candidates, trial, place, ranks, effort)
     outcome = placing.placed(pods, mask)
     if outcome.failed:
         return PlacedFloor(facts, outcome, trial)
@@ -98,15 +120,18 @@ class _Placing:
         trial: Trial,
         place: PlaceFloor,
         ranks: Mapping[PodUID, int],
+        effort: Rows,
     ) -> None:
         self._facts, self._locality, self._candidates = facts, locality, candidates
         self._origin = self.trial = trial
-        self._place, self._ranks = place, ranks
+        self._place, self._ranks, self._effort = place, ranks, effort
         self._slots: Numbers = candidates.room.slots
         self._rows: list[tuple[Pod, int]] = []
         self._alike = True
-        #: How often members that differ were placed on a trial.
-        self._tries = 0
+        #: By size, the rows where members of each slice are held, by its number.
+        self._held_rows: dict[int, dict[int, list[int]]] = {}
+        #: By level, the rows in order of their domains, and where each begins.
+        self._sorted: dict[int, tuple[Numbers, Numbers]] = {}
 
     def placed(self, pods: Sequence[Pod], mask: Mask) -> Outcome:
         """Place these members, in rank order, on some rows (bool[N])."""
@@ -116,8 +141,8 @@ class _Placing:
         outcome = Outcome()
         if not self._cut(pods, self._locality.levels.slices, outcome):
             outcome.failed = True
-            if self._tries > _MOST_TRIES:
-                outcome.lacks = f"members differ, and {_MOST_TRIES} domains were tried for slices"
+            if self._effort.left < 0:
+                outcome.lacks = "slices are too many for one decision; use larger ones"
         elif self._alike and not self._accepted(mask):
             outcome.failed = True
             outcome.note(self.trial.diagnosis(pods[0]), pods[0])
@@ -127,19 +152,27 @@ class _Placing:
     def _cut(self, pods: Sequence[Pod], specs: Sequence[Spec], outcome: Outcome) -> bool:
         """Place members whose ranks follow each other, slice by slice; whether all fit."""
         (size, level), *inner = specs
-        codes = self._candidates.domains.levels[level].codes
+        own = self._candidates.domains.levels[level]
         slices = [list(each) for _, each in groupby(pods, lambda pod: self._ranks[pod.uid] // size)]
-        left, last = len(pods), -1
+        left, last, fills = len(pods), -1, self._alike and not inner
+        room = own.sums(self._slots)
         for members in slices:
-            held = self._held(self._ranks[members[0].uid] // size, size, codes)
-            for domain in self._in_turn(len(members), left, last, held, level, inner):
-                if self._in_domain(members, codes == domain, inner, outcome):
-                    last = domain
-                    break
+            count = len(members)
+            held = self._held(self._ranks[members[0].uid] // size, size, own.codes)
+            if not fills:
+                room = self._room(level, inner, count)
+            for domain in self._in_turn(room, count, left, last, held):
+                if fills:
+                    self._fill(members, self._rows_of(level, domain))
+                    room[domain] -= count
+                elif not self._in_domain(members, own.codes == domain, inner, outcome):
+                    continue
+                last = domain
+                break
             else:
                 self._lacks(outcome, members, level)
                 return False
-            left -= len(members)
+            left -= count
         return True
 
     def _in_domain(
@@ -147,29 +180,36 @@ class _Placing:
     ) -> bool:
         """Place one slice in a domain; whether it fits there."""
         before, placed = self._slots, len(self._rows)
+        kinds = 1 if self._alike else _OF_A_KIND * len(set(self.trial.keys(members)))
+        if not self._effort.take(kinds * len(self._slots)):
+            return False
         if inner:
             self._slots = np.where(rows, before, 0)
             fits = self._cut(members, inner, outcome)
             self._slots = np.where(rows, self._slots, before) if fits else before
-        elif self._alike:
-            fits = self._fill(members, rows)
         else:
             fits = self._tried(members, rows, outcome)
         if not fits:
             del self._rows[placed:]
         return fits
 
-    def _fill(self, members: Sequence[Pod], rows: Mask) -> bool:
-        """Alike members fill the rows with most room first, by adding up."""
-        where = np.flatnonzero(rows & (self._slots > 0))
-        where = where[np.argsort(-self._slots[where], kind="stable")]
-        seats = np.repeat(where, self._slots[where])[: len(members)]
-        if len(seats) < len(members):
-            return False
-        self._slots = self._slots.copy()
+    def _rows_of(self, level: int, domain: int) -> Numbers:
+        """The rows of a domain."""
+        if level not in self._sorted:
+            bins = self._candidates.domains.levels[level].bins
+            order = np.argsort(bins, kind="stable")
+            count = self._candidates.domains.levels[level].count
+            self._sorted[level] = order, np.searchsorted(bins[order], np.arange(1, count + 2))
+        order, starts = self._sorted[level]
+        return order[starts[domain] : starts[domain + 1]]
+
+    def _fill(self, members: Sequence[Pod], rows: Numbers) -> None:
+        """Alike members fill the rows with most room first, by adding up; there is enough."""
+        slots = self._slots[rows]
+        in_turn = np.argsort(-slots, kind="stable")
+        seats = np.repeat(rows[in_turn], slots[in_turn])[: len(members)]
         np.subtract.at(self._slots, seats, 1)
         self._rows += zip(members, np.sort(seats).tolist(), strict=True)
-        return True
 
     def _tried(self, members: Sequence[Pod], rows: Mask, outcome: Outcome) -> bool:
         """Members that differ are placed on the trial."""
@@ -183,9 +223,6 @@ class _Placing:
             coming=(),
         )
         region = rows & (self._slots > 0)
-        self._tries += 1
-        if self._tries > _MOST_TRIES:
-            return False
         floor = self._place(part, inside(self.trial, region), 0)
         if floor.outcome.failed:
             for diagnosis, pod in floor.outcome.diagnoses.items():
@@ -198,38 +235,48 @@ class _Placing:
 
     def _accepted(self, mask: Mask) -> bool:
         """Whether plugins let all members go where adding up has put them."""
-        tried = inside(self._origin, mask).fork()
+        tried = self.trial = inside(self._origin, mask).fork()
+        ranking = tried.ranking(self._rows[0][0])
+        if ranking.row_by_row() and tried.nodes.countable(self._rows[0][0].spec):
+            rows, counts = np.unique([row for _, row in self._rows], return_counts=True)
+            able = ranking.mask[rows]
+            several = counts > 1  # the last of them finds the others there
+            if several.any():
+                more = ranking.with_more(tried.nodes, rows[several], counts[several] - 1)
+                able[several] &= more >= 0
+            tried.add_all(self._rows)
+            return bool(able.all())
         for pod, row in self._rows:
             if not tried.ranking(pod).feasible(row):
-                self.trial = tried
                 return False
             tried.add(pod, row)
-        self.trial = tried
         return True
 
     # ── which domain ─────────────────────────────────────────────────────────────────────────
 
     def _in_turn(
-        self,
-        members: int,
-        left: int,
-        last: int,
-        held: npt.NDArray[np.int64],
-        level: int,
-        inner: Sequence[Spec],
+        self, room: Numbers, members: int, left: int, last: int, held: Numbers
     ) -> Iterator[int]:
         """The domains that may hold a slice, the best first.
 
         The one that holds some of it; the last one; the smallest that holds all that is left; else
         the largest.
+
+        Args:
+            room: int64[D], for how many members each has room.
+            members: of the slice.
+            left: members of this and of the slices that follow.
+            last: the domain of the slice before; -1 = there is none.
+            held: int64[H], the domains that hold some of the slice.
         """
-        room = self._room(level, inner, members)
         able = np.flatnonzero(room >= members)
         if len(held):
             able = able[np.isin(able, held)]
+        if last >= 0 and room[last] >= members and (not len(held) or last in held):
+            yield last
         enough = room[able] >= left
         size = np.where(enough, room[able], -room[able])
-        order = np.lexsort((able, size, ~enough, able != last))
+        order = np.lexsort((able, size, ~enough))
         most = len(order) if self._alike else _MOST_DOMAINS
         yield from able[order][:most].tolist()
 
@@ -252,13 +299,11 @@ class _Placing:
 
     def _held(self, number: int, size: int, codes: Numbers) -> Numbers:
         """int64[H]: the domains where members of a slice are held."""
-        nodes = self._origin.snapshot.nodes
-        rows = [
-            row
-            for node, rank in zip(self._locality.held, self._locality.ranks, strict=True)
-            if rank is not None and rank // size == number and (row := nodes.row(node)) is not None
-        ]
-        found = np.unique(codes[np.array(rows, np.int64)])
+        if size not in self._held_rows:
+            by_slice = self._held_rows[size] = {}
+            for rank, row in held_ranks(self._locality, self._origin.snapshot.nodes):
+                by_slice.setdefault(rank // size, []).append(row)
+        found = np.unique(codes[np.array(self._held_rows[size].get(number, ()), np.int64)])
         return found[found >= 0]
 
     def _lacks(self, outcome: Outcome, members: Sequence[Pod], level: int) -> None:
@@ -291,11 +336,7 @@ def slice_region(
     """
     levels = domains_of(nodes, locality.levels.labels).levels
     known = [(ranks[pod.uid], row) for pod, row in placed if pod.uid in ranks]
-    known += [
-        (held, row)
-        for node, held in zip(locality.held, locality.ranks, strict=True)
-        if held is not None and (row := nodes.row(node)) is not None
-    ]
+    known += held_ranks(locality, nodes)
     mask, pinned = np.ones(len(nodes), np.bool_), False
     for size, place in locality.levels.slices:
         codes = levels[place].codes
@@ -303,3 +344,12 @@ def slice_region(
         mask &= np.isin(codes, codes[np.array(rows, np.int64)]) if rows else codes >= 0
         pinned = bool(rows)
     return mask, pinned
+
+
+def held_ranks(locality: Locality, nodes: Nodes) -> list[tuple[int, int]]:
+    """The ranks of members that are held, each with its row."""
+    return [
+        (rank, row)
+        for node, rank in zip(locality.held, locality.ranks, strict=True)
+        if rank is not None and (row := nodes.row(node)) is not None
+    ]

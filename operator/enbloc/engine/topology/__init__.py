@@ -9,7 +9,7 @@ from whom. Nothing of it runs for a group that asks for no topology.
 """
 
 from enbloc.engine.topology.apart import opinions_apart, too_near
-from enbloc.engine.topology.candidates import Candidate, Candidates, find_candidates
+from enbloc.engine.topology.candidates import Candidate, Candidates, find_candidates, most_tried
 from enbloc.engine.topology.ranks import along_the_tree
 from enbloc.engine.topology.refusals import no_domain, too_small
 from enbloc.engine.topology.regions import (
@@ -34,6 +34,7 @@ __all__ = [
     "in_several_domains",
     "inside",
     "lies_in",
+    "most_tried",
     "no_domain",
     "opinions_apart",
     "region_of",

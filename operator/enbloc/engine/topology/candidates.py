@@ -68,12 +68,6 @@ class Candidates:
         np.add.at(self._near, np.fromiter(held, np.int64), 1)
         self._rooms: dict[int, LevelRoom] = {}
 
-    @property
-    def most_tried(self) -> int:
-        """So many of them are tried in one decision."""
-        rows = max(1, len(self.room.slots))
-        return max(_LEAST_TRIED, min(_MOST_TRIED, _MOST_ROWS // rows))
-
     # ── what is required ─────────────────────────────────────────────────────────────────────
 
     @cached_property
@@ -262,3 +256,8 @@ def find_candidates(
     worse = np.zeros(rows, np.bool_) if worse is None else worse
     room = boundless(members, rows) if packing is None else room_of(packing, rows)
     return Candidates(domains, levels, room, held, worse)
+
+
+def most_tried(rows: int) -> int:
+    """In so many domains something is tried in one decision, on a node table of so many rows."""
+    return max(_LEAST_TRIED, min(_MOST_TRIED, _MOST_ROWS // max(1, rows)))

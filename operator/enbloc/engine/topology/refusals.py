@@ -12,23 +12,23 @@ from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Nodes
 
 
-def no_domain(candidates: Candidates, tried: int, nodes: Nodes) -> str:
+def no_domain(candidates: Candidates, tried: int, nodes: Nodes, *, everywhere: bool) -> str:
     """Why no domain of the required level holds the deficit; "" = none is required.
 
     Args:
         candidates: none of them did.
         tried: so many of them were tried.
         nodes: the node table.
+        everywhere: there was time for all of them.
     """
     required = candidates.levels.required
     if required is None:
         return ""
-    if not tried:
+    if not tried and everywhere:
         return _none_large_enough(candidates, required, nodes)
     name, members = candidates.levels.levels[required].name, candidates.room.members
-    if tried == candidates.most_tried:
-        count = candidates.domains.levels[required].count
-        return f"no domain of {name} that was tried takes {members}; searched {tried} of {count}"
+    if not everywhere:
+        return f"no domain of {name} that was tried takes {members}; searched {tried} domains"
     return f"no domain of {name} takes {members}, though {tried} may have room for so many"
 
 
