@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from enbloc.client.client import PatchType
-from enbloc.client.paths import JOBS, NAMESPACES, NODES, POD_GROUPS, TOPOLOGIES
+from enbloc.client.paths import JOBS, NAMESPACES, NODES, POD_GROUPS, PODS, TOPOLOGIES
 from enbloc.model.names import (
     AUTO_GROUP_KEY,
+    RANK_KEY,
+    ROLE_KEY,
     TOPOLOGY_KEY,
     TOPOLOGY_REQUIRED_KEY,
     Condition,
@@ -46,7 +48,7 @@ def one_rack(world: World, level: str = "rack") -> dict[str, str]:
 
 
 async def gang(
-    world: World, group: str, size: int, topology: Mapping[str, str] | None = None
+    world: World, group: str, size: int, topology: Mapping[str, Any] | None = None
 ) -> Any:
     """A gang that lies in one rack, unless its topology is another; the controller of its pods."""
     owner = await incidents.owner(world, f"{group}-operator")
@@ -206,3 +208,59 @@ async def test_the_pods_of_a_job_without_a_podgroup_lie_in_the_rack_that_it_asks
     made = await world.client.get(POD_GROUPS, group, world.namespace)
     assert made["spec"]["topology"] == one_rack(world)
     await status_says(world, group, "rack", "z1/r3", {"zone": 1, "rack": 1})
+
+
+async def test_slices_lie_in_racks_with_their_ranks_in_order(world: World) -> None:
+    """Semantics §11.9, §11.6."""
+    await racks(world, r1=2, r2=3, r3=2)
+    slices = {"name": world.namespace, "slices": [{"size": 2, "required": "rack"}]}
+    await gang(world, "train", 4, slices)
+    await world.bound("train", 4)
+    rack_of = await lying(world, "train")
+    assert rack_of["train-0"] == rack_of["train-1"] != rack_of["train-2"] == rack_of["train-3"]
+    for index in range(4):
+        pod = await world.client.get(PODS, f"train-{index}", world.namespace)
+        assert pod["metadata"]["annotations"][RANK_KEY] == str(index)
+
+
+async def test_a_role_lies_in_a_rack_of_its_own(world: World) -> None:
+    """Semantics §11.7."""
+    await racks(world, r1=3, r2=2)
+    owner = await incidents.owner(world, "serve-operator")
+    part = {"minMember": 2, "topology": {"required": "rack"}}
+    roles = [{"name": "prefill", **part}, {"name": "decode", **part, "minMember": 3}]
+    await world.group(
+        "serve", 5, roles=roles, topology={"name": world.namespace, "preferred": "zone"}
+    )
+    for role, size in (("prefill", 2), ("decode", 3)):
+        for index in range(size):
+            name = f"serve-{role}-{index}"
+            await world.pod(name, "serve", cpu=CPU, owner=owner, annotations={ROLE_KEY: role})
+    await world.bound("serve", 5)
+    rack_of = await lying(world, "serve")
+    found = {
+        role: {r for pod, r in rack_of.items() if role in pod} for role in ("prefill", "decode")
+    }
+    assert found == {"prefill": {"r2"}, "decode": {"r1"}}
+
+
+async def test_replicas_lie_in_racks_apart(world: World) -> None:
+    """Semantics §11.8."""
+    await racks(world, r1=4, r2=4)
+    apart = [{"level": "rack", "from": {"matchLabels": {"model": "llama"}}}]
+    topology = {**one_rack(world), "apart": apart}
+    for name in ("first", "second", "third"):
+        body = manifests.group(name, 2, topology=topology)
+        body["metadata"]["labels"] = {"model": "llama"}
+        world.watch_over(name, 2)
+        await world.client.create(POD_GROUPS, body, world.namespace)
+    for name in ("first", "second"):
+        for index in range(2):
+            await world.pod(f"{name}-{index}", name, cpu=CPU)
+        await world.bound(name, 2)
+    both = [set((await lying(world, name)).values()) for name in ("first", "second")]
+    assert sorted(map(sorted, both)) == [["r1"], ["r2"]]
+    for index in range(2):
+        await world.pod(f"third-{index}", "third", cpu=CPU)
+    await world.condition("third", Condition.SCHEDULED, "False", message="apart from other groups")
+    assert not world.observer.bound(world.namespace, "third")
