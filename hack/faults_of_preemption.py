@@ -105,4 +105,9 @@ PREEMPTION: Final = (
         "if until is not None:  # it would not be bound before",
         "if until is not None and until < 0:  # it would not be bound before",
     ),
+    Fault(
+        "search-moves-for-free",
+        "        return self.steps + self._moved // _MOVED_A_STEP",
+        "        return self.steps",
+    ),
 )

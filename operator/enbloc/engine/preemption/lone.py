@@ -47,6 +47,8 @@ _MOST_STEPS: Final = 20_000
 _UNITS_A_STEP: Final = 16
 #: and where budgets are counted for them.
 _BUDGETED_A_STEP: Final = 4
+#: Pods of several rows that are moved together in that time.
+_MOVED_A_STEP: Final = 3
 
 #: The units of lower priority that have pods on a row of the node table.
 UnitsOn = Callable[[int], Sequence[Unit]]
@@ -153,7 +155,7 @@ def candidates_for_pod(
         )
         for row in search.candidates()
     ]
-    return NodeCandidates(nodes, "" if nodes else search.message(), search.steps)
+    return NodeCandidates(nodes, "" if nodes else search.message(), search.cost)
 
 
 def preempt_for_pod(pod: Pod, found: NodeCandidates) -> Preemption:
@@ -219,6 +221,8 @@ class _Search:
         #: Steps that it takes to ask the filters.
         self._question = _STEPS_A_QUESTION + _STEPS_A_TERM * max(0, _terms(pod) - _FEW_TERMS)
         self.steps = 0
+        #: How many pods were moved; they end no search, for the next row may be the one.
+        self._moved = 0
 
     def candidates(self) -> list[_Row]:
         """Rows on which the pod fits without some units, those that were tried."""
@@ -236,6 +240,11 @@ class _Search:
             if len(found) >= enough and any(not row.violations for row in found):
                 break
         return found
+
+    @property
+    def cost(self) -> int:
+        """What all of it took, in steps."""
+        return self.steps + self._moved // _MOVED_A_STEP
 
     def message(self) -> str:
         """Why there is none, as kube-scheduler's PostFilter says it."""
@@ -266,6 +275,7 @@ class _Search:
         tried = self._trial.fork()
         for row in rows:
             for local in row.local.values():
+                self._moved += len(local)
                 for pod in local:
                     tried.remove(pod, row.row)
         mask = self._feasible(tried)
@@ -299,6 +309,7 @@ class _Search:
     def _reprieve(self, some: Sequence[tuple[_Row, Unit]], tried: Trial) -> None:
         """Bring back one unit on each of these rows; it stays if the pod still fits."""
         for row, unit in some:
+            self._moved += len(row.local[unit])
             for pod in row.local[unit]:
                 tried.add(pod, row.row)
         mask = self._feasible(tried)
