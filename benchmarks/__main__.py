@@ -87,7 +87,7 @@ ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
 }
 #: These too, and compare with a bare client and with peers.
 REAL: Final[Mapping[str, Case | None]] = {
-    **{case.name: case for case in (*cases.LONE, *cases.GANGS, cases.CHURN)},
+    **{case.name: case for case in (*cases.LONE, *cases.GANGS, *cases.RACKS, cases.CHURN)},
     "openb": cases.openb(),
 }
 ENBLOC: Final = {subject.name: subject for subject in subjects.ENBLOC}

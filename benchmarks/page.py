@@ -28,6 +28,8 @@ CASES: Final[Mapping[str, str]] = {
     "gangs-of-8": "1 000 gangs of 8, 1 000 nodes",
     "gangs-of-100": "50 gangs of 100, 5 000 nodes",
     "gangs-of-10": "1 000 gangs of 10, 5 000 nodes",
+    "racks-4": "750 gangs of 4, each in one of 50 racks, 5 000 nodes",
+    "racks-1000": "3 gangs of 1 000, each in one of 50 racks, 5 000 nodes",
     cases.CHURN.name: "500 gangs of 8, 1 000 nodes, churn",
     "openb": "8 152 pods of openb, 1 523 nodes",
 }

@@ -29,6 +29,7 @@ class Case:
         pods: what each pod requests, in order of creation.
         gang: so many pods each are a gang; 1: each pod is on its own.
         churn: pods of others come and go meanwhile, and so do nodes.
+        rack: so many nodes are a rack, in one of which each gang must lie; 0 = anywhere.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Case:
     pods: Sequence[Quantities]
     gang: int = 1
     churn: bool = False
+    rack: int = 0
 
     def scaled(self, scale: float) -> "Case":
         """The same with so much of its pods, in whole gangs, two at least."""
@@ -43,9 +45,11 @@ class Case:
         return replace(self, pods=self.pods[: gangs * self.gang])
 
 
-def uniform(name: str, nodes: int, pods: int, gang: int = 1, *, churn: bool = False) -> Case:
+def uniform(
+    name: str, nodes: int, pods: int, gang: int = 1, *, churn: bool = False, rack: int = 0
+) -> Case:
     """Nodes and pods that are alike."""
-    return Case(name, (ROOM,) * nodes, (ASKED,) * pods, gang, churn)
+    return Case(name, (ROOM,) * nodes, (ASKED,) * pods, gang, churn, rack)
 
 
 def openb(folder: Path = OPENB) -> Case | None:
@@ -83,5 +87,10 @@ GANGS: Final = (
     uniform("gangs-of-8", nodes=1000, pods=8000, gang=8),
     uniform("gangs-of-100", nodes=5000, pods=5000, gang=100),
     uniform("gangs-of-10", nodes=5000, pods=10_000, gang=10),
+)
+#: Each gang in one of 50 racks.
+RACKS: Final = (
+    uniform("racks-4", nodes=5000, pods=3000, gang=4, rack=100),
+    uniform("racks-1000", nodes=5000, pods=3000, gang=1000, rack=100),
 )
 CHURN: Final = uniform("churn", nodes=1000, pods=4000, gang=8, churn=True)

@@ -20,6 +20,7 @@ from benchmarks.real import measures
 from benchmarks.real.cases import ASKED, Case
 from benchmarks.real.findings import Findings, Load, Raw, Start, figures
 from benchmarks.real.requests import (
+    RACK,
     Request,
     Unit,
     binding,
@@ -88,13 +89,16 @@ class Run:
         names = (BEFORE, AFTER, WARM_UP, PROBE, LOAD, STEADY, BARE, "churn")
         await self._stage.all_of([create(NAMESPACES, manifests.namespace(one)) for one in names])
         nodes = [
-            create(NODES, node(f"n{index}", room, f"z{index % 3}"))
+            create(NODES, node(f"n{index}", room, f"z{index % 3}", self._rack(index)))
             for index, room in enumerate(self._case.nodes)
         ]
         await self._stage.all_of(nodes)
         await self._raw(WARM_UP, WARM)
 
     # ── the bare client ──────────────────────────────────────────────────────────────────────
+
+    def _rack(self, index: int) -> str:
+        return f"r{index // self._case.rack}" if self._case.rack else ""
 
     def _on(self, index: int) -> str:
         return f"n{index % len(self._case.nodes)}"
@@ -183,7 +187,7 @@ class Run:
             if index % size == 0:
                 units.append([])
                 if size > 1:
-                    body = subject.pod_group(gang, size)
+                    body = subject.pod_group(gang, size, near=RACK if self._case.rack else "")
                     groups.append(create(subject.group, body, namespace))
             made = pod(
                 name,

@@ -4,7 +4,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -24,14 +24,20 @@ class Request(msgspec.Struct, frozen=True, array_like=True):
 Unit = list[Request]
 
 
+#: The node label that tells racks apart.
+RACK: Final = "example.com/rack"
+
+
 def create(resource: Resource, body: Mapping[str, Any], namespace: str | None = None) -> Request:
     """A POST of an object."""
     return Request("POST", resource.path(namespace=namespace), json.dumps(body))
 
 
-def node(name: str, room: Mapping[str, str], zone: str = "z0") -> dict[str, Any]:
+def node(name: str, room: Mapping[str, str], zone: str = "z0", rack: str = "") -> dict[str, Any]:
     """A ready Node. Its status counts, too: the API server keeps that of a new Node."""
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
+    if rack:
+        labels[RACK] = rack
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -45,13 +45,14 @@ class Subject:
     annotation: str = ""
     metrics: bool = False
 
-    def pod_group(self, name: str, size: int) -> dict[str, Any]:
-        """The PodGroup of a gang."""
+    def pod_group(self, name: str, size: int, near: str = "") -> dict[str, Any]:
+        """The PodGroup of a gang, in one domain of a node label ("" = anywhere)."""
+        topology = {"topology": {"required": near}} if near else {}
         return {
             "apiVersion": self.group.api_version,
             "kind": self.group.kind,
             "metadata": {"name": name},
-            "spec": {"minMember": size},
+            "spec": {"minMember": size, **topology},
         }
 
 
