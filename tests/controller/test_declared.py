@@ -212,12 +212,8 @@ def test_what_cannot_be_read_is_refused_with_the_key_and_the_fix(
         ),
         (
             {},
-            {
-                OURS: "2",
-                f"{KUEUE}podset-slice-required-topology": "x/rack",
-                f"{KUEUE}podset-slice-size": "2",
-            },
-            "podset-slice-required-topology is ignored: what is asked for all members together",
+            {OURS: "2", f"{KUEUE}podset-slice-required-topology": "x/rack"},
+            "podset-slice-required-topology is ignored: ",
         ),
         (
             {},
@@ -245,6 +241,11 @@ def test_what_is_not_followed_is_noted(
     [
         ({f"{KUEUE}podset-required-topology": "x/rack"}, {"required": "x/rack"}),
         ({f"{KUEUE}podset-preferred-topology": "x/rack"}, {"preferred": "x/rack"}),
+        (
+            {f"{KUEUE}podset-slice-required-topology": "x/rack", f"{KUEUE}podset-slice-size": "2"},
+            {"slices": [{"size": 2, "required": "x/rack"}]},
+        ),
+        ({"enbloc.dev/topology-slices": "2@rack"}, {"slices": [{"size": 2, "required": "rack"}]}),
         ({f"{KUEUE}podset-unconstrained-topology": "true"}, None),
         ({f"{KUEUE}podset-required-topology": "x/rack", f"{KUEUE}workload": "w"}, None),
         (
@@ -255,10 +256,18 @@ def test_what_is_not_followed_is_noted(
             {"preferred": "x/block"},
         ),
     ],
-    ids=["required", "preferred", "unconstrained", "placed by Kueue", "ours wins"],
+    ids=[
+        "required",
+        "preferred",
+        "slices",
+        "our slices",
+        "unconstrained",
+        "placed by Kueue",
+        "ours wins",
+    ],
 )
 def test_a_pod_of_kueues_declares_its_topology_unless_kueue_places_it(
-    said: dict[str, str], topology: dict[str, str] | None
+    said: dict[str, str], topology: dict[str, Any] | None
 ) -> None:
     found = declaration({}, {OURS: "2", **said})
     expected = {"minMember": 2} | ({"topology": topology} if topology else {})

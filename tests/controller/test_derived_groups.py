@@ -11,6 +11,7 @@ from aiohttp import web
 
 from enbloc.controller.sources.derived_groups import DerivedGroups, WantedGroup
 from enbloc.model.groups import GroupKey
+from enbloc.model.names import DERIVED_KEY
 from enbloc.telemetry import Problems
 from tests.client.fake import answer, refusal, talking_to
 
@@ -100,3 +101,52 @@ async def test_whoever_calls_for_a_podgroup_that_a_quota_forbids_is_told() -> No
     async with asyncio.timeout(10.0):
         await told.wait()
     writing.cancel()
+
+
+async def test_a_scheduled_podgroup_keeps_its_sub_groups_and_takes_what_else_has_changed() -> None:
+    """The API server refuses another parent until the group is not scheduled any more."""
+    found: dict[str, Any] = {
+        "metadata": {
+            "name": WHOLE.name,
+            "namespace": WHOLE.namespace,
+            "uid": "u1",
+            "resourceVersion": "1",
+            "labels": {DERIVED_KEY: "workloads.test"},
+            "ownerReferences": [OWNER],
+        },
+        "spec": {"minMember": 2, "roles": [{"name": "a", "minMember": 2}]},
+        "status": {"conditions": [{"type": "Scheduled", "status": "True", "reason": "Scheduled"}]},
+    }
+    near = {"required": "example.com/rack"}
+    spec = {
+        "minMember": 4,
+        "roles": [
+            {"name": "a", "minMember": 3, "parent": "s", "topology": near},
+            {"name": "b", "minMember": 1, "parent": "s"},
+        ],
+        "subGroups": [{"name": "s", "topology": near}],
+    }
+    patches: list[Any] = []
+    refused: list[str] = []
+
+    async def server(request: web.BaseRequest) -> web.Response:
+        patches.append((await request.json())["spec"])
+        return answer({**found, "spec": patches[-1]})
+
+    async with talking_to(server) as client:
+        groups = {WHOLE: WantedGroup("workloads.test", spec, (OWNER,))}
+        derived = DerivedGroups(
+            client, Problems(), groups.get, lambda _: False, lambda _, why: refused.append(why)
+        )
+        derived.seen(WHOLE, found)
+        await derived.writer.settled()
+    [patch] = patches
+    assert patch["minMember"] == 4
+    assert patch["roles"] == [
+        {"name": "a", "minMember": 3, "topology": near},
+        {"name": "b", "minMember": 1},
+    ]
+    assert "subGroups" not in patch
+    assert set(refused) == {
+        "keeps its sub-groups while it is scheduled; they are to change after that"
+    }

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.api.podgroup import PodGroupSpec
-from enbloc.controller.sources.forest import Forest, label
-from enbloc.controller.sources.source import Derived, ObjectKey, Part, RefusedGroup, TreeNode
+from enbloc.controller.sources.forest import Forest
+from enbloc.controller.sources.source import Derived, ObjectKey, Part, RefusedGroup, TreeNode, label
 from enbloc.wire.codec_groups import MOST_PARTS
 from tests.effort import examples
 
@@ -36,10 +36,8 @@ class Desk:
         self.forest.put(composite(name), node)
         return composite(name)
 
-    def podgroup(self, name: str, parent: str, minimum: int = 2, created: str = "") -> ObjectKey:
-        self.forest.put(
-            podgroup(name), TreeNode("Composite", parent, False, minimum, created=created)
-        )
+    def podgroup(self, name: str, parent: str, minimum: int = 2, **more: Any) -> ObjectKey:
+        self.forest.put(podgroup(name), TreeNode("Composite", parent, False, minimum, **more))
         return podgroup(name)
 
     def derived(self, root: str = "root") -> Derived:
@@ -80,13 +78,15 @@ def test_a_tree_becomes_one_podgroup_whose_roles_have_the_pods_of_its_leaves() -
     assert desk.forest.found(composite("slices")) == inner
 
 
-def test_the_topology_of_a_tree_is_that_of_its_root() -> None:
+def test_each_node_of_a_tree_has_the_topology_that_it_asks_for() -> None:
     desk = Desk()
-    topology = {"required": "example.com/block"}
-    desk.composite("root", 1, spec={"topology": topology})
-    desk.composite("inner", 1, "root", spec={"topology": {"required": "example.com/rack"}})
-    desk.podgroup("leaf", "inner")
-    assert desk.derived().spec["topology"] == topology
+    topology, near = {"required": "example.com/block"}, {"required": "example.com/rack"}
+    desk.composite("root", 1, spec={"topology": topology}, near=topology)
+    desk.composite("inner", 1, "root", near=near)
+    desk.podgroup("leaf", "inner", near=near)
+    found = desk.derived().spec
+    assert found["topology"] == topology
+    assert [each.get("topology") for each in (*found["subGroups"], *found["roles"])] == [near, near]
 
 
 def test_a_name_that_no_role_can_have_is_shortened_and_stays_distinct() -> None:

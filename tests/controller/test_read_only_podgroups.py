@@ -106,10 +106,6 @@ def test_levels_of_sub_groups_that_say_nothing_are_left_out() -> None:
         ({"queue": "team-a"}, "spec.queue is ignored"),
         ({"preemptibility": "preemptible"}, "spec.preemptibility is ignored"),
         ({"markUnschedulable": False}, "spec.markUnschedulable: false is ignored"),
-        (
-            {"subGroups": [{"name": "a", "topologyConstraint": {"requiredTopologyLevel": "x/r"}}]},
-            "spec.subGroups[0].topologyConstraint is ignored: what is asked for all members",
-        ),
     ],
 )
 def test_what_of_kai_has_no_effect_is_noted(spec: dict[str, Any], note: str) -> None:
@@ -137,6 +133,73 @@ def test_levels_of_kai_are_node_labels_without_the_name_of_its_topology(
 ) -> None:
     found = from_kai(minMember=2, topologyConstraint=constraint)
     assert found == Derived({"minMember": 2, "topology": topology})
+
+
+def test_sub_groups_of_kai_lie_in_domains_of_their_own() -> None:
+    near = {"requiredTopologyLevel": "x/rack"}
+    found = from_kai(
+        subGroups=[
+            {"name": "a", "minMember": 2, "parent": "both"},
+            {"name": "b", "minMember": 2, "parent": "both", "topologyConstraint": near},
+            {"name": "both", "topologyConstraint": {"preferredTopologyLevel": "x/block"}},
+        ]
+    )
+    assert found == Derived(
+        {
+            "minMember": 4,
+            "roles": [
+                {"name": "a", "minMember": 2, "parent": "both"},
+                {
+                    "name": "b",
+                    "minMember": 2,
+                    "parent": "both",
+                    "topology": {"required": "x/rack"},
+                },
+            ],
+            "subGroups": [{"name": "both", "topology": {"preferred": "x/block"}}],
+        }
+    )
+
+
+NEAR = {"requiredTopologyLevel": "x/rack"}
+
+
+def test_a_sub_group_of_kai_whose_pods_are_not_needed_is_left_out_with_a_note() -> None:
+    found = from_kai(
+        minSubGroup=1,
+        subGroups=[
+            {"name": "a", "minMember": 0, "topologyConstraint": NEAR},
+            {"name": "b", "minMember": 2},
+            {"name": "c", "minMember": 2},
+        ],
+    )
+    assert isinstance(found, Derived)
+    assert "spec.subGroups[0].topologyConstraint is ignored" in found.ignored
+    within = from_kai(
+        subGroups=[
+            {"name": "a", "minSubGroup": 1, "topologyConstraint": NEAR},
+            {"name": "a1", "parent": "a", "minMember": 0},
+            {"name": "a2", "parent": "a", "minMember": 0},
+            {"name": "b", "minMember": 2},
+        ],
+    )
+    assert isinstance(within, Derived)
+    assert within.spec["roles"] == [{"name": "b", "minMember": 2}]
+
+
+def test_what_is_only_preferred_refuses_no_podgroup_of_kai() -> None:
+    chain = [
+        {
+            "name": f"s{i}",
+            "topologyConstraint": {"preferredTopologyLevel": "x/rack"},
+            **({"parent": f"s{i - 1}"} if i else {}),
+        }
+        for i in range(5)
+    ]
+    found = from_kai(subGroups=[*chain, {"name": "pods", "parent": "s4", "minMember": 2}])
+    assert isinstance(found, Derived)
+    assert found.spec["roles"] == [{"name": "pods", "minMember": 2}]
+    assert "spec.subGroups[0].topologyConstraint is ignored" in found.ignored
 
 
 def test_a_topology_of_kai_without_a_level_constrains_nobody() -> None:
@@ -282,17 +345,60 @@ def test_a_podgang_whose_pods_are_replaced_needs_none_of_them_together() -> None
     assert found == Derived({"minMember": 1, "roles": [{"name": "a", "minMember": 0}]})
 
 
-def test_what_of_grove_has_no_effect_is_noted() -> None:
+def test_pod_groups_of_a_podgang_are_packed_each_and_some_of_them_together() -> None:
     found = from_grove(
         {"name": "a", "minReplicas": 1, "topologyConstraint": {"packConstraint": {}}},
-        {"name": "b", "minReplicas": 1, "topologyConstraint": pack(required="x/rack")},
-        topologyConstraintGroupConfigs=[{"name": "c", "topologyConstraint": pack(preferred="x/r")}],
-        reuseReservationRef={"name": "before"},
+        {"name": "b", "minReplicas": 2, "topologyConstraint": pack(required="x/host")},
+        {"name": "c", "minReplicas": 3},
+        topologyConstraintGroupConfigs=[
+            {
+                "name": "d",
+                "podGroupNames": ["b", "c"],
+                "topologyConstraint": pack(required="x/rack", preferred="x/host"),
+            }
+        ],
+    )
+    assert found == Derived(
+        {
+            "minMember": 6,
+            "roles": [
+                {"name": "a", "minMember": 1},
+                {
+                    "name": "b",
+                    "minMember": 2,
+                    "parent": "d",
+                    "topology": {"required": "x/host"},
+                },
+                {"name": "c", "minMember": 3, "parent": "d"},
+            ],
+            "subGroups": [{"name": "d", "topology": {"required": "x/rack", "preferred": "x/host"}}],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [("d", []), ("d", ["nobody"]), ("b", ["a"]), ("d", ["a"])],
+    ids=["of nobody", "of who is not there", "with a name that is taken", "twice"],
+)
+def test_what_cannot_be_packed_together_is_noted(name: str, members: list[str]) -> None:
+    near = pack(required="x/rack")
+    first = {"name": "first", "podGroupNames": ["a"], "topologyConstraint": near}
+    other = {"name": name, "podGroupNames": members, "topologyConstraint": near}
+    found = from_grove(
+        {"name": "a", "minReplicas": 1},
+        {"name": "b", "minReplicas": 1},
+        topologyConstraintGroupConfigs=[first, other]
+        if (name, members) == ("d", ["a"])
+        else [other],
     )
     assert isinstance(found, Derived)
-    assert "topology" not in found.spec
-    assert "spec.podgroups[1].topologyConstraint is ignored" in found.ignored
-    assert "spec.topologyConstraintGroupConfigs[0].topologyConstraint is ignored" in found.ignored
+    assert "spec.topologyConstraintGroupConfigs[" in found.ignored
+
+
+def test_what_of_grove_has_no_effect_is_noted() -> None:
+    found = from_grove({"name": "a", "minReplicas": 1}, reuseReservationRef={"name": "before"})
+    assert isinstance(found, Derived)
     assert "spec.reuseReservationRef is ignored" in found.ignored
 
 

@@ -59,15 +59,19 @@ def test_of_a_tree_the_constraint_of_the_root_is_followed() -> None:
 @pytest.mark.parametrize(
     ("source", "spec"), [(native.NATIVE, GANG), (native.COMPOSITE, TREE)], ids=["leaf", "inner"]
 )
-def test_what_another_node_of_a_tree_constrains_is_noted_with_where_to_write_it(
+def test_another_node_of_a_tree_constrains_its_own_members(
     source: Source[Any], spec: dict[str, Any]
 ) -> None:
     below = {"parentCompositePodGroupName": "root"}
     found = told(source, spec | below | constrained("example.com/rack"))
     assert isinstance(found, TreeNode)
-    assert "topology is ignored: that of the root of its tree counts" in found.ignored
-    found = told(source, spec | below, **{OURS: "example.com/rack"})
-    assert f"annotation {OURS} is ignored: that of the root" in found.ignored
+    assert found.near == RACK
+    assert not found.ignored
+    found = told(source, spec | below, **{OURS: "example.com/rack", "enbloc.dev/topology": "t"})
+    assert found.near == RACK
+    assert found.ignored == (
+        "annotation enbloc.dev/topology is ignored: that of the root of its tree counts"
+    )
 
 
 # ── annotations of the object ────────────────────────────────────────────────────────────────
@@ -117,3 +121,44 @@ def test_koordinators_layers_are_noted_with_the_annotation_to_use(strategy: str,
     assert f"use annotation enbloc.dev/{key} with a node label" in found.ignored
     found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **theirs, **{OURS: "rack"})
     assert not found.ignored
+
+
+def test_the_annotation_of_an_object_counts_instead_of_what_its_parts_say() -> None:
+    near = {"requiredTopologyLevel": "example.com/block"}
+    spec = {"subGroups": [{"name": "a", "minMember": 2, "topologyConstraint": near}]}
+    found = told(kai.KAI, spec, **{OURS: "rack", "enbloc.dev/topology": "racks"})
+    assert found.spec["topology"] == {"name": "racks", "required": "rack"}
+    assert found.spec["roles"] == [{"name": "a", "minMember": 2}]
+
+
+def test_kais_annotation_does_not_count_beside_what_parts_say() -> None:
+    said = template(**{"kueue.x-k8s.io/podset-required-topology": "example.com/block"})
+    replicas = {"Master": {"template": template()}, "Worker": {"template": said}}
+    [found] = workload(
+        "PyTorchJob", {"pytorchReplicaSpecs": replicas}, **{KAIS: "example.com/rack"}
+    )
+    assert "topology" not in found.spec
+
+
+def test_a_tree_is_not_cut_into_slices() -> None:
+    slices = {"enbloc.dev/topology-slices": "2@rack"}
+    found = told(native.COMPOSITE, TREE | constrained("example.com/rack"), **slices)
+    assert isinstance(found, TreeNode)
+    assert found.spec["topology"] == RACK, "its own constraint stays"
+    assert "annotation enbloc.dev/topology-slices is ignored" in found.ignored
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("4", '"4" is no slice; write its size and a level'),
+        ("0@rack", '"0@rack" is no slice'),
+        ("4@no label", "a level must be a name"),
+        ("1@a,2@b,3@c,4@d,5@e", "lists 5 slices; list at most 4"),
+    ],
+)
+def test_slices_that_no_podgroup_can_have_refuse_it(text: str, problem: str) -> None:
+    [source] = [each for each in SOURCES if each.resources[0].kind == "Job"]
+    found = told(source, {}, **{"enbloc.dev/topology-slices": text})
+    assert isinstance(found, RefusedGroup)
+    assert f"annotation enbloc.dev/topology-slices: {problem}" in found.problem

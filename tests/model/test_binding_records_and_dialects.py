@@ -17,6 +17,7 @@ from enbloc.model.names import (
     TOPOLOGY_KEY,
     TOPOLOGY_PREFERRED_KEY,
     TOPOLOGY_REQUIRED_KEY,
+    TOPOLOGY_SLICES_KEY,
 )
 from enbloc.model.names import POD_GROUP_KEY as OURS
 from enbloc.wire.codec import PodObject, pod
@@ -182,6 +183,7 @@ def test_a_key_of_our_domain_that_means_nothing_is_a_problem() -> None:
         TOPOLOGY_KEY,
         TOPOLOGY_REQUIRED_KEY,
         TOPOLOGY_PREFERRED_KEY,
+        TOPOLOGY_SLICES_KEY,
         "app",
         "sandbox.enbloc.dev/run-seconds",
         "a.com/enbloc-group",

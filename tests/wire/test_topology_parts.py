@@ -108,3 +108,21 @@ def test_what_cannot_be_read_is_named(topology: dict[str, Any], said: str) -> No
 def test_a_part_with_a_level_that_is_none_is_named() -> None:
     found = group(roles=[{"name": "a", "topology": {"required": "no level"}}])
     assert "spec.roles[a].topology.required: a level or node label" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (
+            {"roles": [{"name": "a", "topology": {"required": "rack"}}]},
+            "spec.topology.slices: roles or sub-groups have a topology of their own",
+        ),
+        (
+            {"roles": [{"name": "a"}, {"name": "b"}], "minGroupCount": 1},
+            "spec.topology.slices: with minGroupCount some children are enough",
+        ),
+    ],
+)
+def test_slices_cut_a_whole_group_and_no_part_of_it(more: dict[str, Any], problem: str) -> None:
+    slices = [{"size": 2, "required": "rack"}]
+    assert problem in group(minMember=2, topology={"slices": slices}, **more).problem

@@ -366,6 +366,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "you",
         "The same for spec.topology.preferred.",
     ),
+    names.TOPOLOGY_SLICES_KEY: KeyMeaning(
+        "annotation",
+        "pod, a workload, or a PodGroup of another project",
+        "you",
+        "The same for spec.topology.slices: size and level of each, the outer ones first, as in "
+        "32@block,4@rack.",
+    ),
     names.TOPOLOGY_KEY: KeyMeaning(
         "annotation or label; on others than pods an annotation",
         "pod, a workload, or a PodGroup of another project",

@@ -17,8 +17,8 @@ from enbloc.cli.flags import cluster_flags
 from enbloc.cli.tables import print_table, say
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
-from enbloc.model.dns_names import LABEL, SUBDOMAIN
-from enbloc.model.qualified_names import qualified_name_problem
+from enbloc.model.dns_names import LABEL
+from enbloc.model.qualified_names import object_name_problem, qualified_name_problem
 from enbloc.model.quantity import render
 from enbloc.model.topology import MOST_LEVELS, Level
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from enbloc.topology import DomainCapacity, Found, Overview
 
 _GIB: Final = 2**30
-#: So long is the name of an object at most.
-_LONGEST_NAME: Final = 253
 
 
 @click.group(short_help="Show the topology of the nodes, or write one from their labels.")
@@ -248,8 +246,8 @@ def init(
     """
     from enbloc.topology import HOST, chosen, guessed  # noqa: PLC0415  # not for `--help`
 
-    if len(name) > _LONGEST_NAME or not SUBDOMAIN.fullmatch(name):
-        raise UsageError(f'--name: "{name}" is not the name of an object; write one such as fabric')
+    if problem := object_name_problem(name):
+        raise UsageError(f"--name: {problem}; write one such as fabric")
     levels = [*map(_level, labels), *([HOST] if labels and host else [])]
     _check(levels)
     nodes = asyncio.run(_labels_of_nodes(kubeconfig, context))

@@ -9,3 +9,5 @@ from typing import Final
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 #: Of any length; the API takes 253 characters.
 SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+#: So many characters has the name of an object at most.
+LONGEST_NAME: Final = 253

@@ -31,6 +31,7 @@ MIN_MEMBER_KEY: Final = "enbloc.dev/min-member"
 TOPOLOGY_KEY: Final = "enbloc.dev/topology"
 TOPOLOGY_REQUIRED_KEY: Final = "enbloc.dev/topology-required"
 TOPOLOGY_PREFERRED_KEY: Final = "enbloc.dev/topology-preferred"
+TOPOLOGY_SLICES_KEY: Final = "enbloc.dev/topology-slices"
 PLAN_KEY: Final = "enbloc.dev/plan"
 #: On a PodGroup that enbloc made: the kind that it was made for, `plural.group`.
 DERIVED_KEY: Final = "enbloc.dev/derived-from"

@@ -20,6 +20,7 @@ from enbloc.model.names import (
     TOPOLOGY_KEY,
     TOPOLOGY_PREFERRED_KEY,
     TOPOLOGY_REQUIRED_KEY,
+    TOPOLOGY_SLICES_KEY,
 )
 
 _OURS: Final = frozenset(
@@ -36,6 +37,7 @@ _OURS: Final = frozenset(
         TOPOLOGY_KEY,
         TOPOLOGY_REQUIRED_KEY,
         TOPOLOGY_PREFERRED_KEY,
+        TOPOLOGY_SLICES_KEY,
     }
 )
 _PROJECT: Final = API_GROUP.partition(".")[0]

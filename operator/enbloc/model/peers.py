@@ -55,7 +55,7 @@ PEERS: Final[Mapping[str, Peer]] = {
             "queues with quota, fair share and reclaim",
             "consolidation",
             "parts of a GPU (gpu-fraction, gpu-memory)",
-            "its Topology, and topologyConstraint of sub-groups",
+            "what lies around what in its Topology",
         ),
     ),
 }

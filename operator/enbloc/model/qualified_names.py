@@ -5,7 +5,7 @@
 import re
 from typing import Final
 
-from enbloc.model.dns_names import SUBDOMAIN
+from enbloc.model.dns_names import LONGEST_NAME, SUBDOMAIN
 from enbloc.model.text import quoted
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -23,3 +23,10 @@ def qualified_name_problem(text: str) -> str:
         f'must be a name such as "example.com/name" (letters, digits, "-", "_", ".", at most 63; '
         f"the domain in lower case), is {quoted(text)}"
     )
+
+
+def object_name_problem(text: str) -> str:
+    """Why no object can have this name; "" = one can."""
+    if len(text) <= LONGEST_NAME and SUBDOMAIN.fullmatch(text):
+        return ""
+    return f"{quoted(text)} is not the name of an object"

@@ -3,12 +3,12 @@
 """Topologies, and what PodGroups ask of them, read and checked."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from enbloc.model.dns_names import LABEL, SUBDOMAIN
-from enbloc.model.qualified_names import qualified_name_problem
+from enbloc.model.dns_names import LABEL
+from enbloc.model.qualified_names import object_name_problem, qualified_name_problem
 from enbloc.model.text import quoted
 from enbloc.model.topology import (
     MOST_LEVELS,
@@ -27,9 +27,6 @@ from enbloc.wire.topology_objects import (
     SliceObject,
     TopologyRequestObject,
 )
-
-#: So long is the name of an object at most.
-_LONGEST_NAME: Final = 253
 
 
 class LevelObject(msgspec.Struct, gc=False, rename="camel"):
@@ -139,6 +136,18 @@ def topology_parts(spec: PodGroupSpecObject, problems: Problems) -> tuple[Topolo
     """
     asked = [role.topology for role in spec.roles or ()]
     asked += [group.topology for group in spec.sub_groups or ()]
+    counts = [spec.min_group_count, *(group.min_group_count for group in spec.sub_groups or ())]
+    if spec.topology is not None and spec.topology.slices:
+        if any(asked):
+            problems.append(
+                "spec.topology.slices: roles or sub-groups have a topology of their own; leave one "
+                "of them out"
+            )
+        if any(counts):
+            problems.append(
+                "spec.topology.slices: with minGroupCount some children are enough, and these are "
+                "not cut; leave one of them out"
+            )
     if not any(asked):
         return ()
     return _parts("", spec, problems, frozenset())
@@ -188,9 +197,8 @@ def _part(field: str, given: PartTopologyObject | None, problems: Problems) -> T
 
 def topology_name_problem(name: str) -> str:
     """Why no Topology can have this name; "" = one can, or none is named."""
-    if not name or (len(name) <= _LONGEST_NAME and SUBDOMAIN.fullmatch(name)):
-        return ""
-    return f"{quoted(name)} is not the name of an object; write the name of a Topology"
+    problem = object_name_problem(name) if name else ""
+    return f"{problem}; write the name of a Topology" if problem else ""
 
 
 def _listed(spec: Any, problems: Problems) -> tuple[LevelObject, ...]:

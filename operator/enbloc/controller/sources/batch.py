@@ -60,7 +60,7 @@ def job(found: WorkloadJob) -> Derived | RefusedGroup:
     """As many as it runs at once; a Job of that name that is made later has another PodGroup."""
     name = group_name(JOB, found.metadata.name, found.metadata.uid)
     derived = of_roles([("", found.spec.at_once)], name)
-    return with_topology(derived, [metadata_of(found.spec.template)])
+    return with_topology(derived, [("", metadata_of(found.spec.template))])
 
 
 def stateful_set(found: WorkloadSet) -> Derived | RefusedGroup:
@@ -72,7 +72,7 @@ def stateful_set(found: WorkloadSet) -> Derived | RefusedGroup:
     else:
         reserved = requests(spec.template, replicas)
         derived = of_roles([("", min(1, replicas))], name, reserved)
-    return with_topology(derived, [metadata_of(spec.template)])
+    return with_topology(derived, [("", metadata_of(spec.template))])
 
 
 JOB_SOURCE: Final = Source("Job", (JOBS,), WorkloadJob, job, controls=True)

@@ -113,7 +113,7 @@ def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
         near = topology_said(labels, annotations)
     except ValueError as error:
         return RefusedGroup(str(error))
-    theirs = kueue.asked([{**labels, **annotations}]) if not near else kueue.Asked()
+    theirs = kueue.asked({"": {**labels, **annotations}}) if not near else kueue.Asked()
     near = near or dict(theirs.topology)
     notes = (found.ignored, *theirs.ignored, koordinators(annotations))
     return replace(

@@ -133,8 +133,9 @@ class DerivedGroups:
             return
         if wanted is not None and found is not None:
             ours = source_of(found) == wanted.source and _made_for(found, wanted)
-            if ours and (kept := _kept_class(found, wanted)):
-                self._refused(key, kept)
+            for kept in (_kept_class(found, wanted), _kept_tree(found, wanted)) if ours else ():
+                if kept:
+                    self._refused(key, kept)
             if _same(found, wanted):
                 return
         self.writer.put(key, None)
@@ -317,13 +318,24 @@ def _same(found: Mapping[str, Any], wanted: WantedGroup) -> bool:
 def _spec_now(found: Mapping[str, Any], wanted: WantedGroup) -> Mapping[str, Any]:
     """The spec that a PodGroup which exists can have now."""
     spec: Mapping[str, Any] = found.get("spec") or {}
+    now = wanted.spec
     kept: set[str] = set(_SIZES if wanted.idle else ())
     if _kept_class(found, wanted):
         kept.add(_CLASS)
+    if _kept_tree(found, wanted):
+        kept |= {"subGroups", "minGroupCount"}
+        now = {**now, "roles": [_with_parent(role, _parents(spec)) for role in now["roles"]]}
     if not kept:
-        return wanted.spec
-    others = {name: value for name, value in wanted.spec.items() if name not in kept}
+        return now
+    others = {name: value for name, value in now.items() if name not in kept}
     return others | {name: spec[name] for name in kept if name in spec}
+
+
+def _with_parent(role: Mapping[str, Any], parents: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """A role with the parent that one of its name has."""
+    parent = parents.get(("roles", role["name"]))
+    rest = {field: value for field, value in role.items() if field != "parent"}
+    return {**rest, "parent": parent} if parent else rest
 
 
 def _merge(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -346,6 +358,24 @@ def _kept_class(found: Mapping[str, Any], wanted: WantedGroup) -> str:
         return ""
     named = f'"{after}"' if after else "none"
     return f"keeps its priorityClassName while it is scheduled; it is to have {named} after that"
+
+
+def _kept_tree(found: Mapping[str, Any], wanted: WantedGroup) -> str:
+    """Why a PodGroup keeps the sub-groups that it has; "" = parents are to stay as they are."""
+    before, after = _parents(found.get("spec") or {}), _parents(wanted.spec)
+    moved = any(before[each] != after[each] for each in before.keys() & after.keys())
+    if not moved or not wanted.spec.get("roles") or not _scheduled(found):
+        return ""
+    return "keeps its sub-groups while it is scheduled; they are to change after that"
+
+
+def _parents(spec: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """By field and name, the parent of each role and sub-group; "" = none."""
+    return {
+        (field, each["name"]): each.get("parent") or ""
+        for field in ("roles", "subGroups")
+        for each in spec.get(field) or ()
+    }
 
 
 def _scheduled(found: Mapping[str, Any]) -> bool:

@@ -56,6 +56,7 @@ from enbloc.controller.sources.source import (
 from enbloc.controller.sources.waits import Waits, notice
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
+from enbloc.model.text import clipped
 from enbloc.telemetry import Problems
 from enbloc.wire import codec
 from enbloc.wire.objects import Metadata, PodGroupObject
@@ -364,8 +365,7 @@ class Sources:
             self._was_ours[about.uid] = None
         elif about.uid not in self._was_ours:
             return False
-        found = origin.found
-        match found[0] if isinstance(found, tuple) and found else found:
+        match _as_one(origin.found) if isinstance(origin.found, tuple) else origin.found:
             case RefusedGroup(problem=problem) | Part(problem=problem) if problem:
                 self._tell(about, names.EventReason.INVALID_SPEC, problem)
             case Derived(ignored=ignored) | Part(ignored=ignored) if ignored:
@@ -545,3 +545,11 @@ def _holds(standing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         else (name not in standing if value is None else standing.get(name) == value)
         for name, value in wanted.items()
     )
+
+
+def _as_one(found: Sequence[Derived]) -> Derived | None:
+    """The first of several PodGroups, with what has no effect in any of them; None = none."""
+    if not found:
+        return None
+    ignored = dict.fromkeys(each.ignored for each in found if each.ignored)
+    return replace(found[0], ignored=clipped("; ".join(ignored)))

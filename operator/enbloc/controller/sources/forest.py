@@ -6,23 +6,25 @@ Its leaves are PodGroups, its inner nodes composites. An inner node that lacks c
 as if it were not there yet, and so is what names a parent that cannot be found.
 """
 
-import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from enbloc.controller.sources.source import Derived, ObjectKey, Part, RefusedGroup, TreeNode
-from enbloc.model.dns_names import LABEL
+from enbloc.controller.sources.source import (
+    Derived,
+    ObjectKey,
+    Part,
+    RefusedGroup,
+    TreeNode,
+    label,
+)
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
 #: Objects of one tree that are looked at: one more than it may have.
 _MOST_SEEN: Final = 2 * MOST_PARTS + 2
 #: Parents that are followed, before it is said that there are too many.
 _MOST_STEPS: Final = 64
-_LONGEST_LABEL: Final = 63
-_HASHED: Final = 8
 
 
 class Forest:
@@ -151,12 +153,12 @@ class Forest:
             node, name = self._nodes[child], label(child.name)
             made.count()
             if not node.composite:
-                made.roles.append(_role(child.name, name, node.minimum, parent))
+                made.roles.append(_role(child.name, name, node, parent))
                 count += 1
             elif level + 1 < MOST_LEVELS:
                 at = len(made.groups)
                 if self._gather(child, name, level + 1, made):
-                    made.groups.insert(at, _sub_group(name, node.minimum, parent))
+                    made.groups.insert(at, _sub_group(name, node, parent))
                     count += 1
                 else:
                     incomplete += 1
@@ -216,15 +218,6 @@ class _Assembled:
         }
 
 
-def label(name: str) -> str:
-    """The role or sub-group for an object of that name: the name, where that can be one."""
-    if LABEL.fullmatch(name):
-        return name
-    digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_HASHED]
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    return f"{plain[: _LONGEST_LABEL - _HASHED - 1]}-{digest}".lstrip("-")
-
-
 def _above(key: ObjectKey, node: TreeNode) -> ObjectKey:
     return ObjectKey(node.above, key.namespace, node.parent)
 
@@ -234,11 +227,17 @@ def _name_of(key: ObjectKey, node: TreeNode) -> str:
     return node.group or key.name
 
 
-def _role(of: str, name: str, minimum: int, parent: str) -> dict[str, Any]:
-    role = {"name": name, "minMember": minimum, "podGroupName": of}
-    return {**role, "parent": parent} if parent else role
+def _role(of: str, name: str, node: TreeNode, parent: str) -> dict[str, Any]:
+    return {"name": name, "minMember": node.minimum, "podGroupName": of, **_place(node, parent)}
 
 
-def _sub_group(name: str, minimum: int, parent: str) -> dict[str, Any]:
-    group = {"name": name, "minGroupCount": minimum}
-    return {**group, "parent": parent} if parent else group
+def _sub_group(name: str, node: TreeNode, parent: str) -> dict[str, Any]:
+    return {"name": name, "minGroupCount": node.minimum, **_place(node, parent)}
+
+
+def _place(node: TreeNode, parent: str) -> dict[str, Any]:
+    """Where a role or sub-group is in the tree, and in a topology."""
+    return {
+        **({"parent": parent} if parent else {}),
+        **({"topology": node.near} if node.near else {}),
+    }

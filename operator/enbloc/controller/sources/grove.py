@@ -7,25 +7,25 @@ gated, until it lists them all. Source of the meaning of fields: Grove,
 scheduler/api/core/v1alpha1/podgang.go; of the labels of pods: operator/api/common/labels.go.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from enbloc.client.paths import Resource
-from enbloc.controller.sources.role_trees import tree_spec
+from enbloc.controller.sources.role_trees import tree_spec, unsaid
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
     RefusedGroup,
     Source,
     SourceObject,
+    label,
     misnamed,
-    topology_of_all,
 )
-from enbloc.controller.sources.topology import topology
+from enbloc.controller.sources.topology import levels
 from enbloc.model.text import clipped
-from enbloc.model.trees import Tree
+from enbloc.model.trees import Child, Tree
 from enbloc.wire.codec_groups import MOST_PARTS
 from enbloc.wire.objects import Int64
 
@@ -40,10 +40,11 @@ class _PackConstraint(msgspec.Struct, gc=False, rename="camel"):
 class _Constraint(msgspec.Struct, gc=False, rename="camel"):
     pack_constraint: _PackConstraint | None = None
 
-    @property
-    def pack(self) -> _PackConstraint:
-        """The node labels in one domain of which pods are, or should be."""
-        return self.pack_constraint or _PackConstraint()
+
+def _levels(constraint: _Constraint | None) -> dict[str, str]:
+    """`topology` of ours; empty = none."""
+    pack = constraint.pack_constraint if constraint is not None else None
+    return levels(pack.required, pack.preferred) if pack is not None else {}
 
 
 class _PodGroup(msgspec.Struct, gc=False, rename="camel"):
@@ -53,6 +54,8 @@ class _PodGroup(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _Part(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    pod_group_names: tuple[str, ...] | None = None
     topology_constraint: _Constraint | None = None
 
 
@@ -73,6 +76,8 @@ class PodGang(SourceObject):
 def derive(found: PodGang) -> Derived | RefusedGroup:
     """Our PodGroup: each of its pod groups is a role, all of them needed.
 
+    Those that are packed together are the roles of a sub-group.
+
     While Grove replaces pods one after the other it sets all minimums to 0.
     """
     spec, groups = found.spec, found.spec.podgroups or ()
@@ -80,14 +85,41 @@ def derive(found: PodGang) -> Derived | RefusedGroup:
     if problem:
         return RefusedGroup(clipped(problem))
     minimums = {each.name: each.min_replicas or 0 for each in groups}
-    wanted = tree_spec(Tree("", len(minimums), tuple(minimums)), minimums, 1)
+    near = {each.name: said for each in groups if (said := _levels(each.topology_constraint))}
+    parts = {label(each.name): each for each in _packed(spec, minimums)}
+    near |= {name: _levels(part.topology_constraint) for name, part in parts.items()}
+    wanted = tree_spec(_tree(parts, minimums), minimums, 1, near)
     if isinstance(wanted, RefusedGroup):
         return RefusedGroup(f"spec.podgroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    pack = (spec.topology_constraint or _Constraint()).pack
-    wanted |= topology(pack.required, pack.preferred)
-    return Derived(wanted, ignored="; ".join(_ignored(spec)))
+    if said := _levels(spec.topology_constraint):
+        wanted["topology"] = said
+    lost = unsaid(near, wanted)
+    followed = [part for name, part in parts.items() if name not in lost]
+    return Derived(wanted, ignored="; ".join(_ignored(spec, followed)))
+
+
+def _packed(spec: _Spec, roles: Collection[str]) -> Iterator[_Part]:
+    """What is packed together and can be a sub-group: no other one has its pod groups."""
+    names, taken = {*roles}, set[str]()
+    for each in spec.topology_constraint_group_configs or ():
+        own = set(each.pod_group_names or ())
+        fits = own and own.isdisjoint(taken) and all(name in roles for name in own)
+        if fits and _levels(each.topology_constraint) and label(each.name) not in names:
+            names.add(label(each.name))
+            taken |= own
+            yield each
+
+
+def _tree(parts: Mapping[str, _Part], roles: Iterable[str]) -> Tree:
+    within = {name: part.pod_group_names or () for name, part in parts.items()}
+    inside = {role for names in within.values() for role in names}
+    children: list[Child] = [role for role in roles if role not in inside]
+    children += [
+        Tree(name, len(set(names)), tuple(dict.fromkeys(names))) for name, names in within.items()
+    ]
+    return Tree("", len(children), tuple(children))
 
 
 def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
@@ -105,15 +137,14 @@ def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
         yield "spec.podgroups: a name is there twice; the names must differ"
 
 
-def _ignored(spec: _Spec) -> Iterator[str]:
-    for field, parts in (
-        ("podgroups", spec.podgroups),
-        ("topologyConstraintGroupConfigs", spec.topology_constraint_group_configs),
-    ):
-        packs = [(each.topology_constraint or _Constraint()).pack for each in parts or ()]
-        index = next((n for n, pack in enumerate(packs) if pack.required or pack.preferred), None)
-        if index is not None:
-            yield topology_of_all(f"spec.{field}[{index}].topologyConstraint")
+def _ignored(spec: _Spec, followed: Collection[_Part]) -> Iterator[str]:
+    for index, each in enumerate(spec.topology_constraint_group_configs or ()):
+        if _levels(each.topology_constraint) and each not in followed:
+            yield (
+                f"spec.topologyConstraintGroupConfigs[{index}] is ignored: it lists no pod groups "
+                "of spec.podgroups, or has some, or the name, of another one, or they are too many"
+            )
+            break
     if spec.reuse_reservation_ref:
         yield "spec.reuseReservationRef is ignored: a gang that is replaced is placed anew"
 

@@ -98,8 +98,8 @@ def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
     return tuple(each for each in groups if isinstance(each, Derived))
 
 
-def _metadata(jobs: Iterable[_ReplicatedJob]) -> list[PodMetadata | None]:
-    return [metadata_of(job.template.spec.template) for job in jobs]
+def _metadata(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, PodMetadata | None]]:
+    return [(job.name, metadata_of(job.template.spec.template)) for job in jobs]
 
 
 def _roles(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int]]:

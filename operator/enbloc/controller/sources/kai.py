@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from enbloc.client.paths import Resource
-from enbloc.controller.sources.role_trees import tree_spec
+from enbloc.controller.sources.role_trees import tree_spec, unsaid
 from enbloc.controller.sources.source import (
     LARGEST,
     Derived,
@@ -21,9 +21,8 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     misnamed,
-    topology_of_all,
 )
-from enbloc.controller.sources.topology import topology
+from enbloc.controller.sources.topology import levels
 from enbloc.model.text import clipped, quoted
 from enbloc.model.trees import Child, Tree
 from enbloc.wire.objects import Int64
@@ -78,16 +77,24 @@ def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
         return RefusedGroup(clipped(problem))
     inner = {each.parent for each in groups if each.parent}
     minimums = {each.name: _minimum(each) for each in groups if each.name not in inner}
-    wanted = tree_spec(
-        _tree("", spec.min_sub_group, groups), minimums, max(1, spec.min_member or 1)
-    )
+    tree, minimum = _tree("", spec.min_sub_group, groups), max(1, spec.min_member or 1)
+    near = {each.name: said for each in groups if (said := _near(each.topology_constraint))}
+    wanted = tree_spec(tree, minimums, minimum, near)
     if isinstance(wanted, RefusedGroup):
         return RefusedGroup(f"spec.subGroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    if (near := spec.topology_constraint) is not None:
-        wanted |= topology(near.required_topology_level, near.preferred_topology_level)
-    return Derived(wanted, ignored="; ".join(_ignored(spec, inner)))
+    if said := _near(spec.topology_constraint):
+        wanted["topology"] = said
+    lost = unsaid(near, wanted)
+    return Derived(wanted, ignored="; ".join(_ignored(spec, inner, lost)))
+
+
+def _near(constraint: _Constraint | None) -> dict[str, str]:
+    """`topology` of ours; empty = none."""
+    if constraint is None:
+        return {}
+    return levels(constraint.required_topology_level, constraint.preferred_topology_level)
 
 
 def _minimum(group: _SubGroup) -> int:
@@ -157,7 +164,7 @@ def _level(name: str, above: Mapping[str, str | None]) -> int:
     return len(above) + 1
 
 
-def _ignored(spec: _Spec, inner: Collection[str]) -> Iterator[str]:
+def _ignored(spec: _Spec, inner: Collection[str], lost: Collection[str]) -> Iterator[str]:
     for index, each in enumerate(spec.sub_groups or ()):
         if each.name in inner and each.min_member is not None:
             path = f"spec.subGroups[{index}].minMember"
@@ -170,9 +177,9 @@ def _ignored(spec: _Spec, inner: Collection[str]) -> Iterator[str]:
     if spec.mark_unschedulable is False:
         yield "spec.markUnschedulable: false is ignored: pods that lack room say so"
     for index, each in enumerate(spec.sub_groups or ()):
-        near = each.topology_constraint or _Constraint()
-        if near.required_topology_level or near.preferred_topology_level:
-            yield topology_of_all(f"spec.subGroups[{index}].topologyConstraint")
+        if each.name in lost:
+            path = f"spec.subGroups[{index}].topologyConstraint"
+            yield f"{path} is ignored: the PodGroup has no role or sub-group for it"
             break
 
 

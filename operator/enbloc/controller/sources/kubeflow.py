@@ -110,7 +110,8 @@ def _derived(
         derived = Derived({**minimum_of(roles.items(), reserved), "minMember": least}, name)
     else:
         derived = of_roles(roles.items(), name, reserved, pods=pods)
-    return with_topology(derived, [metadata_of(each.template) for each in spec.replicas.values()])
+    metadata = ((role, metadata_of(each.template)) for role, each in spec.replicas.items())
+    return with_topology(derived, metadata)
 
 
 def _training_source(kind: str) -> Source[TrainingJob]:

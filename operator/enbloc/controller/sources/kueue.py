@@ -8,61 +8,173 @@ apis/kueue/v1beta2/topology_types.go and pkg/controller/constants/constants.go.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from itertools import pairwise, zip_longest
+from typing import Any, Final, NamedTuple
 
-from enbloc.controller.sources.source import topology_of_all
+import msgspec
 
-#: The annotations that are followed, by the field of `spec.topology`.
+from enbloc.client.decoding import UNREADABLE, why
+from enbloc.controller.sources.source import LARGEST, MOST_SLICES
+from enbloc.model.qualified_names import qualified_name_problem
+from enbloc.model.text import quoted
+
+_PODSET: Final = "kueue.x-k8s.io/podset-"
+#: The annotations that are followed, by the field of `topology`.
 _FIELDS: Final[Mapping[str, str]] = {
-    "required": "kueue.x-k8s.io/podset-required-topology",
-    "preferred": "kueue.x-k8s.io/podset-preferred-topology",
+    "required": f"{_PODSET}required-topology",
+    "preferred": f"{_PODSET}preferred-topology",
 }
-_OTHERS: Final = (
-    "kueue.x-k8s.io/podset-slice-required-topology",
-    "kueue.x-k8s.io/podset-slice-required-topology-constraints",
-    "kueue.x-k8s.io/podset-topology-spreading",
-)
-_TOGETHER: Final = "kueue.x-k8s.io/podset-group-name"
+_TOGETHER: Final = f"{_PODSET}group-name"
+_SLICE: Final = f"{_PODSET}slice-required-topology"
+_SLICE_SIZE: Final = f"{_PODSET}slice-size"
+_SLICES: Final = f"{_PODSET}slice-required-topology-constraints"
+_SPREADING: Final = f"{_PODSET}topology-spreading"
 #: Labels and annotations, any of which Kueue writes when it admits a workload.
 _ADMITTED: Final = ("kueue.x-k8s.io/workload", "kueue.x-k8s.io/managed", "kueue.x-k8s.io/tas")
 #: All that is looked at.
-KEYS: Final = (*_FIELDS.values(), *_OTHERS, _TOGETHER, *_ADMITTED)
+KEYS: Final = (
+    *_FIELDS.values(), _TOGETHER, _SLICE, _SLICE_SIZE, _SLICES, _SPREADING, *_ADMITTED
+)  # fmt: skip
+
+
+class Together(NamedTuple):
+    """Pods that lie in one domain, apart from what holds for the others.
+
+    Attributes:
+        name: of what they are; "" = of one template.
+        templates: whose pods they are.
+        near: `topology` of the role or sub-group, as JSON.
+    """
+
+    name: str
+    templates: tuple[str, ...]
+    near: Mapping[str, str]
 
 
 class Asked(NamedTuple):
     """What the pods of a group ask for.
 
     Attributes:
-        topology: `spec.topology`, as JSON; empty = none.
+        topology: of all of them, `spec.topology` as JSON; empty = none.
+        parts: of those of some templates.
+        everybody: the parts have all templates.
         ignored: a note on each annotation that is not followed.
     """
 
-    topology: Mapping[str, str] = {}
+    topology: Mapping[str, Any] = {}
+    parts: tuple[Together, ...] = ()
+    everybody: bool = False
     ignored: tuple[str, ...] = ()
 
 
-def asked(pods: Sequence[Mapping[str, str]]) -> Asked:
+def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
     """What the pods of a group ask for.
 
-    A constraint of Kueue's is of the pods of one template, and a group has one topology. So it
-    counts where all templates say the same: what keeps all together keeps those of each.
+    A constraint is of the pods of one template, or of all templates of one podset-group-name.
 
     Args:
-        pods: labels and annotations of each template, or of a pod.
+        templates: labels and annotations of each, or of a pod, by name.
     """
-    if any(key in each for each in pods for key in _ADMITTED):
+    if any(key in pairs for pairs in templates.values() for key in _ADMITTED):
         return Asked()
-    said = [{field: each[key] for field, key in _FIELDS.items() if each.get(key)} for each in pods]
-    alike = bool(said) and all(each == said[0] for each in said)
-    return Asked(said[0] if alike else {}, tuple(_ignored(pods, alike=alike)))
+    parts = tuple(_together(templates))
+    slices, note = _slices(templates)
+    notes = [note]
+    if any(pairs.get(_SPREADING) for pairs in templates.values()):
+        notes.append(
+            f"annotation {_SPREADING} is ignored: a domain's share is not counted; use "
+            "spec.topology.apart of a PodGroup"
+        )
+    if len(parts) == 1 and len(parts[0].templates) == len(templates):
+        topology: dict[str, Any] = {**parts[0].near}
+        if slices:
+            topology["slices"] = slices
+        return Asked(topology, ignored=tuple(filter(None, notes)))
+    notes.append(_disagreeing(templates))
+    near = tuple(part for part in parts if part.near)
+    return Asked({}, near, len(near) == len(parts), tuple(filter(None, notes)))
 
 
-def _ignored(pods: Sequence[Mapping[str, str]], *, alike: bool) -> Iterator[str]:
-    for key in (*_FIELDS.values(), *_OTHERS):
-        found = any(each.get(key) for each in pods)
-        if found and key in _OTHERS:
-            yield topology_of_all(f"annotation {key}")
-        elif found and not alike:
-            yield topology_of_all(f"annotation {key} of some pod templates")
-    if len({each.get(_TOGETHER) for each in pods}) > 1:
-        yield topology_of_all(f"annotation {_TOGETHER} of some pod templates")
+def _near(pairs: Mapping[str, str]) -> dict[str, str]:
+    return {field: pairs[key] for field, key in _FIELDS.items() if pairs.get(key)}
+
+
+def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[Together]:
+    """The templates whose pods lie in one domain; each is in one of these."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, pairs in templates.items():
+        group = pairs.get(_TOGETHER, "")
+        groups.setdefault((group, "" if group else name), []).append(name)
+    for (group, _), names in groups.items():
+        near = [_near(templates[name]) for name in names]
+        if all(each == near[0] for each in near):
+            yield Together(group, tuple(names), near[0])
+        else:
+            yield from (Together("", (name,), own) for name, own in zip(names, near, strict=True))
+
+
+def _disagreeing(templates: Mapping[str, Mapping[str, str]]) -> str:
+    """The note on pods that are to lie together, and disagree about where; "" = there are none."""
+    said: dict[str, dict[str, str]] = {}
+    for pairs in templates.values():
+        group = pairs.get(_TOGETHER)
+        if group and said.setdefault(group, _near(pairs)) != _near(pairs):
+            return (
+                f"annotation {_TOGETHER} is ignored: pod templates of {quoted(group)} ask for "
+                "different topologies; write the same in all of them"
+            )
+    return ""
+
+
+# ── slices ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _slices(templates: Mapping[str, Mapping[str, str]]) -> tuple[Sequence[Any], str]:
+    """`slices` of the only template, as JSON; and why there are none, though they are asked for."""
+    cut = {key for pairs in templates.values() for key in (_SLICE, _SLICES) if pairs.get(key)}
+    if not cut:
+        return (), ""
+    key = _SLICES if _SLICES in cut else _SLICE
+    ignored = f"annotation {key} is ignored"
+    if len(templates) > 1:
+        return (), f"{ignored}: slices are followed where all pods are of one template"
+    [pairs] = templates.values()
+    try:
+        layers = _LAYERS(pairs[_SLICES]) if key == _SLICES else _layer(pairs)
+    except UNREADABLE as error:
+        beside = f", and {_SLICE_SIZE}" if key == _SLICE else ""
+        return (), f"{ignored}: it{beside} cannot be read: {why(error)}"
+    fit = all(
+        1 <= each.size <= LARGEST and not qualified_name_problem(each.topology) for each in layers
+    )
+    if not fit or not 1 <= len(layers) <= MOST_SLICES:
+        return (), (
+            f"{ignored}: list 1 to {MOST_SLICES} slices, each with a node label and a size "
+            f"between 1 and {LARGEST}"
+        )
+    # Of slices of one size, those further in say it all.
+    layers = tuple(
+        each
+        for each, inner in zip_longest(layers, layers[1:])
+        if inner is None or each.size != inner.size
+    )
+    if any(outer.size % inner.size for outer, inner in pairwise(layers)):
+        return (), f"{ignored}: the size of a slice must divide that of the slices around it"
+    return [{"size": each.size, "required": each.topology} for each in layers], ""
+
+
+class _Layer(msgspec.Struct, gc=False):
+    topology: str = ""
+    size: int = 0
+
+
+_LAYERS: Final = msgspec.json.Decoder(tuple[_Layer, ...], strict=False).decode
+
+
+def _layer(pairs: Mapping[str, str]) -> tuple[_Layer, ...]:
+    """The slices of one level.
+
+    Raises:
+        msgspec.ValidationError: their size is no number.
+    """
+    return (_Layer(pairs[_SLICE], msgspec.convert(pairs.get(_SLICE_SIZE, ""), int, strict=False)),)

@@ -82,8 +82,10 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
         wanted = minimum_of([(LEADER, 1), (WORKER, 0)], reserved)
     else:
         wanted = minimum_of([(LEADER, 1), (WORKER, workers)])
-    templates = (of.leader_template or of.worker_template, of.worker_template)
-    one = with_topology(Derived(wanted, _name(found, 0)), map(metadata_of, templates))
+    metadata = [(WORKER, metadata_of(of.worker_template))]
+    if of.leader_template is not None:
+        metadata.append((LEADER, metadata_of(of.leader_template)))
+    one = with_topology(Derived(wanted, _name(found, 0)), metadata)
     if isinstance(one, RefusedGroup):
         return one
     return tuple(replace(one, name=_name(found, index)) for index in range(groups))

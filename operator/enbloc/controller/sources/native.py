@@ -22,7 +22,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
     TreeNode,
 )
-from enbloc.controller.sources.topology import of_the_root, topology
+from enbloc.controller.sources.topology import levels
 from enbloc.model.names import Condition, Reason
 from enbloc.model.times import time_text
 from enbloc.wire.auto_groups import group_name
@@ -118,9 +118,16 @@ def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
     if parent := spec.parent_composite_pod_group_name:
         metadata = found.metadata
         created = metadata.creation_timestamp or ""
-        above = COMPOSITES[0].kind
-        ignored = _ignored(spec)
-        return TreeNode(above, parent, False, minimum, metadata.uid, created, ignored=ignored)
+        return TreeNode(
+            above=COMPOSITES[0].kind,
+            parent=parent,
+            composite=False,
+            minimum=minimum,
+            uid=metadata.uid,
+            created=created,
+            near=_near(spec),
+            ignored=_ignored(spec),
+        )
     return Derived({"minMember": minimum, **_shared(spec)}, ignored=_ignored(spec))
 
 
@@ -144,6 +151,7 @@ def derive_tree(found: CompositePodGroup) -> RefusedGroup | TreeNode:
         created=metadata.creation_timestamp or "",
         group=group_name(COMPOSITES[0].kind, metadata.name),
         spec=_shared(spec),
+        near=_near(spec),
         ignored=_ignored(spec),
     )
 
@@ -167,9 +175,15 @@ def _minimum(
 
 def _shared(spec: _Spec | _TreeSpec) -> dict[str, Any]:
     """What a PodGroup and the root of a tree say alike, as our PodGroup has it."""
-    name, keys = spec.priority_class_name, _keys(spec)
+    name, near = spec.priority_class_name, _near(spec)
     wanted: dict[str, Any] = {"priorityClassName": name} if name else {}
-    return wanted | topology(keys[0] if keys else "")
+    return wanted | ({"topology": near} if near else {})
+
+
+def _near(spec: _Spec | _TreeSpec) -> dict[str, str]:
+    """`topology` of ours; empty = none."""
+    keys = _keys(spec)
+    return levels(keys[0] if keys else "")
 
 
 def _keys(spec: _Spec | _TreeSpec) -> list[str]:
@@ -179,10 +193,7 @@ def _keys(spec: _Spec | _TreeSpec) -> list[str]:
 
 
 def _ignored(spec: _Spec | _TreeSpec) -> str:
-    keys = _keys(spec)
-    if keys and spec.parent_composite_pod_group_name:
-        return of_the_root(_TOPOLOGY)
-    if len(keys) > 1:
+    if len(_keys(spec)) > 1:
         return f"{_TOPOLOGY}[1] is ignored: one key is followed; leave the others out"
     return ""
 

@@ -69,8 +69,8 @@ def derive(found: RayCluster) -> Derived | RefusedGroup:
     roles = [(HEAD, 1), *((group.group_name, group.least(scales=scales)) for group in groups)]
     name = group_name(RAY_CLUSTER, found.metadata.name, found.metadata.uid)
     head = spec.head_group_spec.template if spec.head_group_spec is not None else None
-    templates = (head, *(group.template for group in groups))
-    return with_topology(of_roles(roles, name), map(metadata_of, templates))
+    metadata = [(group.group_name, metadata_of(group.template)) for group in groups]
+    return with_topology(of_roles(roles, name), [(HEAD, metadata_of(head)), *metadata])
 
 
 RAY_CLUSTER_SOURCE: Final = Source("KubeRay", (RESOURCE,), RayCluster, derive, controls=True)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees of roles as PodGroups of ours have them, with as few levels as will do (semantics §2.8)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,10 +12,14 @@ from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
 #: Levels of sub-groups between the PodGroup and the roles.
 MOST_INNER: Final = MOST_LEVELS - 2
+_NOWHERE: Final[Mapping[str, Mapping[str, str]]] = {}
 
 
 def tree_spec(
-    tree: Tree, minimums: Mapping[str, int], minimum: int
+    tree: Tree,
+    minimums: Mapping[str, int],
+    minimum: int,
+    near: Mapping[str, Mapping[str, str]] = _NOWHERE,
 ) -> dict[str, Any] | RefusedGroup:
     """What of a PodGroup's spec says which of its members start together.
 
@@ -26,11 +30,28 @@ def tree_spec(
         tree: its root has the name "".
         minimums: of its roles.
         minimum: of all members together, at least 1.
+        near: the `topology` of its roles and of nodes below the root, by name.
 
     Returns:
         minMember, and roles, subGroups and minGroupCount where there are any, as JSON.
     """
-    plain = simplified(_needing(tree, minimums))
+    found = _tree_spec(tree, minimums, minimum, near)
+    if isinstance(found, RefusedGroup):  # what is only preferred is worth no refusal
+        required = {name: each for name, each in near.items() if "required" in each}
+        found = _tree_spec(tree, minimums, minimum, required)
+    return found
+
+
+def unsaid(near: Collection[str], spec: Mapping[str, Any]) -> set[str]:
+    """The names of those whose topology a spec does not have."""
+    parts = (*spec.get("roles", ()), *spec.get("subGroups", ()))
+    return {*near} - {each["name"] for each in parts if "topology" in each}
+
+
+def _tree_spec(
+    tree: Tree, minimums: Mapping[str, int], minimum: int, near: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any] | RefusedGroup:
+    plain = simplified(_needing(tree, minimums), near.keys())
     roles = [*plain.roles()]
     inner = [node for node in plain.nodes() if node.name]
     if len(roles) > MOST_PARTS or len(inner) > MOST_PARTS:
@@ -50,30 +71,48 @@ def tree_spec(
     if roles:
         above = dict(_parents(plain))
         wanted["roles"] = [
-            {"name": role, "minMember": minimums[role], **_parent(above[role])} for role in roles
+            {
+                "name": role,
+                "minMember": minimums[role],
+                **_parent(above[role]),
+                **_topology(near, role),
+            }
+            for role in roles
         ]
     if inner:
-        wanted["subGroups"] = [*_sub_groups(plain, "")]
+        wanted["subGroups"] = [*_sub_groups(plain, "", near)]
     return wanted
 
 
-def simplified(tree: Tree) -> Tree:
-    """The same without nodes that say nothing: what holds a tree is whole holds it as before."""
+def simplified(tree: Tree, kept: Collection[str] = ()) -> Tree:
+    """The same without nodes that say nothing: what holds a tree is whole holds it as before.
+
+    Args:
+        tree: with all its nodes.
+        kept: the names of nodes that say something beside.
+    """
     children: list[Child] = []
     needed = tree.needed
     for child in tree.children:
-        part: Child = simplified(child) if isinstance(child, Tree) else child
-        if isinstance(part, Tree) and len(part.children) == 1:
+        part: Child = simplified(child, kept) if isinstance(child, Tree) else child
+        if isinstance(part, Tree) and not part.children:  # it is always whole
+            needed -= 1
+            continue
+        if isinstance(part, Tree) and len(part.children) == 1 and part.name not in kept:
             [part] = part.children
         children.append(part)
     if needed == len(children):
         for part in tuple(children):
-            if isinstance(part, Tree) and part.needed == len(part.children):
+            if (
+                isinstance(part, Tree)
+                and part.name not in kept
+                and part.needed == len(part.children)
+            ):
                 at = children.index(part)
                 children[at : at + 1] = part.children
         needed = len(children)
-    if len(children) == 1 and isinstance(children[0], Tree):
-        return replace(children[0], name=tree.name)
+    if len(children) == 1 and isinstance(only := children[0], Tree) and only.name not in kept:
+        return replace(only, name=tree.name)
     return Tree(tree.name, needed, tuple(children))
 
 
@@ -106,10 +145,16 @@ def _parent(name: str) -> dict[str, str]:
     return {"parent": name} if name else {}
 
 
-def _sub_groups(tree: Tree, parent: str) -> Iterator[dict[str, Any]]:
+def _topology(near: Mapping[str, Mapping[str, str]], name: str) -> dict[str, Any]:
+    return {"topology": near[name]} if near.get(name) else {}
+
+
+def _sub_groups(
+    tree: Tree, parent: str, near: Mapping[str, Mapping[str, str]]
+) -> Iterator[dict[str, Any]]:
     for child in tree.children:
         if isinstance(child, Tree):
             some = child.needed < len(child.children)
             count = {"minGroupCount": child.needed} if some else {}
-            yield {"name": child.name, **count, **_parent(parent)}
-            yield from _sub_groups(child, child.name)
+            yield {"name": child.name, **count, **_parent(parent), **_topology(near, child.name)}
+            yield from _sub_groups(child, child.name, near)

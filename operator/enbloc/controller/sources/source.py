@@ -6,6 +6,8 @@ Other projects' PodGroups are sources, and so are workloads whose pods are to be
 three pure functions; who watches and writes is `follow.py`.
 """
 
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -26,11 +28,15 @@ from enbloc.wire.objects import Metadata
 LARGEST: Final = 100_000
 #: The most roles that a PodGroup takes.
 MOST_ROLES: Final = 16
+#: The most levels of slices that a PodGroup takes.
+MOST_SLICES: Final = 4
 #: So many PodGroups are made for one object: anybody may ask for billions in a few bytes.
 MOST_GROUPS: Final = 1024
 #: The longest schedule timeout that a PodGroup takes (seconds).
 LONGEST_TIMEOUT: Final = 86_400
 
+_LONGEST_LABEL: Final = 63
+_HASHED: Final = 8
 _NO_STATUS: Final = msgspec.Raw(b"{}")
 _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -40,6 +46,15 @@ def misnamed(name: str) -> str:
     if LABEL.fullmatch(name):
         return ""
     return f'{quoted(name)} is not a name of at most 63 small letters, digits and "-"'
+
+
+def label(name: str) -> str:
+    """The role or sub-group for an object of that name: the name, where that can be one."""
+    if LABEL.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_HASHED]
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return f"{plain[: _LONGEST_LABEL - _HASHED - 1]}-{digest}".lstrip("-")
 
 
 def topology_of_all(field: str) -> str:
@@ -139,6 +154,7 @@ class TreeNode:
         created: its creationTimestamp, as the API server writes it.
         group: of a composite, the name of the PodGroup that is made for it if it is the root.
         spec: what that PodGroup has beside the tree, as JSON.
+        near: the `topology` of the role or sub-group that it is; the root's is in `spec`.
         ignored: which fields of the object have no effect; "" = none.
     """
 
@@ -150,7 +166,13 @@ class TreeNode:
     created: str = ""
     group: str = ""
     spec: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    near: Mapping[str, str] = field(default_factory=dict[str, str])
     ignored: str = ""
+
+    @property
+    def root(self) -> bool:
+        """The PodGroup is made for it."""
+        return self.composite and not self.parent
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,13 @@ class _Pod(Part):
     template: MetadataOnly | None = None
 
     @property
-    def metadata(self) -> tuple[PodMetadata | None, ...]:
-        """What is written into the metadata of its pods, in each place for it."""
-        return PodMetadata(self.labels, self.annotations), metadata_of(self.template)
+    def metadata(self) -> PodMetadata:
+        """What is written into the metadata of its pods; what stands in the template gives way."""
+        under = metadata_of(self.template) or PodMetadata()
+        return PodMetadata(
+            {**(under.labels or {}), **(self.labels or {})},
+            {**(under.annotations or {}), **(self.annotations or {})},
+        )
 
 
 class _Allocation(Part):
@@ -100,7 +104,7 @@ def derive(found: SparkApplication) -> Derived | RefusedGroup:
         reserved[name] += each * executors
     roles = [(DRIVER, 1), (EXECUTOR, 0)]
     name = group_name(SPARK_APPLICATION, found.metadata.name)
-    metadata = (*spec.driver.metadata, *spec.executor.metadata)
+    metadata = (DRIVER, spec.driver.metadata), (EXECUTOR, spec.executor.metadata)
     return with_topology(of_roles(roles, name, reserved), metadata)
 
 

@@ -47,7 +47,7 @@ def _of_node(found: TreeNode, text: str) -> TreeNode:
     seconds = _seconds(text)
     if seconds is None:
         return replace(found, ignored=_also(found.ignored, _no_number(text)))
-    if found.composite and not found.parent:
+    if found.root:
         return replace(found, spec={**found.spec, _FIELD: seconds})
     note = f"annotation {SCHEDULE_TIMEOUT_KEY} is ignored: that of the root of its tree counts"
     return replace(found, ignored=_also(found.ignored, note))

@@ -16,7 +16,12 @@ from typing import Any, Final, TypeVar
 
 from enbloc.controller.sources.source import Derived, RefusedGroup, TreeNode
 from enbloc.controller.sources.topology_keys import FIELDS, topology_said
-from enbloc.model.names import TOPOLOGY_PREFERRED_KEY, TOPOLOGY_REQUIRED_KEY
+from enbloc.model.names import (
+    TOPOLOGY_KEY,
+    TOPOLOGY_PREFERRED_KEY,
+    TOPOLOGY_REQUIRED_KEY,
+    TOPOLOGY_SLICES_KEY,
+)
 from enbloc.wire.objects import Metadata
 
 _REQUIRED: Final = "kai.scheduler/topology-required-placement"
@@ -25,15 +30,18 @@ _PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
 KOORDINATORS_KEY: Final = "gang.scheduling.koordinator.sh/network-topology-spec"
 _MUST: Final = "MustGather"
 _FIELD: Final = "topology"
+#: What of a spec may say where its own members lie.
+_PARTS: Final = ("roles", "subGroups")
+#: What a role or a sub-group may say; the rest is of the group.
+_OF_A_PART: Final = frozenset({"required", "preferred"})
 
 _Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
-def topology(required: str | None, preferred: str | None = None) -> dict[str, Any]:
-    """`spec.topology` with these labels of nodes, as JSON; empty where there are none."""
+def levels(required: str | None, preferred: str | None = None) -> dict[str, str]:
+    """`topology` with these labels of nodes, as JSON; empty where there are none."""
     asked = {"required": required, "preferred": preferred}
-    asked = {field: label for field, label in asked.items() if label}
-    return {_FIELD: asked} if asked else {}
+    return {field: label for field, label in asked.items() if label}
 
 
 def instead(field: str, why: str, *, hard: bool, annotations: Mapping[str, str]) -> str:
@@ -67,14 +75,6 @@ def koordinators(annotations: Mapping[str, str]) -> str:
     )
 
 
-def of_the_root(field: str) -> str:
-    """The note on what an object in a tree says that is not its root."""
-    return (
-        f"{field} is ignored: that of the root of its tree counts, for all members together; "
-        "write it there"
-    )
-
-
 # ── annotations of the object itself ─────────────────────────────────────────────────────────
 
 
@@ -82,10 +82,10 @@ def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
     """What an object calls for, with the topology of its own annotations.
 
     Ours count whatever else is said. KAI's, of which its pod grouper makes the field of a PodGroup,
-    count where nothing else is said. Of a tree the root's count.
+    count where nothing else is said.
     """
     annotations = metadata.annotations or {}
-    kais = topology(annotations.get(_REQUIRED), annotations.get(_PREFERRED)).get(_FIELD)
+    kais = levels(annotations.get(_REQUIRED), annotations.get(_PREFERRED))
     try:
         ours = topology_said({}, annotations)
     except ValueError as error:
@@ -104,25 +104,46 @@ def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
 
 def _placed(
     found: Derived,
-    ours: Mapping[str, str],
-    kais: Mapping[str, str] | None,
+    ours: Mapping[str, Any],
+    kais: Mapping[str, str],
     specs: dict[int, Mapping[str, Any]],
 ) -> Derived:
-    wanted = ours or (None if _FIELD in found.spec else kais)
+    wanted = ours or ({} if _says(found.spec) else kais)
     if not wanted:
         return found
     # Groups that share a spec go on sharing one.
-    spec = specs.setdefault(id(found.spec), {**found.spec, _FIELD: wanted})
+    spec = specs.setdefault(id(found.spec), {**_silent(found.spec), _FIELD: wanted})
     return replace(found, spec=spec)
 
 
-def _of_node(found: TreeNode, ours: Mapping[str, str]) -> TreeNode:
-    """The PodGroup of a tree has the topology of its root."""
-    if found.composite and not found.parent:
-        return replace(found, spec={**found.spec, _FIELD: ours})
-    key = TOPOLOGY_REQUIRED_KEY if "required" in ours else TOPOLOGY_PREFERRED_KEY
-    note = of_the_root(f"annotation {key}")
-    return replace(found, ignored="; ".join(filter(None, (found.ignored, note))))
+def _says(spec: Mapping[str, Any]) -> bool:
+    """Whether a spec says where any of its members lie."""
+    return _FIELD in spec or any(_FIELD in each for part in _PARTS for each in spec.get(part, ()))
+
+
+def _silent(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The same spec without saying so of any of its parts."""
+    parts = {
+        part: [{name: each[name] for name in each if name != _FIELD} for each in spec[part]]
+        for part in _PARTS
+        if part in spec
+    }
+    return {**spec, **parts}
+
+
+def _of_node(found: TreeNode, ours: Mapping[str, Any]) -> TreeNode:
+    """The PodGroup has what its root says; any other node, what it says of its own members."""
+    near = {field: level for field, level in ours.items() if field in _OF_A_PART}
+    notes = [found.ignored]
+    if "slices" in ours:
+        notes.append(f"annotation {TOPOLOGY_SLICES_KEY} is ignored: a tree is not cut into slices")
+    if "name" in ours and not found.root:
+        notes.append(f"annotation {TOPOLOGY_KEY} is ignored: that of the root of its tree counts")
+    found = replace(found, near=near or found.near, ignored="; ".join(filter(None, notes)))
+    if not found.root or not near:
+        return found
+    name = {"name": ours["name"]} if "name" in ours else {}
+    return replace(found, spec={**found.spec, _FIELD: {**name, **near}})
 
 
 def _refused(found: _Found, problem: str) -> _Found | RefusedGroup:

@@ -2,16 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `spec.topology` that annotations of pods, and of pod templates, give a PodGroup."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from enbloc.controller.sources import kueue
-from enbloc.controller.sources.source import Derived, RefusedGroup
-from enbloc.model.names import TOPOLOGY_KEY, TOPOLOGY_PREFERRED_KEY, TOPOLOGY_REQUIRED_KEY
+from enbloc.controller.sources.source import LARGEST, MOST_SLICES, Derived, RefusedGroup, label
+from enbloc.model.names import (
+    TOPOLOGY_KEY,
+    TOPOLOGY_PREFERRED_KEY,
+    TOPOLOGY_REQUIRED_KEY,
+    TOPOLOGY_SLICES_KEY,
+)
 from enbloc.model.qualified_names import qualified_name_problem
+from enbloc.model.text import clipped, quoted
+from enbloc.wire.auto_groups import role_name
 from enbloc.wire.objects import Texts
 from enbloc.wire.topologies import topology_name_problem
 
@@ -20,7 +28,9 @@ FIELDS: Final[Mapping[str, str]] = {
     TOPOLOGY_KEY: "name",
     TOPOLOGY_REQUIRED_KEY: "required",
     TOPOLOGY_PREFERRED_KEY: "preferred",
+    TOPOLOGY_SLICES_KEY: "slices",
 }
+_SLICE: Final = re.compile(r"([0-9]{1,6})@(.+)")
 _FIELD: Final = "topology"
 _NONE: Final[Mapping[str, str]] = {}
 
@@ -32,7 +42,7 @@ class PodMetadata(msgspec.Struct, gc=False):
     annotations: Texts | None = None
 
 
-def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str, str]:
+def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str, Any]:
     """The `spec.topology` that metadata of a pod gives, as JSON; empty = none.
 
     An annotation wins over a label.
@@ -40,7 +50,7 @@ def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
     Raises:
         ValueError: no PodGroup can have it; the message names the key and the fix.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for key, field in FIELDS.items():
         kind, pairs = ("annotation", annotations) if key in annotations else ("label", labels)
         if key not in pairs:
@@ -48,11 +58,13 @@ def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
         value = pairs[key]
         if field == "name":
             problem = topology_name_problem(value) if value else "is empty; write a name"
+        elif field == "slices":
+            problem = _slices_problem(value)
         else:
             problem = qualified_name_problem(value)
         if problem:
             raise ValueError(f"{kind} {key}: {problem}")
-        found[field] = value
+        found[field] = _slices(value) if field == "slices" else value
     if found.keys() == {"name"}:
         raise ValueError(
             f"{TOPOLOGY_KEY} names a Topology, and no level of it: add {TOPOLOGY_REQUIRED_KEY} or "
@@ -61,8 +73,31 @@ def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
     return found
 
 
+def _slices_problem(text: str) -> str:
+    """Why slices cannot be given so; "" = they can."""
+    parts = text.split(",")
+    if len(parts) > MOST_SLICES:
+        return f"lists {len(parts)} slices; list at most {MOST_SLICES}"
+    for part in parts:
+        found = _SLICE.fullmatch(part)
+        if found is None or not 1 <= int(found[1]) <= LARGEST:
+            return (
+                f'{quoted(part)} is no slice; write its size and a level, such as "4@rack", and '
+                "several with commas, the outer ones first"
+            )
+        if problem := qualified_name_problem(found[2]):
+            return f"a level {problem}"
+    return ""
+
+
+def _slices(text: str) -> list[dict[str, Any]]:
+    """What `_slices_problem` finds nothing wrong with, as JSON."""
+    pairs = [part.split("@", 1) for part in text.split(",")]
+    return [{"size": int(size), "required": level} for size, level in pairs]
+
+
 def with_topology(
-    found: Derived, templates: Iterable[PodMetadata | None]
+    found: Derived, templates: Iterable[tuple[str, PodMetadata | None]]
 ) -> Derived | RefusedGroup:
     """The PodGroup of a workload, with the topology that its pod templates give it.
 
@@ -71,15 +106,24 @@ def with_topology(
 
     Args:
         found: the PodGroup without it.
-        templates: the metadata of all pods that are its members.
+        templates: what the workload calls the role of its pods, and their metadata; of all that
+            are members.
     """
-    said: list[Mapping[str, str]] = []
-    known = [each for each in templates if each is not None]
+    said: list[Mapping[str, Any]] = []
+    pairs: dict[str, Mapping[str, str]] = {}
     try:
-        for each in known:
-            given = topology_said(each.labels or _NONE, each.annotations or _NONE)
-            if given and given not in said:
+        for name, each in templates:
+            labels, annotations = (
+                (each.labels or _NONE, each.annotations or _NONE) if each else (_NONE, _NONE)
+            )
+            given = topology_said(labels, annotations)
+            if given and len(said) < 2 and given not in said:
                 said.append(given)
+            # Of two of one name neither has a role of its own.
+            pairs[name if name not in pairs else f"{name} #{len(pairs)}"] = {
+                **labels,
+                **annotations,
+            }
     except ValueError as error:
         return RefusedGroup(f"pod template: {error}", found.name)
     if len(said) > 1:
@@ -91,12 +135,58 @@ def with_topology(
         )
     if said:
         return replace(found, spec={**found.spec, _FIELD: said[0]})
-    pods = [{**(each.labels or _NONE), **(each.annotations or _NONE)} for each in known]
-    theirs = kueue.asked(pods)
-    spec = {**found.spec, _FIELD: theirs.topology} if theirs.topology else found.spec
-    ignored = "; ".join(filter(None, (found.ignored, *theirs.ignored)))
+    return _of_others(found, kueue.asked(pairs))
+
+
+def _of_others(found: Derived, asked: kueue.Asked) -> Derived:
+    """The PodGroup with what annotations of others ask for."""
+    spec = {**found.spec, _FIELD: asked.topology} if asked.topology else found.spec
+    notes: tuple[str, ...] = asked.ignored
+    if asked.parts:
+        spec, more = _parted(spec, asked.parts, everybody=asked.everybody)
+        notes += tuple(more)
+    ignored = clipped("; ".join(filter(None, (found.ignored, *notes))))
     return replace(found, spec=spec, ignored=ignored)
 
 
-def _words(said: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={said[field]}" for key, field in FIELDS.items() if field in said)
+def _parted(
+    spec: Mapping[str, Any], parts: Sequence[kueue.Together], *, everybody: bool
+) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """The spec with the topology of parts, and notes on what of it has none.
+
+    Args:
+        spec: without it.
+        parts: who lies in a domain of their own.
+        everybody: these are all members.
+    """
+    roles = {role["name"]: role for role in spec.get("roles", ())}
+    named = [each._replace(templates=tuple(map(role_name, each.templates))) for each in parts]
+    if not all(name in roles for each in named for name in each.templates):
+        if everybody and all(each.near == parts[0].near for each in parts):
+            return {**spec, _FIELD: parts[0].near}, ()  # what keeps all together keeps each
+        note = (
+            "annotations of Kueue about topology on some pod templates are ignored: the PodGroup "
+            "has no role for each template"
+        )
+        return spec, (note,)
+    groups: list[Mapping[str, Any]] = []
+    for each in named:
+        more: Mapping[str, Any] = {_FIELD: each.near}
+        if len(each.templates) > 1:
+            name = label(each.name)
+            groups.append({"name": name, _FIELD: each.near})
+            more = {"parent": name}
+        roles |= {name: {**roles[name], **more} for name in each.templates}
+    return {**spec, "roles": [*roles.values()], **({"subGroups": groups} if groups else {})}, ()
+
+
+def _words(said: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{key}={_text(said[field])}" for key, field in FIELDS.items() if field in said
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return ",".join(f"{each['size']}@{each['required']}" for each in value)
