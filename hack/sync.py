@@ -295,8 +295,8 @@ USERS = table(
     (
         (
             "`<release>-view`",
-            "get, list, watch of podgroups; get of podgroups/status",
-            "aggregated to view, edit and admin",
+            "get, list, watch of podgroups and topologies; get of podgroups/status",
+            "aggregated to view, edit and admin; Topologies where that is bound cluster-wide",
         ),
         (
             "`<release>-edit`",

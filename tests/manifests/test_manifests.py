@@ -108,6 +108,14 @@ def test_users_never_write_status() -> None:
             assert not resource.endswith("/status") or verb == "get"
 
 
+def test_users_read_the_topologies_that_their_podgroups_name() -> None:
+    grants = {
+        (resource, verb) for _, resource, verb, _ in granted(one("ClusterRole", "enbloc-view"))
+    }
+    assert {("topologies", verb) for verb in ("get", "list", "watch")} <= grants
+    assert "topologies" not in {each[1] for each in granted(one("ClusterRole", "enbloc-edit"))}
+
+
 def test_two_processes_are_deployed_and_one_namespace_holds_them() -> None:
     assert {d["metadata"]["name"] for d in DEPLOYMENTS} == {f"enbloc-{p}" for p in ROLES}
     assert {d["metadata"].get("namespace", names.NAMESPACE) for d in DOCUMENTS} == {names.NAMESPACE}
