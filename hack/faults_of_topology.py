@@ -19,8 +19,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-others-anywhere",
-        "            if own is not None:\n                mask = mask & own",
-        "            if own is not None and not known:\n                mask = mask & own",
+        "            mask = mask & (codes >= 0 if own is None else own)",
+        "            mask = mask & (codes >= 0)",
     ),
     Fault(
         "topology-held-members-forgotten",
@@ -29,8 +29,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-largest-room-first",
-        "        keys.append(level.sums(self.room.beyond))",
-        "        keys.append(-level.sums(self.room.beyond))",
+        "        keys.append(self.room.beyond_of(level))",
+        "        keys.append(-self.room.beyond_of(level))",
     ),
     Fault(
         "topology-outermost-level-first",
@@ -39,18 +39,53 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-last-look-blind",
-        "        if in_several_domains(open_plan.facts.locality, placed, nodes):",
+        "        if open_plan.misplaced(nodes):",
         "        if False:",
     ),
     Fault(
         "topology-parts-share-a-region",
-        "        tried = trial.fork()  # without what holds for that part alone",
-        "        tried = floor.trial.fork()",
+        "            found = self._each_part(facts, parts, others, needed, trial)",
+        "            found = self._each_part(facts, parts, others, needed, floor.trial)",
     ),
     Fault(
         "topology-parts-not-placed-first",
-        "            tried.add_all(placed)\n        rest = _less(facts, placed)",
-        "            placed = []\n        rest = _less(facts, placed)",
+        "            needed = [*placed, *floor.outcome.needed]",
+        "            needed = [*floor.outcome.needed]",
+    ),
+    Fault(
+        "topology-parts-not-revised",
+        "                return found\n            failed = failed or found",
+        "                return found\n            return found",
+    ),
+    Fault(
+        "topology-more-of-one-part-alone",
+        "        for extra in (_largest_first(lacking, spare), _in_turn(lacking, spare)):",
+        "        for extra in (_largest_first(lacking, spare),):",
+    ),
+    Fault(
+        "topology-sums-of-slots-not-kept",
+        "            np.add.at(sums, bins[rows], more)",
+        "            pass",
+    ),
+    Fault(
+        "topology-slots-of-refused-rows",
+        "        found[~mask] = 0",
+        "        pass",
+    ),
+    Fault(
+        "topology-slices-close-up",
+        "            if len(outcome.needed) + len(outcome.surplus) < len(placed) + len(these):",
+        "            if False:",
+    ),
+    Fault(
+        "topology-slices-take-no-room",
+        "        np.subtract.at(self._slots, seats, 1)  # at least so much",
+        "        pass",
+    ),
+    Fault(
+        "topology-slices-moved-unseen",
+        "    for size, place in locality.levels.slices:\n        rows = _by_slice",
+        "    for size, place in ():\n        rows = _by_slice",
     ),
     Fault(
         "topology-apart-counts-itself",

@@ -6,16 +6,20 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 import pytest
 
 from enbloc.engine.decide.assign import place_group
+from enbloc.engine.packing import highs
 from enbloc.framework.facts import GroupFacts, Locality
 from enbloc.model.node import Node
 from enbloc.model.topology import Level, TopologyLevels
 from tests.engine.searching import Kind, cluster, group, members, trying
 from tests.world import builders
+
+highspy: Any = import_module("highspy") if highs.available() else None
 
 #: How many domains of each level, of the fewest preferred one inwards.
 Span = tuple[int, ...]
@@ -266,6 +270,70 @@ def _some_domain_holds(fabric: Fabric, required: int, workers: int) -> bool:
     for path, room in fabric.hosts:
         held.setdefault(path[: required + 1], []).append(room)
     return any(sum(rooms) >= workers + 2 and max(rooms) >= 2 for rooms in held.values())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A role of so many members of so many CPUs, in one domain of a level."""
+
+    role: str
+    cpu: int
+    count: int
+    level: int
+
+
+@pytest.mark.skipif(not highs.available(), reason="the extra `exact` is not installed")
+def test_roles_find_domains_of_their_own_wherever_the_solver_does() -> None:
+    fits = found = 0
+    for number, (fabric, _, required, preferred) in enumerate(cases(150, 24)):
+        draw = random.Random(f"roles {number}")
+        wanted = [
+            Wanted(role, cpu, draw.randint(1, most), draw.randint(required or 0, fabric.depth - 1))
+            for role, cpu, most in (("a", 1, 6), ("b", 2, 3), ("c", 1, 3))
+        ]
+        kinds = [Kind(cpu=each.cpu, role=each.role) for each in wanted for _ in range(each.count)]
+        facts = group(members(*kinds), **{each.role: each.count for each in wanted})
+        parts = tuple(
+            Locality(fabric.levels(each.level, fabric.depth - 1), roles=frozenset({each.role}))
+            for each in wanted
+        )
+        locality = Locality(fabric.levels(required, preferred), parts=parts)
+        trial = trying(cluster(*fabric.nodes()))
+        outcome, _ = place_group(replace(facts, locality=locality), trial, STEPS)
+        possible = _roles_fit(fabric, required, wanted)
+        assert outcome.failed or possible, (fabric, wanted, required)
+        fits += possible
+        found += not outcome.failed
+        for each in wanted if not outcome.failed else ():
+            paths = [fabric.hosts[row][0] for pod, row in outcome.needed if pod.role == each.role]
+            assert len({path[: each.level + 1] for path in paths}) == 1
+    assert fits > 40, "the cases are no question"
+    assert found >= 0.99 * fits
+
+
+def _roles_fit(fabric: Fabric, required: int | None, wanted: Sequence[Wanted]) -> bool:
+    """Whether there is a placement, by the solver: integers, and one domain for each role."""
+    outer = sorted({path[: 0 if required is None else required + 1] for path, _ in fabric.hosts})
+    return any(_fit_within(fabric, around, wanted) for around in outer)
+
+
+def _fit_within(fabric: Fabric, around: tuple[str, ...], wanted: Sequence[Wanted]) -> bool:
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    hosts = [(path, room) for path, room in fabric.hosts if path[: len(around)] == around]
+    used: list[Any] = [0] * len(hosts)
+    for each in wanted:
+        chosen = {path[: each.level + 1]: solver.addBinary() for path, _ in hosts}
+        solver.addConstr(sum(chosen.values()) == 1)
+        placed = [solver.addIntegral(lb=0, ub=each.count) for _ in hosts]
+        solver.addConstr(sum(placed) == each.count)
+        for index, (path, _) in enumerate(hosts):
+            solver.addConstr(placed[index] <= each.count * chosen[path[: each.level + 1]])
+            used[index] += each.cpu * placed[index]
+    for index, (_, room) in enumerate(hosts):
+        solver.addConstr(used[index] <= room)
+    solver.solve()
+    return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
 
 # ── slices ───────────────────────────────────────────────────────────────────────────────────────

@@ -322,3 +322,19 @@ def test_groups_without_the_labels_are_no_matter() -> None:
     replica(w, "g")
     w.settle()
     assert len(w.where("g-")) == 2
+
+
+def test_a_replacement_goes_where_its_group_is_though_another_has_come_there() -> None:
+    """Semantics §11.8 and §11.2."""
+    w = fabric("a1=z1/b/r1:1 a2=z1/b/r2:1 a3=z1/b/r3:1 a4=z1/b/r4:1")
+    replica(w, "g", owner=None)
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.job("other", 1, pod=ONE_CPU, labels=LLAMA)
+    w.settle()
+    assert zones(w, "other") == {"z1"}
+    lost = min(w.where("g-"))
+    w.lose_node(w.where("g-")[lost])
+    w.member(f"{lost}-new", "g", spec=ONE_CPU, owner=None)
+    w.settle()
+    assert f"{lost}-new" in w.where("g-")

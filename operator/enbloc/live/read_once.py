@@ -59,7 +59,7 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
     """List what the scheduler lists, each resource once.
 
     Args:
-        client: the API; `kube.permissions.DRAIN_CHECK` is all it needs.
+        client: the API; `client.permissions.DRAIN_CHECK` is all it needs.
         configuration: by which the engine is made.
 
     Raises:
@@ -78,7 +78,7 @@ async def read_nodes(client: Client) -> NodeReading:
     """List nodes, pods and Topologies, each once.
 
     Args:
-        client: the API; `kube.permissions.TOPOLOGY` is all it needs.
+        client: the API; `client.permissions.TOPOLOGY` is all it needs.
 
     Raises:
         ExceptionGroup: of the APIError of each resource that cannot be listed.

@@ -143,31 +143,25 @@ def resolved(
         topologies: all that there are, by name.
         field: what says it, for the message.
     """
-    asked = {"required": request.required}
+    asked = {"required": request.required, "preferred": request.preferred}
     asked |= {
         f"slices[{number}].required": each.level for number, each in enumerate(request.slices)
     }
-    asked |= {"preferred": request.preferred}
     asked = {which: value for which, value in asked.items() if value}
     known, problem = _named(request, topologies, asked.values())
     if problem:
         return None, f"{field}.topology.name: {problem}"
     if not asked:
         return None, ""
-    if known is None:  # labels alone: what is preferred lies within what is required
+    if known is None:  # labels alone: preferred within required, and slices within both
         levels = tuple(Level(label, label) for label in dict.fromkeys(asked.values()))
     else:
         levels = known.levels
     places: dict[str, int] = {}
     for which, value in asked.items():
-        place = next((n for n, level in enumerate(levels) if value in level), None)
+        place = _place_of(value, levels)
         if place is None:
-            assert known is not None, "each label is a level of its own"
-            names = ", ".join(level.name for level in levels)
-            return None, (
-                f'{field}.topology.{which}: Topology {known.name} has no level "{value}"; use one '
-                f"of {names}"
-            )
+            return None, f"{field}.topology.{which}: {_no_level(value, known)}"
         places[which] = place
     required, preferred = places.get("required"), places.get("preferred", len(levels) - 1)
     if required is not None and preferred < required:
@@ -219,15 +213,22 @@ def resolved_apart(
         if problem:
             return (), f"{field}: {problem}"
         levels = (Level(rule.level, rule.level),) if known is None else known.levels
-        place = next((n for n, level in enumerate(levels) if rule.level in level), None)
+        place = _place_of(rule.level, levels)
         if place is None:
-            names = ", ".join(level.name for level in levels)
-            assert known is not None, "a label is a level of its own"
-            return (), (
-                f'{field}: Topology {known.name} has no level "{rule.level}"; use one of {names}'
-            )
+            return (), f"{field}: {_no_level(rule.level, known)}"
         found.append((rule, tuple(level.label for level in levels[: place + 1])))
     return tuple(found), ""
+
+
+def _place_of(value: str, levels: Sequence[Level]) -> int | None:
+    """The place of the level with this name or node label; None = it is none of these."""
+    return next((place for place, level in enumerate(levels) if value in level), None)
+
+
+def _no_level(value: str, known: Topology | None) -> str:
+    assert known is not None, "a label is a level of its own"
+    names = ", ".join(level.name for level in known.levels)
+    return f'Topology {known.name} has no level "{value}"; use one of {names}'
 
 
 def _named(

@@ -22,11 +22,13 @@ from enbloc.engine.choices import meets
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.ranks import ranks_of
+from enbloc.engine.topology import Planned, in_several_domains
 from enbloc.engine.turn import Refusal
 from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.binding_record import binding_record
+from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
 
 
@@ -222,6 +224,17 @@ class OpenPlan:
     def unsent(self) -> list[Assignment]:
         """Members whose Bind was not handed out, needed ones first."""
         return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in UNSENT]
+
+    def misplaced(self, nodes: Nodes) -> bool:
+        """Whether its members are in other domains of a topology than they may, by now."""
+        if self.facts.locality is None:
+            return False
+        planned = [
+            Planned(a.pod, nodes.row(a.node), self.rank(a.pod.uid))
+            for a in self._order
+            if self._stages[a.pod.uid] is not MemberStage.LOST
+        ]
+        return in_several_domains(self.facts.locality, planned, nodes)
 
     def sent_part(self) -> Plan:
         """The plan without the members whose Bind was not handed out."""

@@ -16,7 +16,6 @@ from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.state import HELD, PREEMPTION, ClusterState, Order, Trials
 from enbloc.engine.tally import Tally
-from enbloc.engine.topology import in_several_domains
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
@@ -398,7 +397,7 @@ class Plans:
         trial = self._trials.trial(profile, open_plan.facts, now, ledgers, keep=False)
         nodes = trial.snapshot.nodes
         placed = [(each.pod, nodes.row(each.node)) for each in unsent]
-        if in_several_domains(open_plan.facts.locality, placed, nodes):  # by now, as labels changed
+        if open_plan.misplaced(nodes):
             return unsent
         for pod, row in placed:
             seat = self._state.seat(pod.uid)

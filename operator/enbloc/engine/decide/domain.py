@@ -9,43 +9,41 @@
     others          who is left, anywhere in it; then who else fits, near their own
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
-from enbloc.engine.choices import of_choice
-from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
-from enbloc.engine.decide.slices import MOST_ROWS, PlaceFloor, Rows, place_slices, slice_region
-from enbloc.engine.packing import packing_now
+import numpy as np
+
+from enbloc.engine.choices import MOST_CHOICES, of_choice, of_part, spare
+from enbloc.engine.decide.floor import PlacedFloor
+from enbloc.engine.decide.near import place_near
+from enbloc.engine.decide.shares import Shares, of_no_part, shares_of, without
+from enbloc.engine.decide.slices import MOST_ROWS, PlaceFloor, Rows, place_slices
 from enbloc.engine.plan import GANG_PLUGIN
-from enbloc.engine.ranks import ranks_of
 from enbloc.engine.topology import (
     Candidate,
     Candidates,
     along_the_tree,
-    chain_of,
     domains_of,
-    find_candidates,
     held_rows,
     inside,
     most_tried,
     no_domain,
     region_of,
+    room_now,
     too_near,
 )
-from enbloc.engine.trial import Outcome, Trial
-from enbloc.framework.facts import Floor, GroupFacts, Locality
+from enbloc.engine.trial import ClassKey, Outcome, Trial
+from enbloc.framework.facts import GroupFacts, Locality
 from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
 #: Steps that adding up the room of domains may cost, whether or not searches may.
 _COUNTING: Final = 20_000
-
-
 #: So many tries each part of a group is sure to have, however large the cluster is.
 _OF_A_PART: Final = 2
 
@@ -62,19 +60,35 @@ def place_in_domain(
         place: places a deficit.
         steps: how much searches may cost in all.
     """
-    if (locality.parts or locality.levels.slices) and facts.choice is not None:
-        # Parts and slices are those of the children chosen first.
+    if locality.parts and facts.choice is not None and facts.deficit:
+        # Parts are those of the children chosen first.
         facts = of_choice(facts, {floor.role for floor in facts.roles})
     sure = _OF_A_PART * _parts(locality)
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
     floor = search.floor(facts, locality, trial)
     floor.outcome.steps = steps - search.steps
-    return floor._replace(beside=partial(_near, locality, trial))
+    return floor._replace(beside=partial(place_near, locality, search.rows, trial))
 
 
 def _parts(locality: Locality) -> int:
     """How many parts there are, itself included."""
     return 1 + sum(map(_parts, locality.parts))
+
+
+class _Deficit(NamedTuple):
+    """What is to be placed in a domain.
+
+    Attributes:
+        facts: the group, or one part of it.
+        locality: where its members are to lie.
+        candidates: the domains where it may.
+        trial: without it.
+    """
+
+    facts: GroupFacts
+    locality: Locality
+    candidates: Candidates
+    trial: Trial
 
 
 class _Search:
@@ -88,82 +102,94 @@ class _Search:
 
     Attributes:
         steps: so much of it is left.
+        rows: so many may yet be looked at.
     """
 
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
-        self._place, self.steps, self._tries = place, steps, tries
-        self._least = tries - sure
-        self._rows = Rows(MOST_ROWS)
+        self._place, self.steps = place, steps
+        self._tries, self._sure = tries, sure
+        self.rows = Rows(MOST_ROWS)
 
     def floor(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
         """Place the deficit in the best domain that holds it, and each part in one of its own."""
+        return next(self._floors(facts, locality, trial))
+
+    def _floors(self, facts: GroupFacts, locality: Locality, trial: Trial) -> Iterator[PlacedFloor]:
+        """The same in one domain after the other; last what failed, if it found no place at all."""
         nodes, levels = trial.snapshot.nodes, locality.levels
         if not facts.deficit:
             region = region_of((locality,), (), nodes)
             within = inside(trial, region.mask, near=region.near)
-            return self._within(facts, locality, within, self.steps)
+            if locality.parts and facts.choice is not None:
+                yield self._addition(facts, locality.parts, within)
+            else:
+                yield self._within(facts, locality, within, self.steps)
+            return
         needed = _counted(facts)
-        candidates = find_candidates(
+        candidates = Candidates(
             domains_of(nodes, levels.labels),
             levels,
-            packing_now(needed, trial, _COUNTING),
-            max(1, needed.lacking),
-            len(nodes),
+            room_now(needed, trial, _COUNTING),
             held_rows(locality, nodes),
             too_near(trial),
         )
+        deficit = _Deficit(facts, locality, candidates, trial)
         kinds = len(set(trial.keys(facts.pending)))
         first: PlacedFloor | None = None
-        tried = 0
+        tried = found = 0
         for candidate in candidates:
-            dear = self._rows.left < 0 and self._tries <= self._least
-            if self._tries <= 0 or dear:
+            if self._tries <= 0 or (self.rows.left < 0 and self._sure <= 0):
                 break
-            self._tries -= 1
-            self._rows.take(kinds * len(nodes))
+            self._tries, self._sure = self._tries - 1, self._sure - 1
+            self.rows.take(kinds * len(nodes))
             tried += 1
-            floor = self._in_candidate(facts, locality, candidates, candidate, trial)
+            floor = self._in_candidate(deficit, candidate)
             if not floor.outcome.failed:
-                if locality.parts or levels.slices:
-                    return floor
-                return _in_rank_order(floor, candidates, trial)
+                found += 1
+                in_order = locality.parts or levels.slices
+                yield floor if in_order else _in_rank_order(floor, candidates, trial)
+            if not trial.ranking(facts.pending[0]).row_by_row():  # each that was placed was dear
+                self.rows.take(len(floor.outcome.needed) * len(nodes))
             first = first or floor
-        floor = first or self._in_vain(facts, locality, candidates, trial)
-        outcome = floor.outcome
+        if found:
+            return
+        outcome = (first or self._in_vain(deficit)).outcome
+        outcome.failed = True
         why = no_domain(
-            candidates, tried, nodes, everywhere=self._tries > 0 and self._rows.left >= 0
+            candidates, tried, nodes, everywhere=self._tries > 0 and self.rows.left >= 0
         )
         outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
         if any(pod.spec.holds for pod in facts.pending):
             outcome.also_rejected_by |= trial.profile.reads_claims
-        return PlacedFloor(facts, outcome, trial)
+        yield PlacedFloor(facts, outcome, trial)
 
     def _within(
         self, facts: GroupFacts, locality: Locality, trial: Trial, steps: int
     ) -> PlacedFloor:
         """Place the deficit where a trial lets it, and each part in a domain there."""
         if locality.parts:
-            return self._parts_first(facts, locality.parts, trial)
+            return self._with_a_share(facts, locality, trial)
         floor = self._place(facts, trial, steps)
         self.steps -= floor.outcome.steps
         return floor
 
-    def _in_candidate(
-        self,
-        facts: GroupFacts,
-        locality: Locality,
-        candidates: Candidates,
-        candidate: Candidate,
-        trial: Trial,
-    ) -> PlacedFloor:
+    def _in_candidate(self, deficit: _Deficit, candidate: Candidate) -> PlacedFloor:
         """Place the deficit in a domain: on as few of its parts as may do, else anywhere in it."""
+        facts, locality, candidates, trial = deficit
         *parts, whole = candidate.masks
         if locality.levels.slices:
+            sliced = partial(place_slices, *deficit, place=self._place, effort=self.rows)
             for mask in parts:
-                floor = self._sliced(facts, locality, candidates, trial, mask)
+                floor = sliced(mask=mask)
                 if not floor.outcome.failed:
                     return floor
-            return self._sliced(facts, locality, candidates, trial, whole)
+            return sliced(mask=whole)
+        key = None if locality.parts else _alike(facts, trial)
+        if key is not None:
+            for mask in candidate.masks:
+                at_once = _at_once(deficit, key, mask)
+                if at_once is not None:
+                    return at_once
         reason = _outside(candidates, candidate.level, candidate.domain, trial)
         for mask in parts:
             floor = self._within(facts, locality, inside(trial, mask, reason), 0)
@@ -172,22 +198,9 @@ class _Search:
         within = trial if whole.all() else inside(trial, whole, reason)
         return self._within(facts, locality, within, self.steps // 2)
 
-    def _sliced(
-        self,
-        facts: GroupFacts,
-        locality: Locality,
-        candidates: Candidates,
-        trial: Trial,
-        mask: Mask,
-    ) -> PlacedFloor:
-        """Place the deficit slice by slice on some rows (bool[N])."""
-        place, rows = self._place, self._rows
-        return place_slices(facts, locality, candidates, trial, mask, place, rows)
-
-    def _in_vain(
-        self, facts: GroupFacts, locality: Locality, candidates: Candidates, trial: Trial
-    ) -> PlacedFloor:
+    def _in_vain(self, deficit: _Deficit) -> PlacedFloor:
         """What the domain that comes nearest lacks, where none is large enough."""
+        facts, locality, candidates, trial = deficit
         required = candidates.levels.required
         if required is None:
             return self._within(facts, locality, trial, 0)
@@ -206,6 +219,15 @@ class _Search:
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
+    def _with_a_share(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
+        """Place all parts on some rows, for a quarter of the tries: there may be other rows."""
+        before = self._tries
+        share = min(before, max(_OF_A_PART * _parts(locality), before // 4))
+        self._tries = share
+        floor = self._parts_first(facts, locality.parts, trial)
+        self._tries = before - (share - self._tries)
+        return floor
+
     def _parts_first(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
     ) -> PlacedFloor:
@@ -218,36 +240,94 @@ class _Search:
         """
         if facts.coming:
             if not facts.without_coming.deficit:
-                found = self._coming(facts, parts, trial)
-                if found is not None:
-                    return found
+                coming = self._coming(facts, parts, trial)
+                if coming is not None:
+                    return coming
             facts = facts.without_coming
-        placed: list[tuple[Pod, int]] = []
+        failed: PlacedFloor | None = None
+        for shares in shares_of(facts, parts):
+            floor = self._each_part(facts, parts, shares, (), trial)
+            if not floor.outcome.failed:
+                there = {pod.uid for pod, _ in floor.outcome.needed}
+                others = [pod for pod in facts.pending if pod.uid not in there]
+                return floor._replace(others=None if facts.held_in_part else others)
+            failed = failed or floor
+        assert failed is not None, "there is one way at least"
+        return failed
+
+    def _each_part(
+        self,
+        facts: GroupFacts,
+        parts: Sequence[Locality],
+        shares: Shares,
+        placed: Sequence[tuple[Pod, int]],
+        trial: Trial,
+    ) -> PlacedFloor:
+        """Place what parts lack, then members of none of them.
+
+        Where one finds no place, those before it take other domains.
+
+        Args:
+            facts: the group, or the part that these are of.
+            parts: all of them.
+            shares: those that are still to be placed.
+            placed: members of those before them.
+            trial: without these.
+        """
         tried = trial
-        owned = [(part, own) for part in parts if (own := _own(facts, part)).lacking]
-        for part, own in sorted(owned, key=lambda each: -each[1].lacking):
-            floor = self.floor(own, part, tried)
+        if placed:
+            tried = trial.fork()
+            tried.add_all(placed)
+        if not shares:
+            return self._rest(facts, parts, placed, tried)
+        (part, own), *others = shares
+        failed: PlacedFloor | None = None
+        for floor in self._floors(own, part, tried):
             if floor.outcome.failed:
                 floor.outcome.lacks = f"{part.field}: {floor.outcome.lacks}"
                 return PlacedFloor(facts, floor.outcome, trial)
-            placed += floor.outcome.needed
-            tried = trial.fork()  # without what holds for that part alone
-            tried.add_all(placed)
-        rest = _less(facts, placed)
+            needed = [*placed, *floor.outcome.needed]
+            found = self._each_part(facts, parts, others, needed, trial)
+            if not found.outcome.failed:
+                return found
+            failed = failed or found
+        assert failed is not None, "something was found, or it failed"
+        return failed
+
+    def _rest(
+        self,
+        facts: GroupFacts,
+        parts: Sequence[Locality],
+        placed: Sequence[tuple[Pod, int]],
+        trial: Trial,
+    ) -> PlacedFloor:
+        """Place what is lacking beside parts, anywhere; `placed` are those of the parts."""
+        rest = of_no_part(without(facts, placed), parts)
+        outcome, tried = Outcome(), trial
+        outcome.needed = [*placed]
         if rest.lacking:
-            floor = self._place(rest, tried, self.steps // 2)
+            floor = self._place(rest, trial, self.steps // 2)
             self.steps -= floor.outcome.steps
             if floor.outcome.failed:
                 return PlacedFloor(facts, floor.outcome, trial)
-            placed += floor.outcome.needed
+            outcome.needed += floor.outcome.needed
             tried = floor.trial
-        outcome = Outcome()
-        outcome.needed = placed
-        if facts.held_in_part:
-            return PlacedFloor(facts, outcome, tried)
-        there = {pod.uid for pod, _ in placed}
-        others = [pod for pod in facts.pending if pod.uid not in there]
-        return PlacedFloor(facts, outcome, tried, others)
+        return PlacedFloor(facts, outcome, tried)
+
+    def _addition(self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial) -> PlacedFloor:
+        """Place one more child of a tree whole, the first that fits, where the floor is held."""
+        held = frozenset(floor.role for floor in (*facts.roles, *facts.others) if not floor.deficit)
+        outcome, tried, whole = Outcome(), trial, held
+        for _, roles in islice(spare(facts, held), MOST_CHOICES):
+            floor = self._parts_first(of_part(facts, roles), parts, trial)
+            if not floor.outcome.failed:
+                outcome.needed, tried, whole = floor.outcome.needed, floor.trial, held | roles
+                break
+            for diagnosis, pod in floor.outcome.diagnoses.items():
+                outcome.note(diagnosis, pod)
+        chosen, there = of_choice(facts, whole), {pod.uid for pod, _ in outcome.needed}
+        others = [pod for pod in chosen.pending if pod.uid not in there]
+        return PlacedFloor(chosen, outcome, tried, others)
 
     def _coming(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
@@ -266,6 +346,28 @@ class _Search:
             if not floor.outcome.failed:
                 return floor
         return None
+
+
+def _alike(facts: GroupFacts, trial: Trial) -> ClassKey | None:
+    """The class of all pending members, where nothing but their number counts; None = it is not."""
+    if facts.roles or facts.choice is not None or facts.coming:
+        return None
+    keys = set(trial.keys(facts.pending))
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _at_once(deficit: _Deficit, key: ClassKey, mask: Mask) -> PlacedFloor | None:
+    """Place alike members on some rows (bool[N]), without asking about each; None = that is due."""
+    facts, _, _, trial = deficit
+    needed = facts.pending[: facts.lacking]
+    rows = trial.rows_among(needed, key, np.flatnonzero(mask))
+    if len(rows) < facts.lacking:
+        return None
+    outcome, tried = Outcome(), trial.fork()
+    outcome.needed = list(zip(needed, rows, strict=True))
+    tried.add_all(outcome.needed)
+    others = None if facts.held_in_part else facts.pending[facts.lacking :]
+    return PlacedFloor(facts, outcome, tried, others)
 
 
 def _counted(facts: GroupFacts) -> GroupFacts:
@@ -294,82 +396,3 @@ def _outside(candidates: Candidates, level: int, domain: int, trial: Trial) -> s
     name = candidates.levels.levels[level].name
     path = candidates.domains.path(trial.snapshot.nodes, level, domain)
     return f"node(s) were outside of {name} {path}"
-
-
-def _own(facts: GroupFacts, part: Locality) -> GroupFacts:
-    """What the roles of a part lack."""
-    roles = part.roles or frozenset()
-    return facts.part(roles, (floor for floor in facts.roles if floor.role in roles))
-
-
-def _less(facts: GroupFacts, placed: Sequence[tuple[Pod, int]]) -> GroupFacts:
-    """The group as if these members were held."""
-    count = Counter(pod.role for pod, _ in placed)
-    there = {pod.uid for pod, _ in placed}
-
-    def held(floor: Floor, more: int) -> Floor:
-        return replace(floor, bound=floor.bound + more, pending=floor.pending - more)
-
-    return replace(
-        facts,
-        pending=tuple(pod for pod in facts.pending if pod.uid not in there),
-        total=held(facts.total, len(placed)),
-        roles=tuple(held(floor, count[floor.role]) for floor in facts.roles),
-    )
-
-
-# ── who is not needed ────────────────────────────────────────────────────────────────────────────
-
-
-def _near(locality: Locality, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]) -> Trial:
-    """Place what else fits, each where the others of its part are, and near them first."""
-    outcome, tried = floor.outcome, floor.trial
-    if locality.levels.slices and locality.levels.slices[-1][0] > 1:
-        return _in_slices(locality, trial, floor, others)
-    by_chain: dict[tuple[str, ...], list[Pod]] = {}
-    for pod in others:
-        fields = tuple(each.field for each in chain_of(locality, pod.role))
-        by_chain.setdefault(fields, []).append(pod)
-    for pods in by_chain.values():
-        tried, pinned = _near_its_own(pods[0], outcome, locality, trial)
-        before = len(outcome.surplus)
-        place_others(pods if pinned else pods[:1], tried, outcome)
-        if not pinned and len(outcome.surplus) > before:  # where the first goes, others follow
-            tried, _ = _near_its_own(pods[0], outcome, locality, trial)
-            place_others(pods[1:], tried, outcome)
-        note_unplaced(pods, tried, outcome)
-    return tried
-
-
-def _in_slices(
-    locality: Locality, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
-) -> Trial:
-    """Place what else fits, each with the others of its slice."""
-    outcome, tried, nodes = floor.outcome, floor.trial, trial.snapshot.nodes
-    needed = {pod.uid for pod, _ in outcome.needed}
-    ranks = ranks_of(floor.facts, floor.facts.pending, needed)
-    size = locality.levels.slices[-1][0]
-    in_turn = sorted(others, key=lambda pod: ranks[pod.uid])
-    for _, each in groupby(in_turn, lambda pod: ranks[pod.uid] // size):
-        left = list(each)
-        while left:
-            placed = [*outcome.needed, *outcome.surplus]
-            mask, pinned = slice_region(ranks[left[0].uid], ranks, placed, locality, nodes)
-            region = region_of(chain_of(locality, left[0].role), placed, nodes)
-            tried = inside(trial, mask & region.mask, near=region.near).fork()
-            tried.add_all(placed)
-            these, left = (left, []) if pinned else (left[:1], left[1:])
-            place_others(these, tried, outcome)
-            note_unplaced(these, tried, outcome)
-    return tried
-
-
-def _near_its_own(
-    pod: Pod, outcome: Outcome, locality: Locality, trial: Trial
-) -> tuple[Trial, bool]:
-    """The trial with all that are placed, on which a member may lie; and whether others pin it."""
-    placed = [*outcome.needed, *outcome.surplus]
-    region = region_of(chain_of(locality, pod.role), placed, trial.snapshot.nodes)
-    tried = inside(trial, region.mask, near=region.near).fork()
-    tried.add_all(placed)
-    return tried, region.pinned

@@ -11,9 +11,10 @@ Slices within slices are cut from each of these anew. A slice of which members a
 they are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, Protocol
 
 import numpy as np
@@ -21,8 +22,8 @@ import numpy.typing as npt
 
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.ranks import ranks_of
-from enbloc.engine.topology import Candidates, domains_of, inside
-from enbloc.engine.trial import Outcome, Trial
+from enbloc.engine.topology import Candidates, domains_of, held_ranks, inside
+from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import Floor, GroupFacts, Lacking, Locality
 from enbloc.model.member_index import member_index
 from enbloc.model.nodes import Mask, Nodes
@@ -32,9 +33,10 @@ from enbloc.model.pods import Pod, PodUID
 _MOST_DOMAINS: Final = 8
 #: So many rows are looked at in one decision: for each kind of members whenever a domain is tried,
 #: once for each slice that is cut again, and for members that differ many times for each kind in a
-#: slice, whenever that is tried in a domain.
+#: slice, whenever that is tried in a domain. A slice itself is as much work as so many rows.
 MOST_ROWS: Final = 10_000_000
 _OF_A_KIND: Final = 16
+_OF_A_SLICE: Final = 1000
 
 
 class Rows:
@@ -54,6 +56,7 @@ class Rows:
 
 
 Numbers = npt.NDArray[np.int64]
+Classes = frozenset[tuple[ClassKey, int]]
 #: A size, and the place of a level.
 Spec = tuple[int, int]
 
@@ -132,6 +135,8 @@ class _Placing:
         self._held_rows: dict[int, dict[int, list[int]]] = {}
         #: By level, the rows in order of their domains, and where each begins.
         self._sorted: dict[int, tuple[Numbers, Numbers]] = {}
+        #: By level, and members by class, the domains that were tried for them in vain.
+        self._refused: dict[tuple[int, Classes], frozenset[int]] = {}
 
     def placed(self, pods: Sequence[Pod], mask: Mask) -> Outcome:
         """Place these members, in rank order, on some rows (bool[N])."""
@@ -154,35 +159,59 @@ class _Placing:
         (size, level), *inner = specs
         own = self._candidates.domains.levels[level]
         slices = [list(each) for _, each in groupby(pods, lambda pod: self._ranks[pod.uid] // size)]
-        left, last, fills = len(pods), -1, self._alike and not inner
+        left, last, fills, at = len(pods), -1, self._alike and not inner, 0
         room = own.sums(self._slots)
-        for members in slices:
+        while at < len(slices):
+            members, many = slices[at], 1
             count = len(members)
             held = self._held(self._ranks[members[0].uid] // size, size, own.codes)
+            if not self._effort.take(_OF_A_SLICE + own.count):
+                return False
             if not fills:
                 room = self._room(level, inner, count)
-            for domain in self._in_turn(room, count, left, last, held):
+            skipped = () if self._alike else self._refused.get((level, self._classes(members)), ())
+            for domain in self._in_turn(room, count, left, last, held, skipped):
                 if fills:
+                    if not len(held):
+                        many = self._in_a_row(slices, at, int(room[domain]), size)
+                        members = list(chain.from_iterable(slices[at : at + many]))
                     self._fill(members, self._rows_of(level, domain))
-                    room[domain] -= count
-                elif not self._in_domain(members, own.codes == domain, inner, outcome):
+                    room[domain] -= len(members)
+                elif not self._in_domain(members, level, domain, inner, outcome):
                     continue
                 last = domain
                 break
             else:
                 self._lacks(outcome, members, level)
                 return False
-            left -= count
+            left, at = left - len(members), at + many
         return True
 
+    def _in_a_row(self, slices: Sequence[Sequence[Pod]], at: int, room: int, size: int) -> int:
+        """How many slices from one on a domain takes, until one comes that is held in part."""
+        many = 0
+        for members in slices[at:]:
+            room -= len(members)
+            held = many and self._held_rows.get(size, {}).get(self._ranks[members[0].uid] // size)
+            if room < 0 or held:
+                break
+            many += 1
+        return many
+
     def _in_domain(
-        self, members: Sequence[Pod], rows: Mask, inner: Sequence[Spec], outcome: Outcome
+        self,
+        members: Sequence[Pod],
+        level: int,
+        domain: int,
+        inner: Sequence[Spec],
+        outcome: Outcome,
     ) -> bool:
         """Place one slice in a domain; whether it fits there."""
-        before, placed = self._slots, len(self._rows)
-        kinds = 1 if self._alike else _OF_A_KIND * len(set(self.trial.keys(members)))
+        before, placed, refused = self._slots, len(self._rows), self._refused.copy()
+        kinds = 1 if self._alike else _OF_A_KIND * len(self._classes(members))
         if not self._effort.take(kinds * len(self._slots)):
             return False
+        rows = self._candidates.domains.levels[level].codes == domain
         if inner:
             self._slots = np.where(rows, before, 0)
             fits = self._cut(members, inner, outcome)
@@ -191,7 +220,14 @@ class _Placing:
             fits = self._tried(members, rows, outcome)
         if not fits:
             del self._rows[placed:]
+            if not self._alike:  # who was placed meanwhile has left again
+                question = level, self._classes(members)
+                refused[question] = refused.get(question, frozenset()) | {domain}
+            self._refused = refused
         return fits
+
+    def _classes(self, members: Sequence[Pod]) -> Classes:
+        return frozenset(Counter(self.trial.keys(members)).items())
 
     def _rows_of(self, level: int, domain: int) -> Numbers:
         """The rows of a domain."""
@@ -205,7 +241,8 @@ class _Placing:
 
     def _fill(self, members: Sequence[Pod], rows: Numbers) -> None:
         """Alike members fill the rows with most room first, by adding up; there is enough."""
-        slots = self._slots[rows]
+        self._effort.take(len(rows))
+        slots = np.minimum(self._slots[rows], len(members))
         in_turn = np.argsort(-slots, kind="stable")
         seats = np.repeat(rows[in_turn], slots[in_turn])[: len(members)]
         np.subtract.at(self._slots, seats, 1)
@@ -229,6 +266,9 @@ class _Placing:
                 outcome.note(diagnosis, pod)
             return False
         self._rows += floor.outcome.needed
+        seats = np.array([row for _, row in floor.outcome.needed], np.int64)
+        np.subtract.at(self._slots, seats, 1)  # at least so much
+        np.maximum(self._slots, 0, out=self._slots)
         self.trial = self._origin.fork()
         self.trial.add_all(self._rows)
         return True
@@ -255,7 +295,13 @@ class _Placing:
     # ── which domain ─────────────────────────────────────────────────────────────────────────
 
     def _in_turn(
-        self, room: Numbers, members: int, left: int, last: int, held: Numbers
+        self,
+        room: Numbers,
+        members: int,
+        left: int,
+        last: int,
+        held: Numbers,
+        skipped: Collection[int],
     ) -> Iterator[int]:
         """The domains that may hold a slice, the best first.
 
@@ -268,12 +314,19 @@ class _Placing:
             left: members of this and of the slices that follow.
             last: the domain of the slice before; -1 = there is none.
             held: int64[H], the domains that hold some of the slice.
+            skipped: domains that cannot hold it.
         """
+        if last >= 0 and room[last] >= members and (not len(held) or last in held):
+            yield last
+        if self._alike and not len(held) and (room >= members).any():
+            enough = room >= left  # the first of all that are sorted below
+            least = np.where(enough, room, room.max() + 1).argmin()
+            yield int(least if enough.any() else room.argmax())
         able = np.flatnonzero(room >= members)
         if len(held):
             able = able[np.isin(able, held)]
-        if last >= 0 and room[last] >= members and (not len(held) or last in held):
-            yield last
+        if skipped:
+            able = able[~np.isin(able, list(skipped))]
         enough = room[able] >= left
         size = np.where(enough, room[able], -room[able])
         order = np.lexsort((able, size, ~enough))
@@ -288,7 +341,7 @@ class _Placing:
         (size, further), *rest = inner
         within = self._room(further, rest, size)
         part = self._candidates.domains.levels[further]
-        parents = own.codes[part.first]
+        parents = own.codes[part.first]  # there may be levels between
         whole = np.bincount(parents, within // size * size, own.count).astype(np.int64)
         short = members % size
         if short:  # one of the domains within may hold the short slice beside whole ones
@@ -344,12 +397,3 @@ def slice_region(
         mask &= np.isin(codes, codes[np.array(rows, np.int64)]) if rows else codes >= 0
         pinned = bool(rows)
     return mask, pinned
-
-
-def held_ranks(locality: Locality, nodes: Nodes) -> list[tuple[int, int]]:
-    """The ranks of members that are held, each with its row."""
-    return [
-        (rank, row)
-        for node, rank in zip(locality.held, locality.ranks, strict=True)
-        if rank is not None and (row := nodes.row(node)) is not None
-    ]

@@ -15,11 +15,19 @@ from enbloc.engine.packing.infeasibility import (
     packings_ever,
     undecided,
 )
-from enbloc.engine.packing.model import Packing, gathering, packing_now, takers
+from enbloc.engine.packing.model import (
+    Need,
+    Packing,
+    gathering,
+    packing_now,
+    plain_requests,
+    takers,
+)
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
 __all__ = [
     "PLACING_STEPS",
+    "Need",
     "Packing",
     "answer",
     "find_placement",
@@ -27,6 +35,7 @@ __all__ = [
     "infeasible",
     "packing_now",
     "packings_ever",
+    "plain_requests",
     "shortage",
     "solver_available",
     "takers",

@@ -245,6 +245,16 @@ def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packin
     )
 
 
+def plain_requests(pod: Pod, trial: Trial) -> tuple[tuple[str, int], ...] | None:
+    """What a pod takes of its node for certain, if that is all that limits how many alike fit.
+
+    None = it keeps apart from others like it, or takes of what nodes share.
+    """
+    if pod.spec.holds or _Exclusions(trial.profile, trial).among([pod]):
+        return None
+    return _shared(trial.profile, [pod], trial.snapshot.nodes)[0]
+
+
 def room_ever(names: tuple[str, ...], held: Sequence[Pod], nodes: Nodes) -> Amounts:
     """int64[R, N]: what the nodes have when nobody is there but these bound pods."""
     rooms = nodes.allocatables(names).copy()

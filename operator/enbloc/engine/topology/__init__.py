@@ -9,27 +9,31 @@ from whom. Nothing of it runs for a group that asks for no topology.
 """
 
 from enbloc.engine.topology.apart import opinions_apart, too_near
-from enbloc.engine.topology.candidates import Candidate, Candidates, find_candidates, most_tried
+from enbloc.engine.topology.candidates import Candidate, Candidates, most_tried
 from enbloc.engine.topology.ranks import along_the_tree
 from enbloc.engine.topology.refusals import no_domain, too_small
 from enbloc.engine.topology.regions import (
+    Planned,
     chain_of,
+    held_ranks,
     held_rows,
     in_several_domains,
     inside,
     region_of,
     required_domains,
 )
+from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
 
 __all__ = [
     "Candidate",
     "Candidates",
     "Domains",
+    "Planned",
     "along_the_tree",
     "chain_of",
     "domains_of",
-    "find_candidates",
+    "held_ranks",
     "held_rows",
     "in_several_domains",
     "inside",
@@ -39,6 +43,7 @@ __all__ = [
     "opinions_apart",
     "region_of",
     "required_domains",
+    "room_now",
     "too_near",
     "too_small",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.state import ClusterState, Groups
+from enbloc.engine.topology.regions import held_rows
 from enbloc.engine.topology.tree import DomainLevel, domains_of
 from enbloc.engine.trial import Opinion, Trial, preferring
 from enbloc.framework.decide import MAX_NODE_SCORE
@@ -28,11 +29,15 @@ def opinions_apart(
         state: where these are, and where plans put them.
         nodes: the node table.
     """
-    rules = facts.locality.apart if facts.locality is not None else ()
     found: list[Opinion] = []
-    for rule, labels in rules:
+    if facts.locality is None:
+        return found
+    for rule, labels in facts.locality.apart:
         level = domains_of(nodes, labels).levels[-1]
         full = _full(rule, level, facts.key, groups, state, nodes)
+        # Where it is itself, one more member of it brings no group more.
+        own = level.codes[np.array(held_rows(facts.locality, nodes), np.int64)]
+        full[own[own >= 0]] = False
         # A node in no domain may be near anybody.
         mask = level.codes >= 0
         mask[mask] = ~full[level.codes[mask]]

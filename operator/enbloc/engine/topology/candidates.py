@@ -15,8 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from enbloc.engine.packing import Packing
-from enbloc.engine.topology.room import LevelRoom, Room, boundless, fewest, largest_first, room_of
+from enbloc.engine.topology.room import LevelRoom, Room, fewest, largest_first
 from enbloc.engine.topology.tree import Domains, Numbers
 from enbloc.model.nodes import Mask
 from enbloc.model.topology import TopologyLevels
@@ -51,7 +50,7 @@ class Candidates:
         levels: what is required and preferred.
         room: what is needed and free.
         held: the rows of members that are held.
-        worse: bool[N], rows that others go before.
+        worse: bool[N], rows that others go before; None = there are none.
     """
 
     def __init__(
@@ -60,12 +59,14 @@ class Candidates:
         levels: TopologyLevels,
         room: Room,
         held: Iterable[int],
-        worse: Mask,
+        worse: Mask | None = None,
     ) -> None:
         self.domains, self.levels, self.room = domains, levels, room
-        self._worse = worse.astype(np.int64)
+        self._worse = None if worse is None else worse.astype(np.int64)
         self._near = np.zeros(len(room.slots), np.int64)
-        np.add.at(self._near, np.fromiter(held, np.int64), 1)
+        at = np.fromiter(held, np.int64)
+        np.add.at(self._near, at, 1)
+        self._held = bool(len(at))
         self._rooms: dict[int, LevelRoom] = {}
 
     # ── what is required ─────────────────────────────────────────────────────────────────────
@@ -119,12 +120,16 @@ class Candidates:
         numbers = np.flatnonzero(enough)
         if not len(numbers):
             return
-        keys = [np.minimum(level.sums(self._worse), 1), -level.sums(self._near)]
+        keys: list[Numbers] = []
+        if self._worse is not None:
+            keys.append(np.minimum(level.sums(self._worse), 1))
+        if self._held:
+            keys.append(-level.sums(self._near))
         for each in self._inner(place):
             part = self.domains.levels[each]
             sizes, groups = self._room(each).slots, level.codes[part.first]
             keys.append(fewest(self.room.members, sizes, groups, level.count))
-        keys.append(level.sums(self.room.beyond))
+        keys.append(self.room.beyond_of(level))
         table = np.array(keys)[:, numbers]
         order = np.lexsort((numbers, *table[::-1]))
         table = table[:, order]
@@ -148,7 +153,7 @@ class Candidates:
     def _room(self, level: int) -> LevelRoom:
         if level not in self._rooms:
             found = self.room.of_level(self.domains.levels[level])
-            if self.levels.slices and not self._near.any():
+            if self.levels.slices and not self._held:
                 found = replace(found, enough=found.enough & self._in_slices(level))
             self._rooms[level] = found
         return self._rooms[level]
@@ -231,31 +236,6 @@ class Candidates:
         if place < len(self.domains.levels):
             return self.domains.levels[place].codes
         return np.arange(len(self.room.slots))
-
-
-def find_candidates(
-    domains: Domains,
-    levels: TopologyLevels,
-    packing: Packing | None,
-    members: int,
-    rows: int,
-    held: Iterable[int],
-    worse: Mask | None = None,
-) -> Candidates:
-    """Where a deficit may go.
-
-    Args:
-        domains: of the node table.
-        levels: what is required and preferred.
-        packing: the deficit in numbers; None = that would cost too much, and all domains may do.
-        members: of the deficit.
-        rows: of the node table.
-        held: the rows of members that are held.
-        worse: bool[N], rows that others go before; None = none are.
-    """
-    worse = np.zeros(rows, np.bool_) if worse is None else worse
-    room = boundless(members, rows) if packing is None else room_of(packing, rows)
-    return Candidates(domains, levels, room, held, worse)
 
 
 def most_tried(rows: int) -> int:

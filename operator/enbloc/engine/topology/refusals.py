@@ -5,8 +5,9 @@
 from collections.abc import Sequence
 
 from enbloc.engine.packing import Packing
-from enbloc.engine.topology.candidates import Candidates, find_candidates
+from enbloc.engine.topology.candidates import Candidates
 from enbloc.engine.topology.regions import held_rows
+from enbloc.engine.topology.room import room_of
 from enbloc.engine.topology.tree import domains_of
 from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Nodes
@@ -68,7 +69,7 @@ def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> 
     said = ""
     for packing in packings:
         members = packing.needs[0].members
-        found = find_candidates(domains, locality.levels, packing, members, len(nodes), held)
+        found = Candidates(domains, locality.levels, room_of(packing, len(nodes)), held)
         best = found.best()
         if best is None or not best[1] or found.may_hold():
             return ""

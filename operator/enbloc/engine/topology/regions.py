@@ -3,7 +3,7 @@
 """Regions: a trial on which members may lie in some rows only, and what that follows from."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -74,10 +74,10 @@ def region_of(chain: Sequence[Locality], placed: Iterable[tuple[Pod, int]], node
         rows += [row for pod, row in known if each.about(pod.role)]
         at = np.array(rows, np.int64)
         if each.levels.required is not None:
-            own = _domains_around(levels[each.levels.required].codes, at)
+            codes = levels[each.levels.required].codes
+            own = _domains_around(codes, at)
             pinned &= own is not None
-            if own is not None:
-                mask = mask & own
+            mask = mask & (codes >= 0 if own is None else own)
         if each.levels.preferred is not None:
             closer = _domains_around(levels[each.levels.preferred].codes, at)
             near = near if closer is None else closer
@@ -109,23 +109,60 @@ def required_domains(locality: Locality, nodes: Nodes) -> Numbers | None:
     return codes + 1 if allowed is None else np.where(allowed, codes + 1, 0)
 
 
-def in_several_domains(
-    locality: Locality | None, placed: Sequence[tuple[Pod, int | None]], nodes: Nodes
-) -> bool:
-    """Whether members on these rows, and those that are held, are not in one required domain."""
-    if locality is None:
-        return False
-    own = [(pod, row) for pod, row in placed if locality.about(pod.role)]
-    return _in_several(locality, own, nodes) or any(
-        in_several_domains(part, own, nodes) for part in locality.parts
-    )
+def held_ranks(locality: Locality, nodes: Nodes) -> list[tuple[int, int]]:
+    """The ranks of members that are held, each with its row."""
+    return [
+        (rank, row)
+        for node, rank in zip(locality.held, locality.ranks, strict=True)
+        if rank is not None and (row := nodes.row(node)) is not None
+    ]
 
 
-def _in_several(locality: Locality, placed: Sequence[tuple[Pod, int | None]], nodes: Nodes) -> bool:
-    required = locality.levels.required
-    if required is None:
-        return False
-    level = domains_of(nodes, locality.levels.labels).levels[required]
-    planned = {int(level.codes[row]) for _, row in placed if row is not None}
-    held = {int(level.codes[row]) for row in held_rows(locality, nodes)} - {-1}
-    return -1 in planned or (len(planned) > 1 if not held else not planned <= held)
+class Planned(NamedTuple):
+    """A member of a plan, the row where it is to be (None = that is gone), and its rank."""
+
+    pod: Pod
+    row: int | None
+    rank: int | None
+
+
+def in_several_domains(locality: Locality, planned: Sequence[Planned], nodes: Nodes) -> bool:
+    """Whether these members, and those that are held, are not as is required, by now.
+
+    Args:
+        locality: where they are to lie.
+        planned: all members of a plan, whether or not they are bound yet.
+        nodes: the node table.
+    """
+    own = [each for each in planned if locality.about(each.pod.role)]
+    required, levels = locality.levels.required, domains_of(nodes, locality.levels.labels).levels
+    if required is not None and own:
+        held = held_rows(locality, nodes)
+        if _spread(levels[required].codes, [each.row for each in own], held):
+            return True
+    ranked = [(each.rank, each.row) for each in own if each.rank is not None]
+    known = held_ranks(locality, nodes) if locality.levels.slices else ()
+    for size, place in locality.levels.slices:
+        rows = _by_slice(ranked, size)
+        held_by_slice = _by_slice(known, size)
+        for number, each in rows.items():
+            if _spread(levels[place].codes, each, held_by_slice.get(number, ())):
+                return True
+    return any(in_several_domains(part, own, nodes) for part in locality.parts)
+
+
+R = TypeVar("R", bound="int | None")
+
+
+def _by_slice(ranked: Iterable[tuple[int, R]], size: int) -> dict[int, list[R]]:
+    found: dict[int, list[R]] = {}
+    for rank, row in ranked:
+        found.setdefault(rank // size, []).append(row)
+    return found
+
+
+def _spread(codes: Numbers, planned: Sequence[int | None], held: Sequence[int | None]) -> bool:
+    """Whether rows are in several domains, in none, or in others than those that are held."""
+    domains = {int(codes[row]) for row in planned if row is not None}
+    stay = {int(codes[row]) for row in held if row is not None} - {-1}
+    return -1 in domains or (len(domains) > 1 if not stay else not domains <= stay)

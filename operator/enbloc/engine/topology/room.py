@@ -8,24 +8,14 @@ filters keep apart, is left to the trial.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from enbloc.engine.packing import Packing
+from enbloc.engine.packing import Need, Packing, packing_now, plain_requests
 from enbloc.engine.topology.tree import DomainLevel, Numbers
+from enbloc.engine.trial import MOST_SLOTS, Slots, Trial
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Mask
-
-#: No row is taken to have room for more members, so that sums stay small.
-_MOST: Final = 2**31
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A floor: so many members, of these kinds."""
-
-    members: int
-    kinds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +28,7 @@ class Room:
         places: int64[C, N], how many members of a kind a row could take, were it alone there.
         slots: int64[N], how many members each row could take, of whatever kind.
         beyond: int64[N], the same if there were more members than there are.
+        kept: the same as `beyond` of alike members, with sums that are kept; None = of others.
     """
 
     needs: tuple[Need, ...]
@@ -45,6 +36,7 @@ class Room:
     places: Numbers
     slots: Numbers
     beyond: Numbers
+    kept: Slots | None = None
 
     @property
     def members(self) -> int:
@@ -58,10 +50,17 @@ class Room:
 
     def of_level(self, level: DomainLevel) -> "LevelRoom":
         """The same for the domains of a level."""
-        slots = level.sums(self.slots)
         if self.alike:
+            slots = self.beyond_of(level) if self.kept is not None else level.sums(self.slots)
             return self._of(slots[None], slots)
-        return self._of(np.array([level.sums(line) for line in self.places]), slots)
+        by_kind = np.array([level.sums(line) for line in self.places])
+        return self._of(by_kind, level.sums(self.slots))
+
+    def beyond_of(self, level: DomainLevel) -> Numbers:
+        """int64[D]: what `beyond` adds up to in the domains of a level."""
+        if self.kept is not None:
+            return self.kept.sums(level.bins, level.count)
+        return level.sums(self.beyond)
 
     def everywhere(self) -> "LevelRoom":
         """The same for all rows as one domain."""
@@ -90,23 +89,44 @@ class LevelRoom:
     enough: Mask
 
 
+def room_now(facts: GroupFacts, trial: Trial, steps: int) -> Room:
+    """What a deficit needs, and what is free for it; boundless where that costs more than steps."""
+    members, rows = max(1, facts.lacking), len(trial.snapshot.nodes)
+    slots = _slots_of_alike(facts, trial)
+    if slots is not None:
+        count = len(facts.pending)
+        usable = np.minimum(slots.values, count)
+        return Room((Need(members, (0,)),), (count,), usable[None], usable, slots.values, slots)
+    packing = packing_now(facts, trial, steps)
+    return boundless(members, rows) if packing is None else room_of(packing, rows)
+
+
+def _slots_of_alike(facts: GroupFacts, trial: Trial) -> Slots | None:
+    """The slots of the class that all members are of; None = there are several, or others count."""
+    keys = set(trial.keys(facts.pending))
+    if facts.roles or len(keys) != 1:
+        return None
+    [key], pod = keys, facts.pending[0]
+    requests = None if key.host else plain_requests(pod, trial)
+    return None if requests is None else trial.ranking(pod, key).slots(trial.nodes, requests)
+
+
 def room_of(packing: Packing, rows: int) -> Room:
     """What a packing needs and finds, on a node table of so many rows."""
     places = _of_all(packing.places, packing, rows)
-    needs = tuple(Need(need.members, tuple(need.kinds)) for need in packing.needs)
     slots = places.sum(axis=0)
     beyond = _beyond(packing, rows)
     if len(packing.kinds) > 1:
         slots = np.minimum(slots, beyond)
     # Where a row takes fewer than its room and their number allow, something else limits it.
     limited = slots < np.minimum(beyond, sum(packing.counts))
-    return Room(needs, packing.counts, places, slots, np.where(limited, slots, beyond))
+    return Room(packing.needs, packing.counts, places, slots, np.where(limited, slots, beyond))
 
 
 def _beyond(packing: Packing, rows: int) -> Numbers:
     """int64[N]: as if each member requested only the least that any of them does."""
     least = packing.requests.min(axis=0, initial=2**62)
-    room = np.full(len(packing.rows), _MOST, np.int64)
+    room = np.full(len(packing.rows), MOST_SLOTS, np.int64)
     for resource in np.flatnonzero((least > 0) & (least < 2**62)):
         np.minimum(room, packing.room[:, resource] // least[resource], out=room)
     return _of_all(room, packing, rows)

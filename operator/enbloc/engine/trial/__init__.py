@@ -5,10 +5,10 @@
 `trial` is the copy and its forks, `in_order` places members one after the other, `ranking` what the
 plugins say of every node for one class of alike pods, by the `evaluators` that they give; `totals`
 is what that adds up to and which rows are best, `extremes` whether some rows can be told of without
-the others. `ranking_cache` keeps a ranking across decisions, `lookahead` where the next pods of a
-stream go. `selected_labels` says which pods are alike as far as selectors go, `opinions` is what
-extenders and plugins that learn add to it. `plugin_calls` turns whatever a plugin does wrong into
-one error.
+the others, `slots` for how many further pods each has room. `ranking_cache` keeps a ranking across
+decisions, `lookahead` where the next pods of a stream go. `selected_labels` says which pods are
+alike as far as selectors go, `opinions` is what extenders and plugins that learn add to it.
+`plugin_calls` turns whatever a plugin does wrong into one error.
 """
 
 from enbloc.engine.trial.in_order import meet, place_deficit
@@ -25,10 +25,12 @@ from enbloc.engine.trial.plugin_calls import (
 )
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings, told_apart
 from enbloc.engine.trial.selected_labels import Named, required, telling
+from enbloc.engine.trial.slots import MOST_SLOTS, Slots
 from enbloc.engine.trial.trial import Trial
 
 __all__ = [
     "MOST_RANKINGS",
+    "MOST_SLOTS",
     "ClassKey",
     "Named",
     "NodeView",
@@ -37,6 +39,7 @@ __all__ = [
     "PlacedChange",
     "Rankings",
     "Search",
+    "Slots",
     "Stopwatch",
     "Trial",
     "asked",

@@ -32,13 +32,16 @@ Numbers = npt.NDArray[np.intp]
 _LEVELS: Final = 64
 
 
-def rows_in_turn(ranking: Ranking, nodes: Nodes, count: int) -> list[int]:
+def rows_in_turn(
+    ranking: Ranking, nodes: Nodes, count: int, among: Numbers | None = None
+) -> list[int]:
     """Where pods of a class go, each on the best row that those before it leave.
 
     Args:
         ranking: of the class, up to date, `row_by_row`.
         nodes: the table that it is up to date with.
         count: how many pods, from 1 on.
+        among: intp[R], ascending, the rows to which they may go; None = all.
 
     Returns:
         At most `count` rows in order. Fewer where no row is feasible any more, or where what comes
@@ -47,7 +50,7 @@ def rows_in_turn(ranking: Ranking, nodes: Nodes, count: int) -> list[int]:
     Raises:
         PluginError: a plugin raised or broke its contract.
     """
-    rows = ranking.first(count)
+    rows = ranking.first(count, among)
     if not len(rows):
         return []
     ahead = _Ahead(ranking, nodes, rows, count)

@@ -25,8 +25,8 @@ from enbloc.engine.trial.parts import (
 )
 from enbloc.engine.trial.plugin_calls import asked, asked_mask, checked_scores
 from enbloc.engine.trial.refusals import Outside
-from enbloc.engine.trial.totals import Totals
-from enbloc.errors import PluginError
+from enbloc.engine.trial.slots import Slots
+from enbloc.engine.trial.totals import Numbers, Totals
 from enbloc.framework import decide
 from enbloc.framework.profile import Profile
 from enbloc.framework.reads import Reads
@@ -62,6 +62,7 @@ class Ranking:
         "_outside",
         "_scored",
         "_scores",
+        "_slots",
         "_sums",
         "_to_score",
         "_total",
@@ -105,6 +106,8 @@ class Ranking:
         self._sums: npt.NDArray[np.int64] = np.zeros(len(nodes), np.int64)
         self._total = Totals(np.full(len(nodes), -1, np.int64))
         self._extremes: Extremes | None = None
+        #: None until they are asked for, and when masks were asked anew.
+        self._slots: Slots | None = None
         evaluators = self._pre_filter(profile, snapshot)
         if evaluators is None:
             return
@@ -128,7 +131,7 @@ class Ranking:
         for plugin in profile.pre_filter:
             answer = asked(plugin.name, "PreFilter", plugin.pre_filter, self.pod, snapshot)
             if isinstance(answer, Status):
-                self._refuse(plugin.name, answer, len(snapshot.nodes))
+                self.refused = refusals.by_status(plugin.name, answer, len(snapshot.nodes))
                 if answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                     return None
                 continue
@@ -136,7 +139,7 @@ class Ranking:
                 sets[plugin.name] = asked(plugin.name, "PreFilter", frozenset, answer.names)
                 answer = answer.then
                 if not frozenset.intersection(*sets.values()):
-                    self._refuse_sets(sorted(sets), len(snapshot.nodes))
+                    self.refused = refusals.by_sets(sorted(sets), len(snapshot.nodes))
                     return None
             found[plugin.name] = answer
         if self.refused is not None:
@@ -145,26 +148,6 @@ class Ranking:
             names = frozenset.intersection(*sets.values())
             self._outside = Outside(~snapshot.nodes.named(tuple(names)), tuple(sorted(sets)))
         return evaluators_of(profile.filter, found)
-
-    def _refuse(self, plugin: str, status: Status, count: int) -> None:
-        if not status.rejected:
-            raise PluginError(plugin, "PreFilter", status.message or f"answered {status.code.name}")
-        name = frozenset({plugin})
-        waits = status.code is Code.PENDING
-        self.refused = Diagnosis(
-            nodes=count,
-            plugins=name,
-            pending=name if waits else frozenset(),
-            message=status.message,
-        )
-
-    def _refuse_sets(self, plugins: list[str], count: int) -> None:
-        message = (
-            f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
-            if len(plugins) > 1
-            else f"node(s) didn't satisfy plugin {plugins[0]}"
-        )
-        self.refused = Diagnosis(nodes=count, plugins=frozenset(plugins), message=message)
 
     def _pre_score(
         self, profile: Profile, snapshot: Snapshot, nodes: Nodes, changes: Sequence[PlacedChange]
@@ -211,6 +194,7 @@ class Ranking:
             mask = asked_mask(name, view, self.pod, nodes)
             self._filters.append(FilterPart(name, view, _writable(mask)))
         self._consulted += len(opinions)
+        self._slots = None
         self._join()
         if not self._scored:
             return
@@ -235,6 +219,7 @@ class Ranking:
                 fork = forks[id(evaluator)] = forked(plugin, evaluator)
             listeners[id(fork)] = (plugin, fork)
         made: Ranking = copy(self)
+        made._slots = None
         made._filters = [part.fork(forks) for part in self._filters]
         made._moving = [e for e in made._filters if e.evaluator.reads is not Reads.SPEC]
         made._scores = [part.fork(forks) for part in self._scores]
@@ -278,13 +263,15 @@ class Ranking:
             elif entry.evaluator.reads is Reads.NODE:
                 entry.mask[rows] = asked_mask(entry.name, entry.evaluator, self.pod, part)
         if whole:
-            before = self._mask
+            before, self._slots = self._mask, None
             self._join()
             turned = turned_between(slice(0, len(before)), before, self._mask)
         else:
             before = self._mask[rows].copy()
             self._join_rows(rows)
             turned = turned_between(rows, before, self._mask[rows])
+            if self._slots is not None:
+                self._slots.put(rows, part, self.narrowed(rows))
         if not self._scored:
             return not self._to_score or not np.count_nonzero(self._mask)
         self._rescore(nodes, part, rows, moved, turned)
@@ -320,6 +307,7 @@ class Ranking:
         """
         if self.refused is not None:
             return False
+        self._slots = None
         parts: list[Any] = [e for e in self._filters if e.name in profile.reads_claims]
         parts += [each for each in self._scores if each.name in profile.reads_claims]
         fresh = of_claims(pod, profile, snapshot, scored=self._scored)
@@ -438,9 +426,9 @@ class Ranking:
         """The feasible row with the highest score, the first of equals; None if there is none."""
         return None if self.refused is not None else self._total.best()
 
-    def first(self, count: int) -> npt.NDArray[np.intp]:
+    def first(self, count: int, among: Numbers | None = None) -> Numbers:
         """intp[≤ count]: the feasible rows with the highest scores, in the order of `best`."""
-        return self._total.first(count)
+        return self._total.first(count, among)
 
     def feasible(self, row: int) -> bool:
         """Whether this row is feasible now."""
@@ -501,16 +489,31 @@ class Ranking:
         """int64[N]: the sum of weighted scores; −1 where not feasible."""
         return self._total.values
 
-    def narrowed(self) -> Mask:
-        """bool[N]: the rows that stay refused (False) whoever else comes."""
+    def narrowed(self, rows: Rows = slice(None)) -> Mask:
+        """bool[N]: the rows that stay refused (False) whoever else comes; or of some rows."""
         if self.refused is not None:
-            return np.zeros_like(self._mask)
-        mask = self._fixed.copy()
+            return np.zeros_like(self._mask[rows])
+        mask = self._fixed[rows].copy()
         for entry in self._moving:
             evaluator = entry.evaluator
             if decide.implements(evaluator, decide.Narrows) and evaluator.narrows:
-                mask &= entry.mask
+                mask &= entry.mask[rows]
         return mask
+
+    def slots(self, nodes: Nodes, requests: tuple[tuple[str, int], ...]) -> Slots | None:
+        """How many further pods of the class each row has room for; None = that takes asking.
+
+        Args:
+            nodes: the table that this is up to date with.
+            requests: what such a pod takes of its node.
+        """
+        if self.refused is not None or any(
+            decide.implements(entry.evaluator, decide.Limits) for entry in self._filters
+        ):
+            return None
+        if self._slots is None or self._slots.requests != requests:
+            self._slots = Slots(requests, nodes, self.narrowed())
+        return self._slots
 
     def lasting(self) -> Mask:
         """bool[N]: the rows that stay refused (False) whoever comes or leaves.

@@ -10,9 +10,10 @@ import numpy as np
 
 from enbloc.engine.trial.parts import FilterPart
 from enbloc.engine.trial.plugin_calls import asked, checked_mask
+from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
-from enbloc.framework.status import Diagnosis
+from enbloc.framework.status import Code, Diagnosis, Status
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
@@ -62,6 +63,29 @@ def diagnosis(
         plugins=frozenset(plugins),
         resolvable=helped,
     )
+
+
+def by_status(plugin: str, status: Status, nodes: int) -> Diagnosis:
+    """Why PreFilter of a plugin refuses a class, on so many nodes.
+
+    Raises:
+        PluginError: what it answers is no refusal.
+    """
+    if not status.rejected:
+        raise PluginError(plugin, "PreFilter", status.message or f"answered {status.code.name}")
+    name = frozenset({plugin})
+    pending = name if status.code is Code.PENDING else frozenset[str]()
+    return Diagnosis(nodes=nodes, plugins=name, pending=pending, message=status.message)
+
+
+def by_sets(plugins: Sequence[str], nodes: int) -> Diagnosis:
+    """Why the nodes that plugins leave to a class have none in common."""
+    message = (
+        f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+        if len(plugins) > 1
+        else f"node(s) didn't satisfy plugin {plugins[0]}"
+    )
+    return Diagnosis(nodes=nodes, plugins=frozenset(plugins), message=message)
 
 
 def resolvable(

@@ -68,10 +68,17 @@ class Totals:
         row = int(self.values.argmax())
         return row if self.values[row] >= 0 else None
 
-    def first(self, count: int) -> Numbers:
-        """The rows of the `count` highest totals from 0 on, best first, of equals the first."""
+    def first(self, count: int, among: Numbers | None = None) -> Numbers:
+        """The rows of the `count` highest totals from 0 on, best first, of equals the first.
+
+        Args:
+            count: so many.
+            among: of these rows, ascending; None = of all.
+        """
         values = self.values
-        if count * _BLOCK < len(values):
+        if among is not None:
+            rows = among[_where_highest(values[among], count)]
+        elif count * _BLOCK < len(values):
             blocks = _where_highest(self._by_block(), count)
             rows = (blocks[:, None] * _BLOCK + _IN_BLOCK).reshape(-1)
             rows = rows[: int(rows.searchsorted(len(values)))]  # the last block may be shorter

@@ -428,6 +428,26 @@ class Trial:
             most = max(2, 2 * len(found))
         return rows
 
+    def rows_among(
+        self, pods: Sequence[Pod], key: ClassKey, among: npt.NDArray[np.intp]
+    ) -> list[int]:
+        """Where pods of one class would go, one after the other, if these rows were all.
+
+        Args:
+            pods: of one class.
+            key: the class.
+            among: intp[R], ascending.
+
+        Returns:
+            The rows of the first of them; fewer than there are pods where not all fit, or where
+            that is only known once some are placed.
+        """
+        ranking = self.ranking(pods[0], key)
+        told = key.holds is None and not key.host and ranking.row_by_row()
+        if not told or not self.nodes.countable(pods[0].spec):
+            return []
+        return rows_in_turn(ranking, self.nodes, len(pods), among)
+
     def _place_on_host(self, pods: Sequence[Pod], key: ClassKey) -> list[int]:
         rows: list[int] = []
         for pod in pods:

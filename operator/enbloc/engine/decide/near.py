@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Near: members that are not needed, placed where the others of their part, or slice, are."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
+from enbloc.engine.decide.slices import Rows, slice_region
+from enbloc.engine.ranks import ranks_of
+from enbloc.engine.topology import chain_of, inside, region_of
+from enbloc.engine.trial import Outcome, Trial
+from enbloc.framework.facts import Locality
+from enbloc.model.pods import Pod
+
+#: To place a slice looks so often at all rows.
+_LOOKS: Final = 8
+
+
+def place_near(
+    locality: Locality, effort: Rows, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
+) -> Trial:
+    """Place what else fits, each where the others of its part are, and near them first.
+
+    Args:
+        locality: where members are to lie.
+        effort: what the decision may yet cost.
+        trial: without the deficit.
+        floor: the deficit, placed.
+        others: members that are not needed.
+
+    Returns:
+        The fork that holds all of them.
+    """
+    outcome, tried = floor.outcome, floor.trial
+    if any(size > 1 for size, _ in locality.levels.slices):
+        return _in_slices(locality, effort, trial, floor, others)
+    by_chain: dict[tuple[str, ...], list[Pod]] = {}
+    for pod in others:
+        fields = tuple(each.field for each in chain_of(locality, pod.role))
+        by_chain.setdefault(fields, []).append(pod)
+    for pods in by_chain.values():
+        tried, pinned = _near_its_own(pods[0], outcome, locality, trial)
+        left = pods
+        while left and not pinned:
+            first, *left = left
+            before = len(outcome.surplus)
+            place_others([first], tried, outcome)
+            if len(outcome.surplus) > before:  # where the first goes, others follow
+                tried, _ = _near_its_own(first, outcome, locality, trial)
+                break
+        place_others(left, tried, outcome)
+        note_unplaced(pods, tried, outcome)
+    return tried
+
+
+def _in_slices(
+    locality: Locality, effort: Rows, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
+) -> Trial:
+    """Place what else fits, each with the others of its slice, in rank order.
+
+    Who finds no place ends it: whoever came after would be bound with the rank before its own, and
+    be in the wrong slice.
+    """
+    outcome, tried, nodes = floor.outcome, floor.trial, trial.snapshot.nodes
+    needed = {pod.uid for pod, _ in outcome.needed}
+    ranks = ranks_of(floor.facts, floor.facts.pending, needed)
+    size = min(size for size, _ in locality.levels.slices if size > 1)
+    in_turn = sorted(others, key=lambda pod: ranks[pod.uid])
+    for _, each in groupby(in_turn, lambda pod: ranks[pod.uid] // size):
+        left = list(each)
+        while left and effort.take(_LOOKS * len(nodes)):
+            placed = [*outcome.needed, *outcome.surplus]
+            mask, pinned = slice_region(ranks[left[0].uid], ranks, placed, locality, nodes)
+            region = region_of(chain_of(locality, left[0].role), placed, nodes)
+            tried = inside(trial, mask & region.mask, near=region.near).fork()
+            tried.add_all(placed)
+            these, left = (left, []) if pinned else (left[:1], left[1:])
+            place_others(these, tried, outcome)
+            note_unplaced(these, tried, outcome)
+            if len(outcome.needed) + len(outcome.surplus) < len(placed) + len(these):
+                return tried
+        if left:
+            return tried
+    return tried
+
+
+def _near_its_own(
+    pod: Pod, outcome: Outcome, locality: Locality, trial: Trial
+) -> tuple[Trial, bool]:
+    """The trial with all that are placed, on which a member may lie; and whether others pin it."""
+    placed = [*outcome.needed, *outcome.surplus]
+    region = region_of(chain_of(locality, pod.role), placed, trial.snapshot.nodes)
+    tried = inside(trial, region.mask, near=region.near).fork()
+    tried.add_all(placed)
+    return tried, region.pinned

@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §11: parts and slices that find a place only where somebody else takes another."""
+
+from collections import Counter
+
+import pytest
+
+from enbloc.model.names import RANK_KEY
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
+from enbloc.model.topology import Slice, TopologyPart, TopologyRequest
+from tests.rules.fabrics import BLOCK, HOST, ONE_CPU, RACK, ZONE, fabric, lying, racks
+from tests.rules.world import World
+from tests.world.builders import spec
+
+
+def part(roles: str, required: str) -> TopologyPart:
+    """These roles in one domain of a level."""
+    return TopologyPart(f"spec.roles[{roles}]", frozenset(roles.split()), _in(required))
+
+
+def _in(required: str) -> TopologyRequest:
+    return TopologyRequest("", required)
+
+
+def members(of: World, role: str, count: int, cpu: int = 1) -> None:
+    for index in range(count):
+        of.member(f"g-{role}-{index}", "g", role=role, spec=spec(cpu=cpu))
+
+
+def where(of: World, role: str) -> set[str]:
+    """The nodes of members of a role, without their numbers."""
+    found = of.where("g-").items()
+    return {node.rstrip("0123456789") for name, node in found if name.startswith(f"g-{role}-")}
+
+
+def by_slice(of: World, size: int, label: str) -> dict[int, set[str]]:
+    """In which domains of a label each slice lies, by the ranks that members were bound with."""
+    found: dict[int, set[str]] = {}
+    nodes = of.engine._state.nodes
+    for bind in of.sent:
+        rank = int(dict(bind.target.annotations)[RANK_KEY])
+        row = nodes.row(bind.target.node)
+        assert row is not None
+        found.setdefault(rank // size, set()).add(dict(nodes.labels_of(row))[label])
+    return found
+
+
+# ── parts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_role_takes_another_rack_where_the_next_one_would_find_none() -> None:
+    """Semantics §11.7: workers would fit the small rack best, and the launcher has but one node."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:3")
+    w.group("g", 3, roles=[("x", 2), ("y", 1)], topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "x", 2)
+    w.member("g-y-0", "g", role="y", spec=spec(cpu=1, node_selector=((HOST, "a1"),)))
+    w.settle()
+    assert where(w, "x") == {"b"}
+    assert where(w, "y") == {"a"}
+
+
+def test_a_group_goes_to_another_domain_where_many_choices_in_the_first_are_in_vain() -> None:
+    """Semantics §11.7: of the small zone's racks none has four large nodes."""
+    small = " ".join(f"a{index}=z1/b/r{index}:6" for index in range(70))
+    halves = "c1=z1/b/x1:10 c2=z1/b/x1:10 c3=z1/b/x2:10 c4=z1/b/x2:10"
+    w = fabric(f"{small} {halves} b1=z2/b/r1:5000")
+    w.group(
+        "g",
+        10,
+        roles=[("x", 6), ("y", 4)],
+        topology=_in("zone"),
+        topology_parts=(part("x", "rack"), part("y", "rack")),
+        timeout=60,
+    )
+    members(w, "x", 6)
+    members(w, "y", 4, cpu=10)
+    w.settle()
+    assert len(w.where("g-")) == 10
+    assert where(w, "x") | where(w, "y") == {"b"}
+
+
+@pytest.mark.parametrize("nodes", ["a1=z/b/r1:2 b1=z/b/r2:4", "a1=z/b/r1:3 b1=z/b/r2:3"])
+def test_what_a_group_needs_beyond_the_minimum_of_a_role_lies_in_its_rack_too(nodes: str) -> None:
+    """Semantics §11.7."""
+    w = fabric(nodes)
+    w.group("g", 4, roles=[("x", 2)], topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "x", 4)
+    w.settle()
+    assert len(w.where("g-")) == (4 if "r2:4" in nodes else 0)
+    assert where(w, "x") == ({"b"} if "r2:4" in nodes else set())
+
+
+def test_members_of_no_part_meet_the_minimum_of_their_group_before_those_of_one() -> None:
+    """Semantics §11.7."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:2")
+    w.group("g", 4, roles=[("x", 1)], topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "x", 3)
+    members(w, "y", 2)
+    w.settle()
+    assert len(where(w, "x")) == 1
+    assert len(w.where("g-")) == 4
+
+
+def test_members_of_a_part_meet_it_where_those_of_none_fit_nowhere() -> None:
+    """Semantics §11.7."""
+    w = fabric("a1=z/b/r1:3 b1=z/b/r2:2")
+    w.group("g", 3, roles=[("x", 1)], topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "x", 3)
+    members(w, "y", 2, cpu=100)
+    w.settle()
+    assert where(w, "x") == {"a"}
+    assert len(w.where("g-x-")) == 3
+
+
+def test_parts_share_what_is_needed_beyond_them_where_none_can_meet_it_alone() -> None:
+    """Semantics §11.7."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:4")
+    parts = part("x", "rack"), part("y", "rack")
+    w.group("g", 8, roles=[("x", 1), ("y", 1)], topology_parts=parts, timeout=60)
+    members(w, "x", 8)
+    members(w, "y", 6)
+    w.settle()
+    assert len(w.where("g-")) == 8
+    assert len(where(w, "x")) == len(where(w, "y")) == 1
+
+
+def test_children_of_a_tree_beyond_those_that_are_enough_follow_in_racks_of_their_own() -> None:
+    """Semantics §11.7 and §2.8."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 c1=z/b/r3:1 c2=z/b/r4:1")
+    parts = tuple(part(role, "rack") for role in "xyz")
+    roles = [(role, 2) for role in "xyz"]
+    w.group("g", 1, roles=roles, min_group_count=1, topology_parts=parts, timeout=60)
+    members(w, "x", 2)
+    w.settle()
+    assert len(w.where("g-")) == 2
+    members(w, "y", 2)
+    members(w, "z", 2)
+    w.settle()
+    assert len(where(w, "y")) == 1
+    assert not where(w, "z"), "no rack has room for all of it"
+    w.node("d1", 2, labels=((BLOCK, "b"), (RACK, "r5"), (ZONE, "z")))
+    w.settle()
+    assert where(w, "z") == {"d"}
+
+
+def test_a_member_that_fits_nowhere_keeps_no_other_of_its_role_waiting() -> None:
+    """Semantics §11.7 and §2.1."""
+    w = fabric("a1=z/b/r1:3 b1=z/b/r2:3")
+    roles = [("l", 1), ("x", 0)]
+    w.group("g", 1, roles=roles, topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "l", 1)
+    w.member("g-x-large", "g", role="x", spec=spec(cpu=100))
+    members(w, "x", 2)
+    w.settle()
+    assert len(w.where("g-x-")) == 2
+    assert len(where(w, "x")) == 1
+
+
+def test_a_member_beyond_the_minimum_lies_on_no_node_outside_of_the_level() -> None:
+    """Semantics §11.7 and §11.1."""
+    w = fabric("a1=z/b/r1:1 n1=z/b:50")
+    roles = [("l", 1), ("x", 0)]
+    w.group("g", 1, roles=roles, topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "l", 1, cpu=2)
+    members(w, "x", 2)
+    w.settle()
+    assert where(w, "x") == {"a"}
+
+
+# ── slices ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def sliced(of: World, count: int, minimum: int, *slices: Slice, required: str = "") -> None:
+    """A gang "g" of numbered members of one CPU, cut into slices."""
+    request = TopologyRequest("", required, slices=slices)
+    of.group("g", minimum, topology=request, timeout=60)
+    for index in range(count):
+        of.member(f"g-{index}", "g", spec=ONE_CPU)
+
+
+def test_slices_of_members_that_differ_fill_any_number_of_racks() -> None:
+    """Semantics §11.9."""
+    w = fabric(" ".join(f"n{index}=z/b/r{index}:4" for index in range(20)))
+    w.group("g", 80, topology=TopologyRequest("", slices=(Slice(4, "rack"),)), timeout=60)
+    for index in range(80):
+        w.member(f"g-{index}", "g", spec=spec(cpu=1, memory=f"{index % 2 + 1}Mi"))
+    w.settle()
+    assert set(racks(w, "g").values()) == {4}
+    assert all(len(each) == 1 for each in by_slice(w, 4, RACK).values())
+
+
+def test_members_beyond_the_minimum_are_bound_with_the_ranks_of_their_slices() -> None:
+    """Semantics §11.9: who finds no place in its slice keeps later ones from its rank."""
+    for room in (4, 5, 6, 7, 9):
+        w = fabric(f"a1=z/b/r1:{room} b1=z/b/r2:{room}")
+        sliced(w, 12, 4, Slice(4, "rack"))
+        w.settle()
+        assert len(w.where("g-")) >= 4
+        slices = by_slice(w, 4, RACK)
+        assert all(len(each) == 1 for each in slices.values()), (room, slices)
+
+
+def test_slices_of_one_member_within_others_leave_those_whole() -> None:
+    """Semantics §11.9."""
+    w = fabric("a1=z/b1/r1:3 a2=z/b1/r2:3 b1=z/b2/r1:3 b2=z/b2/r2:3")
+    sliced(w, 8, 4, Slice(4, "block"), Slice(1, "rack"))
+    w.settle()
+    assert len(w.where("g-")) > 4
+    assert all(len(each) == 1 for each in by_slice(w, 4, BLOCK).values())
+
+
+def test_a_slice_is_planned_again_when_a_node_moves_to_another_domain_before_it_is_sent() -> None:
+    """Semantics §11.2 and §3.1."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:8")
+    w.answer = lambda _: "hold"
+    sliced(w, 2, 2, Slice(2, "rack"))
+    w.node("a2", 1, labels=((BLOCK, "b"), (RACK, "r9"), (ZONE, "z")))
+    w.answer = lambda _: "ok"
+    w.settle()
+    assert len(lying(w, "g", (RACK,))) == 1
+
+
+def test_many_slices_of_alike_members_fill_racks_by_adding_up() -> None:
+    """Semantics §11.9."""
+    w = fabric(" ".join(f"n{index}=z/b/r{index}:4" for index in range(300)))
+    sliced(w, 600, 600, Slice(2, "rack"))
+    w.settle()
+    assert Counter(racks(w, "g").values()) == {4: 150}
+    assert all(len(each) == 1 for each in by_slice(w, 2, RACK).values())
+
+
+# ── facts of other projects' own suites ──────────────────────────────────────────────────────────
+
+
+def test_children_of_a_tree_wait_for_one_rack_that_holds_both() -> None:
+    """Semantics §11.1: two racks with room for one each are no rack for two."""
+    w = fabric("a1=z/b/r1:1 b1=z/b/r2:1")
+    w.group("g", 2, roles=[("x", 1), ("y", 1)], topology=_in("rack"), timeout=60)
+    members(w, "x", 1)
+    members(w, "y", 1)
+    w.settle()
+    assert not w.where("g-")
+    w.node("c1", 2, labels=((BLOCK, "b"), (RACK, "r3"), (ZONE, "z")))
+    w.settle()
+    assert racks(w, "g") == {"z/b/r3": 2}
+
+
+def test_room_that_adds_up_over_nodes_is_no_room_for_large_members() -> None:
+    """Semantics §11.1: two nodes of one in one rack, and a node of two in another."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:2")
+    w.job("g", 2, pod=spec(cpu=2), topology=_in("rack"))
+    w.settle()
+    assert not w.where("g-")
+
+
+def test_members_that_keep_apart_prefer_the_rack_that_has_a_node_for_each() -> None:
+    """Semantics §11.3: of three racks of two nodes, two have one node that is full."""
+    w = fabric("a1=z/b/r1:2 a2=z/b/r1:2 b1=z/b/r2:2 b2=z/b/r2:2 c1=z/b/r3:2 c2=z/b/r3:2")
+    for node in ("a2", "b1"):
+        w.pod(f"full-{node}", node=node, spec=spec(cpu=2))
+    like = Selector((Requirement("app", Operator.IN, ("g",)),))
+    apart = PodAffinity(required=(PodAffinityTerm(HOST, like),))
+    pod = spec(cpu=1, pod_anti_affinity=apart)
+    w.group("g", 2, topology=TopologyRequest("", preferred="rack"), timeout=60)
+    for index in range(2):
+        w.member(f"g-{index}", "g", spec=pod, labels=(("app", "g"),))
+    w.settle()
+    assert racks(w, "g") == {"z/b/r3": 2}
+
+
+@pytest.mark.parametrize(("used", "block"), [(False, "small"), (True, "large")])
+def test_sub_groups_of_one_workload_lie_in_the_smallest_block_that_holds_all(
+    used: bool, block: str
+) -> None:
+    """Semantics §11.3: blocks of 18 and of 10 nodes, and ten members in two roles."""
+    large = " ".join(f"a{index}=z/large/r{index}:1" for index in range(18))
+    small = " ".join(f"b{index}=z/small/r{index}:1" for index in range(10))
+    w = fabric(f"{large} {small}")
+    if used:
+        w.pod("other", node="b3", spec=ONE_CPU)
+    roles = [("x", 4), ("y", 6)]
+    w.group("g", 10, roles=roles, topology=_in("block"), timeout=60)
+    for role, count in roles:
+        members(w, role, count)
+    w.settle()
+    assert lying(w, "g", (BLOCK,)) == {block: 10}
