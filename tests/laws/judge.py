@@ -130,6 +130,8 @@ class Judge:
             case PodGone(_, uid):
                 self.sent.pop(uid, None)
                 self._left(uid)
+            case EvictStopped(uid) if self.evicting.get(uid, math.inf) <= self.server.now:
+                del self.evicting[uid]  # it was given up before, and all were tried again then
             case EvictRefused(uid) | EvictStopped(uid):
                 self._left(uid)
             case _:
