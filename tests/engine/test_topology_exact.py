@@ -285,7 +285,7 @@ class Wanted:
 @pytest.mark.skipif(not highs.available(), reason="the extra `exact` is not installed")
 def test_roles_find_domains_of_their_own_wherever_the_solver_does() -> None:
     fits = found = 0
-    for number, (fabric, _, required, preferred) in enumerate(cases(150, 24)):
+    for number, (fabric, _, required, preferred) in enumerate(cases(100, 24)):
         draw = random.Random(f"roles {number}")
         wanted = [
             Wanted(role, cpu, draw.randint(1, most), draw.randint(required or 0, fabric.depth - 1))
@@ -307,7 +307,7 @@ def test_roles_find_domains_of_their_own_wherever_the_solver_does() -> None:
         for each in wanted if not outcome.failed else ():
             paths = [fabric.hosts[row][0] for pod, row in outcome.needed if pod.role == each.role]
             assert len({path[: each.level + 1] for path in paths}) == 1
-    assert fits > 40, "the cases are no question"
+    assert fits > 20, "the cases are no question"
     assert found >= 0.99 * fits
 
 

@@ -191,15 +191,14 @@ def test_slices_of_members_that_differ_fill_any_number_of_racks() -> None:
     assert all(len(each) == 1 for each in by_slice(w, 4, RACK).values())
 
 
-def test_members_beyond_the_minimum_are_bound_with_the_ranks_of_their_slices() -> None:
+@pytest.mark.parametrize("room", [4, 5, 6, 7, 9])
+def test_members_beyond_the_minimum_are_bound_with_the_ranks_of_their_slices(room: int) -> None:
     """Semantics §11.9: who finds no place in its slice keeps later ones from its rank."""
-    for room in (4, 5, 6, 7, 9):
-        w = fabric(f"a1=z/b/r1:{room} b1=z/b/r2:{room}")
-        sliced(w, 12, 4, Slice(4, "rack"))
-        w.settle()
-        assert len(w.where("g-")) >= 4
-        slices = by_slice(w, 4, RACK)
-        assert all(len(each) == 1 for each in slices.values()), (room, slices)
+    w = fabric(f"a1=z/b/r1:{room} b1=z/b/r2:{room}")
+    sliced(w, 12, 4, Slice(4, "rack"))
+    w.settle()
+    assert len(w.where("g-")) >= 4
+    assert all(len(each) == 1 for each in by_slice(w, 4, RACK).values())
 
 
 def test_slices_of_one_member_within_others_leave_those_whole() -> None:

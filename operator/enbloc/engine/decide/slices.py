@@ -220,7 +220,9 @@ class _Placing:
             fits = self._tried(members, rows, outcome)
         if not fits:
             del self._rows[placed:]
-            if not self._alike:  # who was placed meanwhile has left again
+            if not self._alike:  # who was placed meanwhile leaves again
+                self.trial = self._origin.fork()
+                self.trial.add_all(self._rows)
                 question = level, self._classes(members)
                 refused[question] = refused.get(question, frozenset()) | {domain}
             self._refused = refused
