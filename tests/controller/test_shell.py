@@ -343,7 +343,9 @@ async def test_without_the_crd_it_says_so_once_and_goes_on_when_it_is_applied(
             await world.group(minMember=1)
             await world.until("WaitingForMembers")
 
-    problems = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
+    # What is said of namespaces that other tests have left there is none of it.
+    warnings = [record for record in caplog.records if record.levelno > logging.INFO]
+    problems = [each.getMessage() for each in warnings if "does not serve" in each.getMessage()]
     said = (
         "The server does not serve podgroups.enbloc.dev: kubectl apply -f crds/ "
         "(enbloc then continues without a restart)"
