@@ -12,7 +12,7 @@ _ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def crd(resource: Resource) -> dict[str, Any]:
-    """The definition of a namespaced kind with a status of its own."""
+    """The definition of a kind with a status of its own."""
     version = {
         "name": resource.version,
         "served": True,
@@ -28,7 +28,7 @@ def crd(resource: Resource) -> dict[str, Any]:
         "metadata": {"name": resource.label(), "annotations": {_APPROVED: "unapproved, for tests"}},
         "spec": {
             "group": resource.group,
-            "scope": "Namespaced",
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
             "names": {
                 "kind": resource.kind,
                 "plural": resource.plural,

@@ -14,9 +14,18 @@ import yaml
 from enbloc.cli import main
 from enbloc.client.client import PatchType
 from enbloc.client.config import Cluster
-from enbloc.client.paths import LEASES, NODES, PODS, TOPOLOGIES
+from enbloc.client.paths import (
+    CRDS,
+    HYPER_NODES,
+    KUEUE_TOPOLOGIES,
+    LEASES,
+    NODES,
+    PODS,
+    TOPOLOGIES,
+)
 from enbloc_sandbox import Sandbox
 from tests.cli.processes import unreachable
+from tests.foreign_crds import crd
 from tests.live.world import NAMESPACE, World
 
 ZONE, RACK = "topology.kubernetes.io/zone", "cloud.provider.com/topology-rack"
@@ -167,6 +176,45 @@ async def test_programs_get_an_object(
         "more": {},
         "outside": {RACK: 1},
     }
+
+
+async def kueues(desk: Desk) -> None:
+    """A Topology of Kueue's, and the kind."""
+    await desk.client.create(CRDS, crd(KUEUE_TOPOLOGIES))
+    body = {
+        "apiVersion": KUEUE_TOPOLOGIES.api_version,
+        "kind": KUEUE_TOPOLOGIES.kind,
+        "metadata": {"name": "theirs"},
+        "spec": {"levels": [{"nodeLabel": RACK}]},
+    }
+    await desk.client.create(KUEUE_TOPOLOGIES, body)
+
+
+async def test_one_of_another_project_is_shown_where_it_is_named_or_there_is_no_other(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await kueues(desk)
+    await desk.rack("z1/r1", "n1")
+    assert await desk.run("show") == 0
+    assert rows(capsys.readouterr().out)[1] == f"r1 {RACK} 1 1 8 64Gi 0"
+    await desk.topology("ours", {"zone": ZONE})
+    assert await desk.run("show") == 0
+    assert rows(capsys.readouterr().out)[1].startswith("z1 zone")
+    assert await desk.run("show", "--topology", "kueue.x-k8s.io/theirs") == 0
+    assert rows(capsys.readouterr().out)[1].startswith(f"r1 {RACK}")
+
+
+async def test_who_may_not_read_those_of_another_project_sees_ours(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.client.create(CRDS, crd(HYPER_NODES))
+    await desk.topology("ours", {"zone": ZONE})
+    await desk.rack("z1/r1", "n1")
+    desk.faults.add(verb="list", resource="hypernodes", status=403)
+    assert await desk.run("show") == 0
+    shown = capsys.readouterr()
+    assert rows(shown.out)[1].startswith("z1 zone")
+    assert shown.err.startswith("warning: cannot list hypernodes.topology.volcano.sh: 403")
 
 
 async def test_one_of_several_topologies_is_named(

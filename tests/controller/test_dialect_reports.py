@@ -268,26 +268,12 @@ def test_what_cannot_be_followed_names_the_field(spec: Any, problem: str) -> Non
     [
         ({"queue": "research"}, 'spec.queue: "research" has no effect'),
         (
-            {"networkTopology": {"mode": "hard", "highestTierAllowed": 2}},
-            (
-                "spec.networkTopology is ignored: its tiers are those of HyperNodes, which are not "
-                "read; use annotation enbloc.dev/topology-required with"
-            ),
-        ),
-        (
-            {"networkTopology": {"mode": "soft"}},
-            (
-                "spec.networkTopology (mode: soft) is ignored: its tiers are those of HyperNodes, "
-                "which are not read; use annotation enbloc.dev/topology-preferred with"
-            ),
-        ),
-        (
             {"subGroupPolicy": [{**sub_group("a", 2), "matchLabelKeys": ["example.com/slice"]}]},
             "spec.subGroupPolicy[].minSubGroups has no effect where sub-groups are told apart by",
         ),
         (
             {"subGroupPolicy": [{"name": "a", "networkTopology": {"mode": "hard"}}]},
-            "spec.subGroupPolicy[].networkTopology is ignored: what is asked for all members",
+            "spec.subGroupPolicy[0].networkTopology is ignored: its sub-groups are no roles; ",
         ),
     ],
 )
@@ -297,7 +283,56 @@ def test_what_has_no_effect_is_said(spec: Any, note: str) -> None:
     assert found.ignored.startswith(note)
 
 
-def test_who_says_the_topology_in_words_of_ours_hears_no_more_of_tiers() -> None:
+TIERS = "topology.volcano.sh/hypernodes"
+#: The same, if there are any.
+SOME_TIERS = "topology.volcano.sh/*"
+
+
+@pytest.mark.parametrize(
+    ("asked", "topology"),
+    [
+        ({"mode": "hard", "highestTierAllowed": 2}, {"name": TIERS, "required": "tier-2"}),
+        ({"highestTierAllowed": 1}, {"name": TIERS, "required": "tier-1"}),
+        ({"mode": "hard", "highestTierName": "spine"}, {"name": TIERS, "required": "spine"}),
+        ({"mode": "soft", "highestTierAllowed": 2}, {"name": SOME_TIERS, "preferred": "tier-1"}),
+        ({"mode": "hard"}, {"name": SOME_TIERS, "preferred": "tier-1"}),
+        ({}, {"name": SOME_TIERS, "preferred": "tier-1"}),
+    ],
+    ids=["hard", "hard by default", "by name", "soft", "hard without a tier", "empty"],
+)
+def test_a_tier_of_hyper_nodes_is_a_level(asked: Any, topology: Any) -> None:
+    found = checked(volcano.derive(volcanos(minMember=2, networkTopology=asked)))
+    assert found == Derived({"minMember": 2, "topology": topology})
+
+
+def test_sub_groups_lie_in_hyper_nodes_of_their_own() -> None:
+    """Partitions of a task, and a task by itself; the latter though none of it is needed."""
+    near = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+    task = {"matchLabels": {"volcano.sh/task-spec": "worker"}}
+    parted = {
+        "name": "worker",
+        "subGroupSize": 2,
+        "minSubGroups": 2,
+        "labelSelector": task,
+        "matchLabelKeys": ["volcano.sh/partition-id"],
+        **near,
+    }
+    found = checked(volcano.derive(volcanos(minMember=4, subGroupPolicy=[parted])))
+    assert isinstance(found, Derived)
+    assert {str(role.get("topology")) for role in found.spec["roles"]} == {"{'required': 'tier-1'}"}
+    assert found.spec["topology"] == {"name": TIERS}
+    assert not found.ignored
+    keys = ["volcano.sh/task-spec"]
+    whole = {"name": "worker", "labelSelector": task, "matchLabelKeys": keys, **near}
+    found = checked(volcano.derive(volcanos(minMember=4, subGroupPolicy=[whole])))
+    assert isinstance(found, Derived)
+    assert found.spec["roles"] == [
+        {"name": "worker", "minMember": 0, "topology": {"required": "tier-1"}}
+    ]
+    assert not found.ignored
+
+
+def test_who_says_the_topology_in_words_of_ours_names_no_tier() -> None:
     group = volcanos(minMember=1, networkTopology={"mode": "hard"})
     group.metadata.annotations = {"enbloc.dev/topology-required": "x/rack"}
     found = called_for(volcano.VOLCANO, group)

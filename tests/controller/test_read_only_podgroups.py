@@ -119,16 +119,19 @@ def test_what_of_kai_has_no_effect_is_noted(spec: dict[str, Any], note: str) -> 
     [
         (
             {"topology": "theirs", "requiredTopologyLevel": "x/block"},
-            {"required": "x/block"},
+            {"name": "kai.scheduler/theirs", "required": "x/block"},
         ),
         (
             {"requiredTopologyLevel": "x/block", "preferredTopologyLevel": "x/rack"},
-            {"required": "x/block", "preferred": "x/rack"},
+            {"name": "kai.scheduler/*", "required": "x/block", "preferred": "x/rack"},
         ),
-        ({"preferredTopologyLevel": "x/rack"}, {"preferred": "x/rack"}),
+        (
+            {"preferredTopologyLevel": "x/rack"},
+            {"name": "kai.scheduler/*", "preferred": "x/rack"},
+        ),
     ],
 )
-def test_levels_of_kai_are_node_labels_without_the_name_of_its_topology(
+def test_levels_of_kai_are_those_of_its_topology(
     constraint: dict[str, str], topology: dict[str, str]
 ) -> None:
     found = from_kai(minMember=2, topologyConstraint=constraint)
@@ -157,11 +160,38 @@ def test_sub_groups_of_kai_lie_in_domains_of_their_own() -> None:
                 },
             ],
             "subGroups": [{"name": "both", "topology": {"preferred": "x/block"}}],
+            "topology": {"name": "kai.scheduler/*"},
         }
     )
 
 
 NEAR = {"requiredTopologyLevel": "x/rack"}
+
+
+def test_sub_groups_of_kai_name_its_topology_together_or_each_its_own() -> None:
+    names = [{**NEAR, "topology": name} for name in ("one", "other")]
+    alike = from_kai(
+        subGroups=[
+            {"name": "a", "minMember": 2, "topologyConstraint": names[0]},
+            {"name": "b", "minMember": 2, "topologyConstraint": names[0]},
+        ]
+    )
+    assert isinstance(alike, Derived)
+    assert alike.spec["topology"] == {"name": "kai.scheduler/one"}
+    several = from_kai(
+        subGroups=[
+            {"name": "a", "minMember": 2, "topologyConstraint": names[0]},
+            {"name": "b", "minMember": 2, "topologyConstraint": names[1]},
+        ]
+    )
+    assert isinstance(several, Derived)
+    assert several.spec["topology"] == {"name": "kai.scheduler/*"}
+
+
+def test_a_topology_of_kai_that_no_object_can_be_called_is_refused() -> None:
+    found = from_kai(minMember=2, topologyConstraint={**NEAR, "topology": "a/b"})
+    assert isinstance(found, RefusedGroup)
+    assert found.problem == 'topologyConstraint.topology: "a/b" is not the name of an object'
 
 
 def test_a_sub_group_of_kai_whose_pods_are_not_needed_is_left_out_with_a_note() -> None:

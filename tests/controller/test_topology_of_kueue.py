@@ -14,6 +14,8 @@ from enbloc.controller.sources.source import Derived
 KUEUE = "kueue.x-k8s.io/"
 REQUIRED, PREFERRED = f"{KUEUE}podset-required-topology", f"{KUEUE}podset-preferred-topology"
 RACK = {"required": "example.com/rack"}
+#: Whichever Topology of Kueue's has the levels.
+ANY = {"name": f"{KUEUE}*"}
 
 
 def workload(kind: str, spec: dict[str, Any]) -> list[Derived]:
@@ -32,8 +34,8 @@ def template(**annotations: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("annotations", "topology"),
     [
-        ({REQUIRED: "example.com/rack"}, RACK),
-        ({PREFERRED: "example.com/rack"}, {"preferred": "example.com/rack"}),
+        ({REQUIRED: "example.com/rack"}, ANY | RACK),
+        ({PREFERRED: "example.com/rack"}, ANY | {"preferred": "example.com/rack"}),
         ({f"{KUEUE}podset-unconstrained-topology": "true"}, None),
         ({REQUIRED: "example.com/rack", f"{KUEUE}workload": "job-w"}, None),
     ],
@@ -59,7 +61,7 @@ def test_the_pods_of_each_template_lie_in_a_domain_of_their_own() -> None:
         {"name": "driver", "minMember": 2, "topology": RACK},
         {"name": "workers", "minMember": 2, "topology": RACK},
     ]
-    assert "topology" not in found.spec
+    assert found.spec["topology"] == ANY
     assert not found.ignored
 
 
@@ -81,7 +83,7 @@ def test_templates_that_are_too_many_to_be_roles_lie_together_if_all_say_the_sam
     jobs = [{"name": f"j{n}", "template": {"spec": {"template": said}}} for n in range(17)]
     [found] = workload("JobSet", {"replicatedJobs": jobs})
     assert "roles" not in found.spec
-    assert found.spec["topology"] == {"required": "x/r"}
+    assert found.spec["topology"] == ANY | {"required": "x/r"}
     jobs[3] = {"name": "j3", "template": {"spec": {"template": template()}}}
     [found] = workload("JobSet", {"replicatedJobs": jobs})
     assert "topology" not in found.spec
@@ -96,7 +98,7 @@ def test_templates_of_one_group_name_lie_in_one_domain_together() -> None:
         "workerTemplate": template(**together),
     }
     [found] = workload("LeaderWorkerSet", {"replicas": 1, "leaderWorkerTemplate": group})
-    assert found.spec["topology"] == RACK, "these are all members"
+    assert found.spec["topology"] == ANY | RACK, "these are all members"
     jobs = [
         {"name": name, "template": {"spec": {"template": template(**said)}}}
         for name, said in (("a", together), ("b", {}), ("c", together))
@@ -144,7 +146,7 @@ def test_slices_of_the_only_template_are_those_of_its_group(
 ) -> None:
     spec = {"parallelism": 8, "template": template(**annotations, **{REQUIRED: "x/zone"})}
     [found] = workload("Job", spec)
-    assert found.spec["topology"] == {"required": "x/zone", "slices": slices}
+    assert found.spec["topology"] == ANY | {"required": "x/zone", "slices": slices}
     assert not found.ignored
 
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topology that other projects' objects and annotations call for, and what of it is noted."""
 
+import json
 from typing import Any
 
 import msgspec
 import pytest
 
 from enbloc.controller.sources import SOURCES, coscheduling, kai, native
+from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.reading import called_for
 from enbloc.controller.sources.source import Derived, RefusedGroup, Source, TreeNode
 
@@ -86,7 +88,9 @@ def test_the_annotation_of_a_workload_counts_before_those_of_its_template() -> N
 def test_kais_annotation_of_a_workload_counts_where_nothing_else_is_said() -> None:
     theirs = {KAIS: "example.com/rack", "kai.scheduler/topology": "theirs"}
     [found] = workload("Job", {"parallelism": 2}, **theirs)
-    assert found.spec["topology"] == RACK
+    assert found.spec["topology"] == {"name": "kai.scheduler/theirs", **RACK}
+    [found] = workload("Job", {"parallelism": 2}, **{KAIS: "example.com/rack"})
+    assert found.spec["topology"] == {"name": "kai.scheduler/*", **RACK}
     spec = {"parallelism": 2, "template": template(**{OURS: "example.com/zone"})}
     [found] = workload("Job", spec, **theirs)
     assert found.spec["topology"] == {"required": "example.com/zone"}
@@ -110,17 +114,64 @@ def test_an_annotation_that_no_podgroup_can_have_refuses_it_and_keeps_what_was_m
     assert found.name
 
 
+def gathering(*rules: tuple[str, str]) -> dict[str, str]:
+    """Koordinator's annotation."""
+    listed = [{"layer": layer, "strategy": strategy} for layer, strategy in rules]
+    return {
+        "gang.scheduling.koordinator.sh/network-topology-spec": json.dumps(
+            {"gatherStrategy": listed}
+        )
+    }
+
+
 @pytest.mark.parametrize(
-    ("strategy", "key"),
-    [("MustGather", "topology-required"), ("PreferGather", "topology-preferred")],
+    ("rules", "topology"),
+    [
+        ([("rack", "MustGather")], {"required": "rack"}),
+        ([("rack", "PreferGather")], {"preferred": "rack"}),
+        (
+            [("block", "MustGather"), ("spine", "PreferGather"), ("rack", "PreferGather")],
+            {"required": "block", "preferred": "rack"},
+        ),
+    ],
 )
-def test_koordinators_layers_are_noted_with_the_annotation_to_use(strategy: str, key: str) -> None:
-    said = f'{{"gatherStrategy": [{{"layer": "Rack", "strategy": "{strategy}"}}]}}'
-    theirs = {"gang.scheduling.koordinator.sh/network-topology-spec": said}
-    found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **theirs)
-    assert f"use annotation enbloc.dev/{key} with a node label" in found.ignored
+def test_koordinators_strategies_are_followed(
+    rules: list[tuple[str, str]], topology: dict[str, str]
+) -> None:
+    found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **gathering(*rules))
+    named = {"name": "scheduling.koordinator.sh/*"}
+    assert found == Derived({"minMember": 2, "topology": named | topology})
+    declaring = {"gang.scheduling.koordinator.sh/min-available": "2", **gathering(*rules)}
+    assert declaration({}, declaring) == found
+
+
+def test_koordinators_annotation_does_not_count_beside_ours() -> None:
+    theirs = gathering(("rack", "Perhaps"))
     found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **theirs, **{OURS: "rack"})
-    assert not found.ignored
+    assert found == Derived({"minMember": 2, "topology": {"required": "rack"}})
+
+
+@pytest.mark.parametrize(
+    ("annotations", "problem"),
+    [
+        (gathering(("rack", "Perhaps")), 'strategy "Perhaps" is unknown; use MustGather or'),
+        (gathering(("no layer", "MustGather")), "a layer must be a name"),
+        (
+            gathering(("block", "MustGather"), ("rack", "MustGather")),
+            "block and rack are both MustGather; keep the inner one",
+        ),
+        ({"gang.scheduling.koordinator.sh/network-topology-spec": "rack"}, "JSON is malformed"),
+    ],
+)
+def test_what_cannot_be_followed_of_koordinators_annotation_is_named(
+    annotations: dict[str, str], problem: str
+) -> None:
+    found = told(coscheduling.COSCHEDULING, {"minMember": 2}, **annotations)
+    assert isinstance(found, RefusedGroup)
+    assert found.problem.startswith("annotation gang.scheduling.koordinator.sh/network-topology-")
+    assert problem in found.problem
+    declaring = {"gang.scheduling.koordinator.sh/min-available": "2", **annotations}
+    assert declaration({}, declaring) == RefusedGroup(found.problem)
 
 
 def test_the_annotation_of_an_object_counts_instead_of_what_its_parts_say() -> None:
@@ -137,7 +188,8 @@ def test_kais_annotation_does_not_count_beside_what_parts_say() -> None:
     [found] = workload(
         "PyTorchJob", {"pytorchReplicaSpecs": replicas}, **{KAIS: "example.com/rack"}
     )
-    assert "topology" not in found.spec
+    assert found.spec["topology"] == {"name": "kueue.x-k8s.io/*"}
+    assert found.spec["roles"][1]["topology"] == {"required": "example.com/block"}
 
 
 def test_a_tree_is_not_cut_into_slices() -> None:

@@ -256,6 +256,59 @@ CASES = {
     ),
     "a node label": Case({"topology": {"preferred": "topology.kubernetes.io/zone"}}),
     "a Topology without a level": Case({"topology": {"name": "default"}}, refused=NO_LEVEL),
+    "a Topology with the levels of roles": Case(
+        {"topology": {"name": "default"}, "roles": [{"name": "a", "topology": {"required": "r"}}]}
+    ),
+    "a Topology with the levels of sub-groups": Case(
+        {
+            "topology": {"name": "default"},
+            "subGroups": [{"name": "g", "topology": {"required": "r"}}],
+            "roles": [{"name": "a", "parent": "g"}],
+        }
+    ),
+    "a Topology of another project": Case(
+        {"topology": {"name": "kueue.x-k8s.io/default", "required": "example.com/rack"}}
+    ),
+    "whichever Topology of another project": Case(
+        {"topology": {"name": "kueue.x-k8s.io/*", "required": "example.com/rack"}}
+    ),
+    "whichever Topology of nobody": Case(
+        {"topology": {"name": "*", "required": "rack"}}, refused="topology.name"
+    ),
+    "a Topology in a group in a group": Case(
+        {"topology": {"name": "a/b/c", "required": "rack"}}, refused="topology.name"
+    ),
+    "slices beside the topology of a role": Case(
+        {
+            "topology": {"slices": [{"size": 2, "required": "rack"}]},
+            "roles": [{"name": "a", "topology": {"required": "rack"}}],
+        },
+        refused="slices and a topology of roles or subGroups cannot be used together",
+    ),
+    "slices beside the topology of a sub-group": Case(
+        {
+            "topology": {"slices": [{"size": 2, "required": "rack"}]},
+            "subGroups": [{"name": "g", "topology": {"required": "rack"}}],
+            "roles": [{"name": "a", "parent": "g"}],
+        },
+        refused="slices and a topology of roles or subGroups cannot be used together",
+    ),
+    "slices where some roles are enough": Case(
+        {
+            "topology": {"slices": [{"size": 2, "required": "rack"}]},
+            "minGroupCount": 1,
+            "roles": [{"name": "a"}, {"name": "b"}],
+        },
+        refused="slices and minGroupCount cannot be used together",
+    ),
+    "slices where some roles of a sub-group are enough": Case(
+        {
+            "topology": {"slices": [{"size": 2, "required": "rack"}]},
+            "subGroups": [{"name": "g", "minGroupCount": 1}],
+            "roles": [{"name": "a", "parent": "g"}, {"name": "b", "parent": "g"}],
+        },
+        refused="slices and minGroupCount cannot be used together",
+    ),
     "a topology that says nothing": Case({"topology": {}}, refused=NO_LEVEL),
     "the name of a Topology that none can have": Case(
         {"topology": {"name": "Default", "required": "rack"}}, refused="topology.name"

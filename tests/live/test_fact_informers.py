@@ -128,7 +128,7 @@ async def world(
         informers = Informers(
             client, queue, malformed, default_profiles(), problems or Problems(), QUICK
         )
-        made = (*informers.facts(watches), informers.topologies())
+        made = (*informers.facts(watches), *informers.topologies())
         chosen = {each.name: each for each in made if not only or each.name in only}
         running = [asyncio.create_task(each.run()) for each in chosen.values()]
         try:
@@ -436,7 +436,7 @@ async def test_topologies_are_waited_for_where_the_server_has_them() -> None:
 
     async with talking_to(slow) as client:
         malformed = MalformedObjects(lambda *_: None)
-        informer = Informers(client, EventQueue(), malformed, {}, Problems()).topologies()
+        informer = Informers(client, EventQueue(), malformed, {}, Problems()).topologies()[0]
         running = asyncio.create_task(informer.run())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):

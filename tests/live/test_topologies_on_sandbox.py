@@ -4,17 +4,31 @@
 
 from typing import Any
 
+import pytest
+
 from enbloc.client.client import Client, PatchType
-from enbloc.client.paths import CRDS, NODES, POD_GROUPS, TOPOLOGIES
+from enbloc.client.paths import (
+    CRDS,
+    HYPER_NODES,
+    KAI_TOPOLOGIES,
+    KOORDINATOR_TOPOLOGIES,
+    KUEUE_TOPOLOGIES,
+    NODES,
+    POD_GROUPS,
+    TOPOLOGIES,
+    Resource,
+)
 from enbloc.client.permissions import DRAIN_CHECK
 from enbloc.config import Configuration, default_profiles
 from enbloc.engine import Settings
 from enbloc.engine.effects import SetGroupStatus
 from enbloc.live.read_once import read_once
 from enbloc.model.names import Reason
+from tests.foreign_crds import crd
 from tests.live.world import NAMESPACE, World
 
 RACK = "example.com/rack"
+ZONE = "example.com/zone"
 
 
 async def rack(world: World, name: str, nodes: str) -> None:
@@ -90,6 +104,90 @@ async def test_without_the_kind_a_node_label_is_enough_and_all_else_works(world:
         await world.until_bound("alone", 1)
 
     assert set((await world.bound("near-")).values()) < {"b1", "b2", "b3"}
+
+
+async def kind(world: World, resource: Resource, name: str, spec: dict[str, Any]) -> None:
+    """An object of another project's cluster-scoped kind, and the kind if it is not there yet."""
+    if not await world.client.serves(resource):
+        await world.client.create(CRDS, crd(resource))
+        await world.until(lambda: world.client.serves(resource))
+    body = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    await world.client.create(resource, body)
+
+
+LEVELS = {"levels": [{"nodeLabel": ZONE}, {"nodeLabel": RACK}]}
+LAYERS = {
+    "networkTopologySpec": [
+        {"topologyLayer": "zone", "labelKey": [ZONE]},
+        {"topologyLayer": "rack", "parentTopologyLayer": "zone", "labelKey": [RACK]},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec", "level"),
+    [
+        (KUEUE_TOPOLOGIES, LEVELS, RACK),
+        (KAI_TOPOLOGIES, LEVELS, RACK),
+        (KOORDINATOR_TOPOLOGIES, LAYERS, "rack"),
+    ],
+    ids=["Kueue", "KAI", "Koordinator"],
+)
+async def test_racks_of_one_name_in_two_zones_are_two_by_a_topology_of_another_project(
+    world: World, resource: Resource, spec: dict[str, Any], level: str
+) -> None:
+    """The label alone would make one rack of two nodes of them."""
+    await kind(world, resource, "default", spec)
+    for node, zone in (("a1", "z1"), ("b1", "z2"), ("b2", "z2")):
+        await rack(world, "r1", node)
+        labels = {"metadata": {"labels": {ZONE: zone}}}
+        await world.client.patch(NODES, node, labels, kind=PatchType.MERGE)
+    await gang_in(world, "train", 2, name=f"{resource.group}/default", required=level)
+
+    async with world.scheduler():
+        await world.until_bound("train-", 2)
+
+    assert set((await world.bound("train-")).values()) == {"b1", "b2"}
+
+
+async def test_tiers_of_hyper_nodes_are_levels_and_change_with_them(world: World) -> None:
+    await world.nodes("n1 n2 n3", cpu=2)
+    member = [{"type": "Node", "selector": {"regexMatch": {"pattern": "^n[12]$"}}}]
+    await kind(world, HYPER_NODES, "s0", {"tier": 1, "members": member})
+    near = {"name": "topology.volcano.sh/hypernodes", "required": "tier-1"}
+    await gang_in(world, "train", 2, **near)
+    await gang_in(world, "wide", 1, **near)
+
+    async with world.scheduler():
+        await world.until_bound("train-", 2)
+        assert set((await world.bound("train-")).values()) == {"n1", "n2"}
+        more = [*member, {"type": "Node", "selector": {"exactMatch": {"name": "n3"}}}]
+        change = {"spec": {"members": more}}
+        await world.client.patch(HYPER_NODES, "s0", change, kind=PatchType.MERGE)
+        await world.until_bound("wide-", 1)
+
+    labels = (await world.client.get(NODES, "n3"))["metadata"].get("labels", {})
+    assert not [key for key in labels if "tier" in key], "nothing is written to nodes"
+
+
+async def told(world: World) -> bool:
+    return bool(await world.events("MalformedObject"))
+
+
+async def test_a_hyper_node_that_cannot_be_read_in_full_hears_of_it(world: World) -> None:
+    wrong = [{"type": "Node", "selector": {"regexMatch": {"pattern": "("}}}]
+    await kind(world, HYPER_NODES, "s0", {"tier": 1, "members": wrong})
+
+    async with world.scheduler():
+        await world.until(lambda: told(world))
+
+    [event] = await world.events("MalformedObject")
+    assert "is no regular expression of RE2" in event["note"]
 
 
 async def test_one_reading_of_a_cluster_knows_its_topologies(world: World) -> None:

@@ -105,3 +105,70 @@ def test_what_makes_no_sense_is_named_with_the_fix(
     found, problem = resolved(request_, topologies)
     assert found is None
     assert said in problem
+
+
+# ── of other projects ────────────────────────────────────────────────────────────────────────────
+
+BLOCK: Final = Level("example.com/block", "example.com/block")
+SHELF: Final = Level("example.com/rack", "example.com/rack")
+THEIRS: Final = {**ONE, "kueue.x-k8s.io/a": Topology("kueue.x-k8s.io/a", (BLOCK, SHELF))}
+
+
+def test_a_topology_of_another_project_is_named_with_its_group() -> None:
+    request = TopologyRequest("kueue.x-k8s.io/a", "example.com/rack")
+    assert resolved(request, THEIRS) == (TopologyLevels((BLOCK, SHELF), 1, 1), "")
+
+
+def test_whichever_has_the_levels_is_found() -> None:
+    request = TopologyRequest("kueue.x-k8s.io/*", "example.com/block", "example.com/rack")
+    assert resolved(request, THEIRS) == (TopologyLevels((BLOCK, SHELF), 0, 1), "")
+
+
+@pytest.mark.parametrize(
+    ("label", "more"),
+    [
+        ("example.com/else", {}),
+        ("example.com/rack", {"kueue.x-k8s.io/b": Topology("kueue.x-k8s.io/b", (SHELF,))}),
+    ],
+    ids=["none has it", "several have it"],
+)
+def test_where_none_or_several_have_the_level_the_label_stands_for_itself(
+    label: str, more: dict[str, Topology]
+) -> None:
+    found, problem = resolved(TopologyRequest("kueue.x-k8s.io/*", label), THEIRS | more)
+    assert found == TopologyLevels((Level(label, label),), 0, 0)
+    assert not problem
+
+
+def test_one_of_another_project_is_not_meant_by_who_names_none() -> None:
+    found, problem = resolved(TopologyRequest("", "rack"), THEIRS)
+    assert found == TopologyLevels((ZONE, RACK), 1, 1)
+    assert not problem
+    found, problem = resolved(TopologyRequest("", "example.com/rack"), THEIRS)
+    assert found == TopologyLevels((SHELF,), 0, 0)
+
+
+def test_what_is_preferred_around_what_is_required_has_no_effect_for_others() -> None:
+    request = TopologyRequest("kueue.x-k8s.io/a", "example.com/rack", "example.com/block")
+    assert resolved(request, THEIRS) == (TopologyLevels((BLOCK, SHELF), 1, 1), "")
+
+
+def test_a_level_may_be_named_by_its_alias() -> None:
+    spine = Level("spine", "hypernode:tier-2", "tier-2")
+    tiers = {"topology.volcano.sh/hypernodes": Topology("topology.volcano.sh/hypernodes", (spine,))}
+    for name in spine:
+        request = TopologyRequest("topology.volcano.sh/hypernodes", name)
+        assert resolved(request, tiers) == (TopologyLevels((spine,), 0, 0), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("kai.scheduler/none", 'Topology "kai.scheduler/none" not found; create it or name'),
+        ("topology.volcano.sh/hypernodes", "there are no HyperNodes; create some, or remove what"),
+    ],
+)
+def test_one_that_is_named_and_does_not_exist_is_said(name: str, problem: str) -> None:
+    found, said = resolved(TopologyRequest(name, "example.com/rack"), THEIRS)
+    assert found is None
+    assert said.startswith(f"spec.topology.name: {problem}")

@@ -104,6 +104,22 @@
 - apiGroups: [enbloc.dev]
   resources: [topologies]
   verbs: [list, watch]
+# the levels that PodGroups of Kueue's workloads name
+- apiGroups: [kueue.x-k8s.io]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of KAI name
+- apiGroups: [kai.scheduler]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Koordinator name
+- apiGroups: [scheduling.koordinator.sh]
+  resources: [clusternetworktopologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Volcano name
+- apiGroups: [topology.volcano.sh]
+  resources: [hypernodes]
+  verbs: [list, watch]
 # recording events
 - apiGroups: [events.k8s.io]
   resources: [events]
@@ -265,6 +281,22 @@
 # which nodes are near each other, for PodGroups that ask for it
 - apiGroups: [enbloc.dev]
   resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Kueue's workloads name
+- apiGroups: [kueue.x-k8s.io]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of KAI name
+- apiGroups: [kai.scheduler]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Koordinator name
+- apiGroups: [scheduling.koordinator.sh]
+  resources: [clusternetworktopologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Volcano name
+- apiGroups: [topology.volcano.sh]
+  resources: [hypernodes]
   verbs: [list, watch]
 # detecting other schedulers of the same schedulerName
 - apiGroups: [coordination.k8s.io]

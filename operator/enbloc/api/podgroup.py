@@ -23,6 +23,15 @@ Time = Annotated[AwareDatetime, Field(strict=False)]  # JSON has it as an RFC 33
 RoleName = Annotated[str, Field(min_length=1, max_length=63)]
 Name = Annotated[RoleName, Field(pattern=f"^{_DNS_LABEL}$")]
 ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_DNS_SUBDOMAIN}$")]
+#: A Topology of ours, or with an API group before it, one of another project's.
+TopologyName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=507,
+        pattern=rf"^({_DNS_SUBDOMAIN}/)?{_DNS_SUBDOMAIN}$|^{_DNS_SUBDOMAIN}/[*]$",
+    ),
+]
 #: Of a label of nodes; the name of a level is such a key too.
 LabelKey = Annotated[
     str,
@@ -126,7 +135,7 @@ class TopologyApart(Strict):
 class GroupTopology(Strict):
     """Where the members of a group lie relative to each other; something of it is given."""
 
-    name: ObjectName | None = None
+    name: TopologyName | None = None
     required: LabelKey | None = None
     preferred: LabelKey | None = None
     slices: Annotated[list[TopologySlice], Field(max_length=4)] | None = None

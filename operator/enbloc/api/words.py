@@ -377,7 +377,8 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "annotation or label; on others than pods an annotation",
         "pod, a workload, or a PodGroup of another project",
         "you",
-        "The same for spec.topology.name: which Topology has the levels.",
+        "The same for spec.topology.name: which Topology has the levels; as an annotation, also "
+        "one of another project, as in kueue.x-k8s.io/default.",
     ),
     names.PLAN_KEY: KeyMeaning(
         "annotation",

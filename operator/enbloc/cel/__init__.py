@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Common Expression Language of device selectors, evaluated within bounds."""
 
+from enbloc.cel.patterns import searching
 from enbloc.cel.program import (
     COST_LIMIT,
     CelError,
@@ -23,4 +24,5 @@ __all__ = [
     "compile",
     "exact",
     "reads",
+    "searching",
 ]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import re2
@@ -133,6 +134,19 @@ def instructions(pattern: str) -> int:
             break
         at += 1
     return sum(groups)
+
+
+def searching(pattern: str) -> Callable[[str], Any]:
+    """What looks for a regular expression anywhere in a text, and returns None if it is not there.
+
+    Raises:
+        ValueError: RE2 does not take it, or it is too large.
+    """
+    regex = _made(lambda _: None, pattern)
+    if regex.refusal:
+        raise ValueError(regex.refusal)
+    search: Callable[[str], Any] = regex.program.search
+    return search
 
 
 def matches(spend: Spend, where: Any, pattern: Any) -> bool:

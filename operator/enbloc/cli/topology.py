@@ -46,7 +46,8 @@ def topology() -> None:
     "--topology",
     "name",
     metavar="NAME",
-    help="The Topology. May be left out where there is only one.",
+    help="The Topology. May be left out where enbloc has only one. Of another project, with its "
+    "API group before it, as in kueue.x-k8s.io/default.",
 )
 @click.option("--level", help="The innermost level to show, by name or node label. Default: all.")
 @click.option(
@@ -119,9 +120,10 @@ def _named(name: str | None, topologies: "Mapping[str, Topology]") -> "Topology"
             "there is no Topology; create one, as with: enbloc topology init | kubectl apply -f -"
         )
     known = ", ".join(sorted(topologies))
-    if name is None and len(topologies) > 1:
+    own = [each for each in topologies.values() if not each.foreign] or [*topologies.values()]
+    if name is None and len(own) > 1:
         raise UsageError(f"there are several Topologies; pass --topology with one of {known}")
-    found = topologies.get(name if name is not None else known)
+    found = own[0] if name is None else topologies.get(name)
     if found is None:
         raise EnblocError(f"Topology {name} not found; pass --topology with one of {known}")
     if found.problem:
@@ -289,7 +291,7 @@ def _check(levels: Sequence[Level]) -> None:
     """
     if len(levels) > MOST_LEVELS:
         raise UsageError(f"--label: {len(levels)} levels; a Topology has at most {MOST_LEVELS}")
-    for values in zip(*levels, strict=True):
+    for values in ([level.name for level in levels], [level.label for level in levels]):
         for value in values:
             if values.count(value) > 1:
                 raise UsageError(

@@ -37,6 +37,12 @@ class Resource:
         name = f"{self.plural}.{self.group}" if self.group else self.plural
         return f"{name}/{subresource}" if subresource else name
 
+    @property
+    def known_as(self) -> str:
+        """The plural; of other projects' kinds with the group, for several have the same one."""
+        of_kubernetes = "." not in self.group or self.group.endswith(".k8s.io")
+        return self.plural if of_kubernetes or self.group == names.API_GROUP else self.label()
+
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, an object or a subresource, percent-encoded."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
@@ -137,4 +143,20 @@ TOPOLOGIES: Final = Resource(
     names.TOPOLOGY_PLURAL,
     names.TOPOLOGY_KIND,
     namespaced=False,
+)
+KUEUE_TOPOLOGIES: Final = Resource(
+    "kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False
+)
+KAI_TOPOLOGIES: Final = Resource(
+    "kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False
+)
+KOORDINATOR_TOPOLOGIES: Final = Resource(
+    "scheduling.koordinator.sh",
+    "v1alpha1",
+    "clusternetworktopologies",
+    "ClusterNetworkTopology",
+    namespaced=False,
+)
+HYPER_NODES: Final = Resource(
+    "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False
 )

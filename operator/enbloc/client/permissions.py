@@ -153,6 +153,16 @@ _DEVICES: Final = (
     ),
 )
 
+_THEIR_TOPOLOGIES: Final = tuple(
+    Rule(group, [resource], ["list", "watch"], why=f"the levels that PodGroups of {whose} name")
+    for group, resource, whose in (
+        ("kueue.x-k8s.io", "topologies", "Kueue's workloads"),
+        ("kai.scheduler", "topologies", "KAI"),
+        ("scheduling.koordinator.sh", "clusternetworktopologies", "Koordinator"),
+        ("topology.volcano.sh", "hypernodes", "Volcano"),
+    )
+)
+
 ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "scheduler": (
         Rule(
@@ -218,6 +228,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             ["list", "watch"],
             why="which nodes are near each other, for PodGroups that ask for it",
         ),
+        *_THEIR_TOPOLOGIES,
         _EVENTS,
         *_DELEGATION,
         *_lease(names.SCHEDULER_LEASE),
@@ -343,6 +354,7 @@ _BEYOND: Final = {
     (names.API_GROUP, "podgroups"),
     (names.API_GROUP, "podgroups/status"),
     (names.API_GROUP, "topologies"),
+    *((rule.group, rule.resources[0]) for rule in _THEIR_TOPOLOGIES),
     ("coordination.k8s.io", "leases"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
     ("scheduling.k8s.io", "priorityclasses"),
@@ -364,6 +376,7 @@ TOPOLOGY: Final[Sequence[Rule]] = (
     Rule("", ["nodes"], ["list"], why="labels, capacity and readiness of nodes"),
     Rule("", ["pods"], ["list"], why="what placed pods request"),
     Rule(names.API_GROUP, ["topologies"], ["list"], why="the levels to show"),
+    *(replace(rule, verbs=["list"]) for rule in _THEIR_TOPOLOGIES),
 )
 
 

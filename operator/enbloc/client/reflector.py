@@ -133,7 +133,7 @@ class Reflector(Generic[T]):
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
         self._sooner: asyncio.Event | None = None
-        metrics.WATCH_FAILING.labels(resource.plural).set(0)
+        metrics.WATCH_FAILING.labels(resource.known_as).set(0)
 
     def serve(self, resource: Resource) -> None:
         """Ask for the resource in this version from the next request on."""
@@ -251,7 +251,7 @@ class Reflector(Generic[T]):
 
     def _distrust(self, lacking: str) -> None:
         """Have the watch closed, and all listed anew by a consistent read."""
-        metrics.STALE_WATCHES.labels(self.resource.plural).inc()
+        metrics.STALE_WATCHES.labels(self.resource.known_as).inc()
         self._doubt = (
             f"the watch of {self.resource.label()} is stale: a list has {lacking}, "
             "which the watch has not shown; relisting"
@@ -470,7 +470,7 @@ class Reflector(Generic[T]):
 
     # ── status ───────────────────────────────────────────────────────────────────────────────
     def _failed(self, error: APIError) -> None:
-        metrics.WATCH_RESTARTS.labels(self.resource.plural).inc()
+        metrics.WATCH_RESTARTS.labels(self.resource.known_as).inc()
         self._failure = error.advice
         self.refused = isinstance(error, Forbidden | NotFound)
         self._say()
@@ -484,5 +484,5 @@ class Reflector(Generic[T]):
         problem = self._failure or self._doubt
         if problem != self._problem:
             self._problem = problem
-            metrics.WATCH_FAILING.labels(self.resource.plural).set(problem is not None)
+            metrics.WATCH_FAILING.labels(self.resource.known_as).set(problem is not None)
             self.report(problem)

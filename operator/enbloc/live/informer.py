@@ -70,8 +70,8 @@ class Informer(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The resource, as in URLs."""
-        return self.reflector.resource.plural
+        """The resource, as metrics and health checks call it."""
+        return self.reflector.resource.known_as
 
     def readable(self) -> bool:
         """Whether what there is was read; for any thread."""

@@ -15,6 +15,7 @@ from enbloc.client import items
 from enbloc.client.client import Client
 from enbloc.client.items import HasMeta, Meta, MetaLike, Timing
 from enbloc.client.paths import (
+    HYPER_NODES,
     NAMESPACES,
     NODES,
     POD_DISRUPTION_BUDGETS,
@@ -25,7 +26,6 @@ from enbloc.client.paths import (
     REPLICATION_CONTROLLERS,
     SERVICES,
     STATEFUL_SETS,
-    TOPOLOGIES,
     Resource,
 )
 from enbloc.client.reflector import Reflector
@@ -59,16 +59,20 @@ from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.topology_kinds import TOPOLOGY_KINDS, TopologyKind
 from enbloc.model.claims import claimed
 from enbloc.model.groups import GroupKey
+from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey
 from enbloc.telemetry import Problems
+from enbloc.topology import HyperNodes
 from enbloc.wire import codec
 from enbloc.wire.auto_groups import AutoGroups
 from enbloc.wire.budgets import BudgetObject, budget
 from enbloc.wire.codec import NodeObject, PodGroupObject, PodObject
+from enbloc.wire.hyper_nodes import HyperNodeObject, hyper_node
 from enbloc.wire.objects import (
     Identity,
     NamespaceObject,
@@ -77,7 +81,7 @@ from enbloc.wire.objects import (
     ServiceObject,
     StatefulSetObject,
 )
-from enbloc.wire.topologies import TopologyObject, topology
+from enbloc.wire.topologies import TopologyObject
 
 T = TypeVar("T", bound=HasMeta)
 
@@ -86,7 +90,6 @@ OPTIONAL: Final = {
     POD_GROUPS: "pods without a group are scheduled, and groups are not",
     PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
     POD_DISRUPTION_BUDGETS: "victims of a preemption are chosen without regard to them",
-    TOPOLOGIES: "spec.topology of PodGroups can name node labels only",
 }
 #: All that is read of a pod but its resourceVersion.
 _BUT_VERSION: Final = attrgetter(*(f.name for f in fields(Pod) if f.name != "resource_version"))
@@ -111,6 +114,7 @@ class Informers:
         problems: told what keeps a stream from its work.
         timing: how long the reflectors wait.
         auto: to which group pods belong that name none.
+        hyper_nodes: in which of them the nodes are.
     """
 
     client: Client
@@ -120,6 +124,7 @@ class Informers:
     problems: Problems
     timing: Timing | None = None
     auto: AutoGroups = field(default_factory=lambda: AutoGroups(unknown=True))
+    hyper_nodes: HyperNodes = field(default_factory=HyperNodes)
 
     def every(
         self,
@@ -136,7 +141,7 @@ class Informers:
             self.groups(statuses),
             self.priority_classes(),
             self.budgets(),
-            self.topologies(),
+            *self.topologies(),
             self.namespaces(),
             *self.workloads(),
             *self.facts(watches),
@@ -189,18 +194,25 @@ class Informers:
             Stream.NODES,
             NODES,
             NodeObject,
-            lambda shown: NodeSeen(codec.node(shown, keep)),
-            lambda meta: NodeGone(meta.name),
+            lambda shown: self._node(codec.node(shown, keep)),
+            lambda meta: self._node_gone(meta.name),
         )
+
+    def _node(self, node: Node) -> Event:
+        return NodeSeen(self.hyper_nodes.node(node))
+
+    def _node_gone(self, name: str) -> Event:
+        self.hyper_nodes.node_gone(name)
+        return NodeGone(name)
 
     def _raw_nodes(self, raw: dict[str, Raw], keep: tuple[str, ...]) -> Informer[RawNode]:
         def seen(shown: RawNode) -> Event:
             raw[shown.metadata.name] = shown.json
-            return NodeSeen(codec.node(shown.plain, keep))
+            return self._node(codec.node(shown.plain, keep))
 
         def gone(meta: Meta) -> Event:
             raw.pop(meta.name, None)
-            return NodeGone(meta.name)
+            return self._node_gone(meta.name)
 
         return self._informer(Stream.NODES, NODES, RawNode, seen, gone)
 
@@ -245,17 +257,47 @@ class Informers:
             lambda meta: BudgetGone(f"{meta.namespace}/{meta.name}"),
         )
 
-    def topologies(self) -> Informer[TopologyObject]:
-        """All Topologies, where the server has them: an older install may not."""
+    def topologies(self) -> tuple[Informer[Any], ...]:
+        """All Topologies, then those of other projects, of those kinds that the server has."""
+        return *map(self._topologies, TOPOLOGY_KINDS), self._hyper_nodes()
+
+    def _topologies(self, kind: TopologyKind) -> Informer[TopologyObject]:
         return self._discovered(
-            TOPOLOGIES,
+            kind.resource,
             TopologyObject,
             (
-                lambda shown: TopologySeen(topology(shown)),
-                lambda meta: TopologyGone(meta.name),
+                lambda shown: TopologySeen(kind.read(shown)),
+                lambda meta: TopologyGone(kind.called(meta.name)),
             ),
-            (TOPOLOGIES.version,),
-            OPTIONAL[TOPOLOGIES],
+            kind.versions,
+            kind.without,
+        )
+
+    def _hyper_nodes(self) -> Informer[HyperNodeObject]:
+        problem = ""
+
+        def changed(nodes: Iterable[Node]) -> Event:
+            for node in nodes:
+                self.queue.put(NodeSeen(node))
+            topology = self.hyper_nodes.topology
+            return TopologySeen(topology) if topology else TopologyGone(HyperNodes.TOPOLOGY)
+
+        def seen(shown: HyperNodeObject) -> Event:
+            nonlocal problem
+            found = hyper_node(shown)
+            problem = found.problem
+            return changed(self.hyper_nodes.put(found))
+
+        def gone(meta: Meta) -> Event:
+            return changed(self.hyper_nodes.remove(meta.name))
+
+        return self._discovered(
+            HYPER_NODES,
+            HyperNodeObject,
+            (seen, gone),
+            (HYPER_NODES.version,),
+            "PodGroups can name none of their tiers",
+            lambda _: problem,
         )
 
     def namespaces(self) -> Informer[NamespaceObject]:
@@ -312,6 +354,7 @@ class Informers:
         means: tuple[Callable[[T], Event], Callable[[Meta], Event]],
         versions: Sequence[str],
         without: str,
+        problem: Callable[[Event], str] | None = None,
     ) -> Informer[T]:
         return DiscoveredInformer(
             self.client,
@@ -320,7 +363,7 @@ class Informers:
             means,
             self.queue,
             self.malformed,
-            self._problem,
+            problem or self._problem,
             without,
         )
 

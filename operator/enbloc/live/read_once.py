@@ -75,7 +75,7 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
 
 
 async def read_nodes(client: Client) -> NodeReading:
-    """List nodes, pods and Topologies, each once.
+    """List nodes, pods and Topologies, each once; those of other projects where they may be read.
 
     Args:
         client: the API; `client.permissions.TOPOLOGY` is all it needs.
@@ -85,7 +85,11 @@ async def read_nodes(client: Client) -> NodeReading:
     """
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), {}, Problems())
-    await _read_all((informers.nodes(), informers.pods(), informers.topologies()))
+    own, *others = informers.topologies()
+    await _read_all((informers.nodes(), informers.pods(), own))
+    for error in await asyncio.gather(*map(_read, others)):
+        if error is not None:
+            problems.append(str(error))
     nodes, topologies = Nodes(ResourceSpace(), Ledgers()), dict[str, Topology]()
     bound: list[Pod] = []
     for event in _taken(queue):

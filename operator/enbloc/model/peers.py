@@ -35,7 +35,6 @@ PEERS: Final[Mapping[str, Peer]] = {
         (
             "queues and fair share (Queue, proportion, capacity, drf)",
             "reclaim",
-            "HyperNode and networkTopology",
             "GPU sharing (deviceshare) and NUMA (numaaware)",
             "Jobs of batch.volcano.sh, which keep Volcano's own controller and admission",
         ),

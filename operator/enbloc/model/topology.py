@@ -10,6 +10,9 @@
 
 A domain is the path of label values from the outermost level on: rack r1 of two blocks are two
 racks. Of a label that no Topology names, the value alone is the domain.
+
+Topologies of other projects are read as ours. Their names have the API group before them, as in
+`kueue.x-k8s.io/default`, and only who names one so uses it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +21,15 @@ from typing import Final, NamedTuple
 
 #: So many levels has a Topology at most; the schema says so.
 MOST_LEVELS: Final = 8
+#: What names, after an API group, the Topology of another project that has the levels in question.
+WHICHEVER: Final = "*"
+#: The API groups of the projects whose Topologies are read.
+KUEUE_GROUP: Final = "kueue.x-k8s.io"
+KAI_GROUP: Final = "kai.scheduler"
+KOORDINATOR_GROUP: Final = "scheduling.koordinator.sh"
+VOLCANO_GROUP: Final = "topology.volcano.sh"
+#: After that group, the Topology that all HyperNodes are together.
+HYPER_NODES: Final = "hypernodes"
 
 
 class Level(NamedTuple):
@@ -26,10 +38,22 @@ class Level(NamedTuple):
     Attributes:
         name: what PodGroups call it.
         label: the node label whose values tell its domains apart.
+        alias: another name for it; "" = none.
     """
 
     name: str
     label: str
+    alias: str = ""
+
+
+def foreign_name(group: str, name: str = WHICHEVER) -> str:
+    """What another project's Topology is called here."""
+    return f"{group}/{name}"
+
+
+def is_foreign(name: str) -> bool:
+    """Whether this is the name of another project's Topology."""
+    return "/" in name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +61,7 @@ class Topology:
     """A Topology object.
 
     Attributes:
+        name: of another project's, with its API group before it: `kueue.x-k8s.io/default`.
         levels: the outermost first.
         problem: why it cannot be used; "" = it can.
     """
@@ -44,6 +69,11 @@ class Topology:
     name: str
     levels: tuple[Level, ...] = ()
     problem: str = ""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is another project's."""
+        return is_foreign(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +110,8 @@ class TopologyRequest:
     """What a PodGroup says of where its members are to lie.
 
     Attributes:
-        topology: the name of a Topology; "" = the only one that exists, or node labels alone.
+        topology: the name of a Topology; "" = the only one of ours that exists, or node labels
+            alone.
         required: a level's name, or a node label; all members lie in one of its domains. "" = none.
         preferred: the same, where that can be.
         slices: how its members are cut, the outer ones first; each is cut again.
@@ -164,6 +195,8 @@ def resolved(
             return None, f"{field}.topology.{which}: {_no_level(value, known)}"
         places[which] = place
     required, preferred = places.get("required"), places.get("preferred", len(levels) - 1)
+    if required is not None and preferred < required and is_foreign(request.topology):
+        preferred = len(levels) - 1  # there it has no effect
     if required is not None and preferred < required:
         return None, (
             f"{field}.topology.preferred: {request.preferred} is not within {request.required}, "
@@ -221,7 +254,7 @@ def resolved_apart(
 
 
 def _place_of(value: str, levels: Sequence[Level]) -> int | None:
-    """The place of the level with this name or node label; None = it is none of these."""
+    """The place of the level with this name, alias or node label; None = it is none of these."""
     return next((place for place, level in enumerate(levels) if value in level), None)
 
 
@@ -237,15 +270,37 @@ def _named(
     """The Topology that a request is about, None = it names node labels; and what is wrong."""
     name = request.topology
     if not name:
-        if not topologies or all("/" in value for value in values):
+        own = sorted(each for each in topologies if not is_foreign(each))
+        if not own or all("/" in value for value in values):
             return None, ""
-        if len(topologies) > 1:
-            names = ", ".join(sorted(topologies))
-            return None, f"there are several Topologies; name one of {names}"
-        (name,) = topologies
+        if len(own) > 1:
+            return None, f"there are several Topologies; name one of {', '.join(own)}"
+        [name] = own
+    project, _, which = name.rpartition("/")
+    if project and which == WHICHEVER:
+        return _with_levels(project, topologies, values), ""
     found = topologies.get(name)
+    if found is None and name == foreign_name(VOLCANO_GROUP, HYPER_NODES):
+        return None, "there are no HyperNodes; create some, or remove what names their tiers"
     if found is None:
         return None, f'Topology "{name}" not found; create it or name another'
     if found.problem:
         return None, f"Topology {name} cannot be used: {found.problem}"
     return found, ""
+
+
+def _with_levels(
+    project: str, topologies: Mapping[str, Topology], values: Iterable[str]
+) -> Topology | None:
+    """The only Topology of a project that has these levels; None = there is none, or are several.
+
+    Then node labels alone are right: which of several is meant depends on what is not read here.
+    """
+    wanted = tuple(values)
+    found = [
+        each
+        for name, each in topologies.items()
+        if name.startswith(f"{project}/")
+        and all(_place_of(value, each.levels) is not None for value in wanted)
+    ]
+    return found[0] if wanted and len(found) == 1 else None

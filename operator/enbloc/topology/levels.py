@@ -121,7 +121,7 @@ _ACCELERATORS: Final = tuple(
     )
 )
 
-_HOST: Final = KnownLabel(*HOST)
+_HOST: Final = KnownLabel(HOST.name, HOST.label)
 
 
 def guessed(nodes: Sequence[Labels], *, host: bool = False) -> Found:

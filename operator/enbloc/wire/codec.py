@@ -265,7 +265,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
     resources = _min_resources(spec, problems)
     created, version = _time(metadata, problems), _version(metadata, problems)
     on_incomplete, owner = _on_incomplete(spec, problems), _owner(metadata)
-    near, parts_near = topology_request(spec.topology, problems), topology_parts(spec, problems)
+    near, parts_near = topology_request(spec, problems), topology_parts(spec, problems)
     return Group(
         key=_group_key(metadata.namespace or "", metadata.name),
         uid=metadata.uid,

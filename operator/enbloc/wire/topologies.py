@@ -12,6 +12,7 @@ from enbloc.model.qualified_names import object_name_problem, qualified_name_pro
 from enbloc.model.text import quoted
 from enbloc.model.topology import (
     MOST_LEVELS,
+    WHICHEVER,
     Apart,
     Level,
     Slice,
@@ -25,7 +26,6 @@ from enbloc.wire.topology_objects import (
     ApartObject,
     PartTopologyObject,
     SliceObject,
-    TopologyRequestObject,
 )
 
 
@@ -60,15 +60,14 @@ def topology(obj: TopologyObject) -> Topology:
     return Topology(obj.metadata.name, () if problems else levels, problems.text())
 
 
-def topology_request(
-    given: TopologyRequestObject | None, problems: Problems
-) -> TopologyRequest | None:
+def topology_request(spec: PodGroupSpecObject, problems: Problems) -> TopologyRequest | None:
     """What a PodGroup asks for; None = nothing, or nothing that can be.
 
     Args:
-        given: `spec.topology`.
+        spec: the name of a Topology is enough where roles or sub-groups name levels of it.
         problems: learns what is wrong.
     """
+    given = spec.topology
     if given is None:
         return None
     wrong = Problems()
@@ -82,7 +81,8 @@ def topology_request(
         tuple(_slice(number, each, wrong) for number, each in enumerate(given.slices or ())),
         tuple(_apart(number, each, wrong) for number, each in enumerate(given.apart or ())),
     )
-    if not (wrong or found.required or found.preferred or found.slices or found.apart):
+    says = found.required or found.preferred or found.slices or found.apart
+    if not (wrong or says or (name and any(_asked_of_parts(spec)))):
         wrong.append(
             "spec.topology: it names no level; set required or preferred to a level or a node "
             "label, or remove topology"
@@ -127,6 +127,11 @@ def _apart(number: int, given: ApartObject, problems: Problems) -> Apart:
     )
 
 
+def _asked_of_parts(spec: PodGroupSpecObject) -> list[PartTopologyObject | None]:
+    asked = [role.topology for role in spec.roles or ()]
+    return asked + [group.topology for group in spec.sub_groups or ()]
+
+
 def topology_parts(spec: PodGroupSpecObject, problems: Problems) -> tuple[TopologyPart, ...]:
     """What single roles and sub-groups of a PodGroup ask for.
 
@@ -134,8 +139,7 @@ def topology_parts(spec: PodGroupSpecObject, problems: Problems) -> tuple[Topolo
         spec: of the PodGroup.
         problems: learns what is wrong.
     """
-    asked = [role.topology for role in spec.roles or ()]
-    asked += [group.topology for group in spec.sub_groups or ()]
+    asked = _asked_of_parts(spec)
     counts = [spec.min_group_count, *(group.min_group_count for group in spec.sub_groups or ())]
     if spec.topology is not None and spec.topology.slices:
         if any(asked):
@@ -197,7 +201,10 @@ def _part(field: str, given: PartTopologyObject | None, problems: Problems) -> T
 
 def topology_name_problem(name: str) -> str:
     """Why no Topology can have this name; "" = one can, or none is named."""
-    problem = object_name_problem(name) if name else ""
+    project, slash, own = name.rpartition("/")
+    problem = object_name_problem(own) if name and not (slash and own == WHICHEVER) else ""
+    if slash:
+        problem = problem or object_name_problem(project)
     return f"{problem}; write the name of a Topology" if problem else ""
 
 

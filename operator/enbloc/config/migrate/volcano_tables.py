@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from enbloc.config.findings import Outcome
-from enbloc.model.names import TOPOLOGY_REQUIRED_KEY
 
 _KUEUE: Final = "no queues here: let Kueue admit Jobs, and enbloc place what is admitted"
 _BY_PRIORITY: Final = "DefaultPreemption evicts whole gangs of lower priority"
@@ -95,11 +94,8 @@ PLUGINS: Final[Mapping[str, Row]] = {
         "write node affinity into the pods, or give a profile NodeAffinity's addedAffinity",
     ),
     "network-topology-aware": (
-        Outcome.LOST,
-        (
-            "no HyperNodes here: write a Topology, and annotate PodGroups with "
-            f"{TOPOLOGY_REQUIRED_KEY}"
-        ),
+        Outcome.BUILT_IN,
+        "HyperNodes and networkTopology of PodGroups are read; its weights have no equivalent",
     ),
     "deviceshare": (Outcome.LOST, _DEVICES),
     "resourcequota": (

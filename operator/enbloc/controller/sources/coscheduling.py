@@ -13,7 +13,14 @@ import msgspec
 
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.resources import readable
-from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup, Source, SourceObject
+from enbloc.controller.sources.source import (
+    Derived,
+    GroupView,
+    RefusedGroup,
+    Source,
+    SourceObject,
+    topology_of,
+)
 from enbloc.controller.sources.topology import koordinators
 from enbloc.model.pods import Phase
 from enbloc.model.times import time_text
@@ -55,7 +62,10 @@ def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
         wanted["minResources"] = resources
     if timeout:
         wanted["scheduleTimeoutSeconds"] = timeout
-    return Derived(wanted, ignored=koordinators(found.metadata.annotations or {}))
+    try:
+        return Derived(wanted | topology_of(koordinators(found.metadata.annotations or {})))
+    except ValueError as error:
+        return RefusedGroup(str(error))
 
 
 def report(found: CoschedulingPodGroup, view: GroupView) -> Mapping[str, Any]:

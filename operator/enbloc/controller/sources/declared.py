@@ -16,7 +16,13 @@ from math import ceil
 from typing import Any, Final, NamedTuple
 
 from enbloc.controller.sources import kueue, yunikorn
-from enbloc.controller.sources.source import LARGEST, LONGEST_TIMEOUT, Derived, RefusedGroup
+from enbloc.controller.sources.source import (
+    LARGEST,
+    LONGEST_TIMEOUT,
+    Derived,
+    RefusedGroup,
+    topology_of,
+)
 from enbloc.controller.sources.topology import KOORDINATORS_KEY, koordinators
 from enbloc.controller.sources.topology_keys import FIELDS, topology_said
 from enbloc.model.names import MIN_MEMBER_KEY
@@ -109,17 +115,18 @@ def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
         {each.key: each.value for each in said if each.kind == kind}
         for kind in ("label", "annotation")
     )
+    theirs = kueue.Asked()
     try:
-        near = topology_said(labels, annotations)
+        near = topology_said(labels, annotations) or koordinators(annotations)
     except ValueError as error:
         return RefusedGroup(str(error))
-    theirs = kueue.asked({"": {**labels, **annotations}}) if not near else kueue.Asked()
-    near = near or dict(theirs.topology)
-    notes = (found.ignored, *theirs.ignored, koordinators(annotations))
+    if not near:
+        theirs = kueue.asked({"": {**labels, **annotations}})
+        near = dict(theirs.topology)
     return replace(
         found,
-        spec={**found.spec, **({"topology": near} if near else {})},
-        ignored=clipped("; ".join(filter(None, notes))),
+        spec={**found.spec, **topology_of(near)},
+        ignored=clipped("; ".join(filter(None, (found.ignored, *theirs.ignored)))),
     )
 
 

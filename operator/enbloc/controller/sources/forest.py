@@ -18,6 +18,7 @@ from enbloc.controller.sources.source import (
     RefusedGroup,
     TreeNode,
     label,
+    topology_of,
 )
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
@@ -239,5 +240,5 @@ def _place(node: TreeNode, parent: str) -> dict[str, Any]:
     """Where a role or sub-group is in the tree, and in a topology."""
     return {
         **({"parent": parent} if parent else {}),
-        **({"topology": node.near} if node.near else {}),
+        **topology_of(node.near),
     }

@@ -22,6 +22,7 @@ from enbloc.controller.sources.source import (
     SourceObject,
     label,
     misnamed,
+    topology_of,
 )
 from enbloc.controller.sources.topology import levels
 from enbloc.model.text import clipped
@@ -93,8 +94,7 @@ def derive(found: PodGang) -> Derived | RefusedGroup:
         return RefusedGroup(f"spec.podgroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    if said := _levels(spec.topology_constraint):
-        wanted["topology"] = said
+    wanted |= topology_of(_levels(spec.topology_constraint))
     lost = unsaid(near, wanted)
     followed = [part for name, part in parts.items() if name not in lost]
     return Derived(wanted, ignored="; ".join(_ignored(spec, followed)))

@@ -21,8 +21,10 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     misnamed,
+    topology_of,
 )
-from enbloc.controller.sources.topology import levels
+from enbloc.controller.sources.topology import in_topology, kais_topology, levels
+from enbloc.model.qualified_names import object_name_problem
 from enbloc.model.text import clipped, quoted
 from enbloc.model.trees import Child, Tree
 from enbloc.wire.objects import Int64
@@ -35,6 +37,7 @@ _MOST_LEVELS: Final = 16
 
 
 class _Constraint(msgspec.Struct, gc=False, rename="camel"):
+    topology: str | None = None
     required_topology_level: str | None = None
     preferred_topology_level: str | None = None
 
@@ -68,11 +71,10 @@ def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup: sub-groups without others below them are roles, the others are above these.
 
     A minSubGroup of 0 is one of 1: each of them starts by itself. A minMember of 0, or of a
-    sub-group that has others below it, is as well as there none. Levels of a Topology of KAI's are
-    node labels, and so is what our PodGroup has of them.
+    sub-group that has others below it, is as well as there none.
     """
     spec, groups = found.spec, found.spec.sub_groups or ()
-    problem = "; ".join(_problems(spec, groups))
+    problem = "; ".join((*_problems(spec, groups), *_misnamed_topologies(spec)))
     if problem:
         return RefusedGroup(clipped(problem))
     inner = {each.parent for each in groups if each.parent}
@@ -84,9 +86,9 @@ def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
         return RefusedGroup(f"spec.subGroups: {wanted.problem}")
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    if said := _near(spec.topology_constraint):
-        wanted["topology"] = said
+    wanted |= topology_of(_near(spec.topology_constraint))
     lost = unsaid(near, wanted)
+    wanted = in_topology(wanted, kais_topology(_topologies(spec)))
     return Derived(wanted, ignored="; ".join(_ignored(spec, inner, lost)))
 
 
@@ -95,6 +97,20 @@ def _near(constraint: _Constraint | None) -> dict[str, str]:
     if constraint is None:
         return {}
     return levels(constraint.required_topology_level, constraint.preferred_topology_level)
+
+
+def _topologies(spec: _Spec) -> Iterator[str]:
+    """The Topologies that it names."""
+    parts = (each.topology_constraint for each in spec.sub_groups or ())
+    for constraint in (spec.topology_constraint, *parts):
+        if constraint is not None and constraint.topology:
+            yield constraint.topology
+
+
+def _misnamed_topologies(spec: _Spec) -> Iterator[str]:
+    for name in dict.fromkeys(_topologies(spec)):
+        if problem := object_name_problem(name):
+            yield f"topologyConstraint.topology: {problem}"
 
 
 def _minimum(group: _SubGroup) -> int:

@@ -17,6 +17,7 @@ from enbloc.client.decoding import UNREADABLE, why
 from enbloc.controller.sources.source import LARGEST, MOST_SLICES
 from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.text import quoted
+from enbloc.model.topology import KUEUE_GROUP, foreign_name
 
 _PODSET: Final = "kueue.x-k8s.io/podset-"
 #: The annotations that are followed, by the field of `topology`.
@@ -31,6 +32,8 @@ _SLICES: Final = f"{_PODSET}slice-required-topology-constraints"
 _SPREADING: Final = f"{_PODSET}topology-spreading"
 #: Labels and annotations, any of which Kueue writes when it admits a workload.
 _ADMITTED: Final = ("kueue.x-k8s.io/workload", "kueue.x-k8s.io/managed", "kueue.x-k8s.io/tas")
+#: Which of its Topologies is meant depends on the ResourceFlavor: the one that has the levels.
+NAME: Final = foreign_name(KUEUE_GROUP)
 #: All that is looked at.
 KEYS: Final = (
     *_FIELDS.values(), _TOGETHER, _SLICE, _SLICE_SIZE, _SLICES, _SPREADING, *_ADMITTED
@@ -89,6 +92,8 @@ def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
         topology: dict[str, Any] = {**parts[0].near}
         if slices:
             topology["slices"] = slices
+        if topology:
+            topology["name"] = NAME
         return Asked(topology, ignored=tuple(filter(None, notes)))
     notes.append(_disagreeing(templates))
     near = tuple(part for part in parts if part.near)

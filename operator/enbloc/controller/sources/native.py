@@ -21,6 +21,7 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
     TreeNode,
+    topology_of,
 )
 from enbloc.controller.sources.topology import levels
 from enbloc.model.names import Condition, Reason
@@ -175,9 +176,9 @@ def _minimum(
 
 def _shared(spec: _Spec | _TreeSpec) -> dict[str, Any]:
     """What a PodGroup and the root of a tree say alike, as our PodGroup has it."""
-    name, near = spec.priority_class_name, _near(spec)
+    name = spec.priority_class_name
     wanted: dict[str, Any] = {"priorityClassName": name} if name else {}
-    return wanted | ({"topology": near} if near else {})
+    return wanted | topology_of(_near(spec))
 
 
 def _near(spec: _Spec | _TreeSpec) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from enbloc.controller.sources.source import RefusedGroup
+from enbloc.controller.sources.source import RefusedGroup, topology_of
 from enbloc.model.trees import Child, Tree, least_of
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
@@ -75,7 +75,7 @@ def _tree_spec(
                 "name": role,
                 "minMember": minimums[role],
                 **_parent(above[role]),
-                **_topology(near, role),
+                **topology_of(near.get(role, {})),
             }
             for role in roles
         ]
@@ -145,10 +145,6 @@ def _parent(name: str) -> dict[str, str]:
     return {"parent": name} if name else {}
 
 
-def _topology(near: Mapping[str, Mapping[str, str]], name: str) -> dict[str, Any]:
-    return {"topology": near[name]} if near.get(name) else {}
-
-
 def _sub_groups(
     tree: Tree, parent: str, near: Mapping[str, Mapping[str, str]]
 ) -> Iterator[dict[str, Any]]:
@@ -156,5 +152,6 @@ def _sub_groups(
         if isinstance(child, Tree):
             some = child.needed < len(child.children)
             count = {"minGroupCount": child.needed} if some else {}
-            yield {"name": child.name, **count, **_parent(parent), **_topology(near, child.name)}
+            placed = {**_parent(parent), **topology_of(near.get(child.name, {}))}
+            yield {"name": child.name, **count, **placed}
             yield from _sub_groups(child, child.name, near)

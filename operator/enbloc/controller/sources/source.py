@@ -20,7 +20,7 @@ from enbloc.client.paths import Resource
 from enbloc.controller.members import Member
 from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import Group
-from enbloc.model.names import TOPOLOGY_REQUIRED_KEY, Condition
+from enbloc.model.names import Condition
 from enbloc.model.text import quoted
 from enbloc.wire.objects import Metadata
 
@@ -57,12 +57,9 @@ def label(name: str) -> str:
     return f"{plain[: _LONGEST_LABEL - _HASHED - 1]}-{digest}".lstrip("-")
 
 
-def topology_of_all(field: str) -> str:
-    """The note on a field that constrains a part of a group, which is not followed."""
-    return (
-        f"{field} is ignored: what is asked for all members together is followed; use annotation "
-        f"{TOPOLOGY_REQUIRED_KEY} for that"
-    )
+def topology_of(near: Mapping[str, Any]) -> dict[str, Any]:
+    """The field `topology` of a PodGroup, or of a part of one; none where it would say nothing."""
+    return {"topology": near} if near else {}
 
 
 class SourceObject(msgspec.Struct, gc=False, rename="camel"):

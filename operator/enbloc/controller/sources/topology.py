@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `spec.topology` that other projects' objects, and annotations of any object, call for.
 
-Levels of others are labels of nodes: Kubernetes', KAI's and Grove's objects hold their keys. Here
-the value of such a label alone is a domain, and the name of their topology is left out, for no
-Topology of enbloc has it. Volcano's tiers and Koordinator's layers are names of objects that are
-not read. Source of keys and their meaning: KAI-Scheduler v0.15,
-pkg/podgrouper/podgrouper/plugins/constants/constants.go; Koordinator v1.7,
+Levels of others are labels of nodes: Kubernetes', KAI's and Grove's objects hold their keys. Of
+Kubernetes' and Grove's the value of such a label alone is a domain; KAI, Koordinator and Volcano
+have objects that say how levels nest, which the scheduler reads. Source of keys and their meaning:
+KAI-Scheduler v0.15, pkg/podgrouper/podgrouper/plugins/constants/constants.go; Koordinator v1.7,
 apis/extension/network_topology.go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+import msgspec
+
+from enbloc.client.decoding import UNREADABLE, why
 from enbloc.controller.sources.source import Derived, RefusedGroup, TreeNode
 from enbloc.controller.sources.topology_keys import FIELDS, topology_said
 from enbloc.model.names import (
@@ -22,13 +24,23 @@ from enbloc.model.names import (
     TOPOLOGY_REQUIRED_KEY,
     TOPOLOGY_SLICES_KEY,
 )
+from enbloc.model.qualified_names import qualified_name_problem
+from enbloc.model.text import quoted
+from enbloc.model.topology import (
+    HYPER_NODES,
+    KAI_GROUP,
+    KOORDINATOR_GROUP,
+    VOLCANO_GROUP,
+    WHICHEVER,
+    foreign_name,
+)
 from enbloc.wire.objects import Metadata
 
+_TOPOLOGY: Final = "kai.scheduler/topology"
 _REQUIRED: Final = "kai.scheduler/topology-required-placement"
 _PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
 #: The annotation that `koordinators` looks at.
 KOORDINATORS_KEY: Final = "gang.scheduling.koordinator.sh/network-topology-spec"
-_MUST: Final = "MustGather"
 _FIELD: Final = "topology"
 #: What of a spec may say where its own members lie.
 _PARTS: Final = ("roles", "subGroups")
@@ -62,17 +74,71 @@ def instead(field: str, why: str, *, hard: bool, annotations: Mapping[str, str])
     )
 
 
-def koordinators(annotations: Mapping[str, str]) -> str:
-    """The note on Koordinator's annotation; "" = there is none, or ours stands beside it."""
+def in_topology(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A spec with the name of the Topology that has its levels; as it is if it names none."""
+    return {**spec, _FIELD: {"name": name, **spec.get(_FIELD, {})}} if _says(spec) else {**spec}
+
+
+def in_hyper_nodes(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for tiers of HyperNodes: without any, what is only preferred is no condition."""
+    parts = (spec, *(each for part in _PARTS for each in spec.get(part, ())))
+    required = any("required" in each.get(_FIELD, {}) for each in parts)
+    return in_topology(spec, foreign_name(VOLCANO_GROUP, HYPER_NODES if required else WHICHEVER))
+
+
+def kais_topology(named: Iterable[str]) -> str:
+    """The Topology of KAI's with these names; if there are several, each level's own."""
+    names = {each for each in named if each}
+    return foreign_name(KAI_GROUP, names.pop() if len(names) == 1 else WHICHEVER)
+
+
+# ── Koordinator ──────────────────────────────────────────────────────────────────────────────
+
+
+class _Rule(msgspec.Struct, gc=False):
+    layer: str = ""
+    strategy: str = ""
+
+
+class _Gathering(msgspec.Struct, gc=False, rename="camel"):
+    gather_strategy: tuple[_Rule, ...] = ()
+
+
+_GATHERING: Final = msgspec.json.Decoder(_Gathering).decode
+#: The field of ours for each of Koordinator's strategies.
+_STRATEGIES: Final[Mapping[str, str]] = {"MustGather": "required", "PreferGather": "preferred"}
+
+
+def koordinators(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The `topology` of Koordinator's annotation; empty = there is none, or ours stands beside it.
+
+    Of several layers that had better hold all, the last one counts.
+
+    Raises:
+        ValueError: it cannot be read, or not be followed; the message has the key and the fix.
+    """
     said = annotations.get(KOORDINATORS_KEY)
-    if not said:
-        return ""
-    return instead(
-        f"annotation {KOORDINATORS_KEY}",
-        "its layers are those of a ClusterNetworkTopology, which is not read",
-        hard=_MUST in said,
-        annotations=annotations,
-    )
+    if not said or not annotations.keys().isdisjoint(FIELDS):
+        return {}
+    key = f"annotation {KOORDINATORS_KEY}"
+    try:
+        rules = _GATHERING(said.encode()).gather_strategy
+    except UNREADABLE as error:
+        raise ValueError(f"{key}: {why(error)}") from error
+    found: dict[str, str] = {}
+    for rule in rules:
+        field = _STRATEGIES.get(rule.strategy)
+        if field is None:
+            known = " or ".join(_STRATEGIES)
+            raise ValueError(f"{key}: strategy {quoted(rule.strategy)} is unknown; use {known}")
+        if problem := qualified_name_problem(rule.layer):
+            raise ValueError(f"{key}: a layer {problem}")
+        if field == "required" and field in found:
+            raise ValueError(
+                f"{key}: {found[field]} and {rule.layer} are both MustGather; keep the inner one"
+            )
+        found[field] = rule.layer
+    return {"name": foreign_name(KOORDINATOR_GROUP), **found} if found else {}
 
 
 # ── annotations of the object itself ─────────────────────────────────────────────────────────
@@ -86,6 +152,8 @@ def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
     """
     annotations = metadata.annotations or {}
     kais = levels(annotations.get(_REQUIRED), annotations.get(_PREFERRED))
+    if kais:
+        kais = {"name": kais_topology((annotations.get(_TOPOLOGY, ""),)), **kais}
     try:
         ours = topology_said({}, annotations)
     except ValueError as error:

@@ -145,6 +145,8 @@ def _of_others(found: Derived, asked: kueue.Asked) -> Derived:
     if asked.parts:
         spec, more = _parted(spec, asked.parts, everybody=asked.everybody)
         notes += tuple(more)
+        if not more:
+            spec = {**spec, _FIELD: {"name": kueue.NAME, **spec.get(_FIELD, _NONE)}}
     ignored = clipped("; ".join(filter(None, (found.ignored, *notes))))
     return replace(found, spec=spec, ignored=ignored)
 

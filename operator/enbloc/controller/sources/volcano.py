@@ -13,6 +13,7 @@ and pkg/scheduler/plugins/gang/gang.go.
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ import msgspec
 from enbloc.client.paths import Resource
 from enbloc.controller.members import Member
 from enbloc.controller.sources.resources import readable
-from enbloc.controller.sources.role_trees import tree_spec
+from enbloc.controller.sources.role_trees import tree_spec, unsaid
 from enbloc.controller.sources.source import (
     LARGEST,
     MOST_ROLES,
@@ -30,9 +31,9 @@ from enbloc.controller.sources.source import (
     RefusedGroup,
     Source,
     SourceObject,
-    topology_of_all,
+    topology_of,
 )
-from enbloc.controller.sources.topology import instead
+from enbloc.controller.sources.topology import in_hyper_nodes
 from enbloc.model.dialects import part_of
 from enbloc.model.dns_names import LABEL
 from enbloc.model.names import Condition, Reason
@@ -60,7 +61,8 @@ _ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
 #: Annotation or label of who is evicted for others or not; the annotation wins.
 _PREEMPTABLE: Final = "volcano.sh/preemptable"
 _FALSE: Final = ("false", "f", "0")
-_TIERS: Final = "its tiers are those of HyperNodes, which are not read"
+#: The tier whose nodes are nearest to each other.
+_LOWEST: Final = "tier-1"
 #: Prefixes of what is counted for a quota, and no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
@@ -76,13 +78,31 @@ class _Selector(msgspec.Struct, gc=False, rename="camel"):
     match_expressions: tuple[Any, ...] | None = None
 
 
+class _NetworkTopology(msgspec.Struct, gc=False, rename="camel"):
+    mode: str | None = None
+    highest_tier_allowed: Int64 | None = None
+    highest_tier_name: str | None = None
+
+    @property
+    def near(self) -> dict[str, str]:
+        """`topology` of ours; a tier that is required has those below it preferred as well.
+
+        Hard without a tier allows all of them, as there.
+        """
+        number = self.highest_tier_allowed
+        tier = self.highest_tier_name or (_LOWEST if number is None else f"tier-{number}")
+        named = self.highest_tier_name or number is not None
+        hard = named and self.mode != "soft"
+        return {"required": tier} if hard else {"preferred": _LOWEST}
+
+
 class _SubGroupPolicy(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     label_selector: _Selector | None = None
     match_label_keys: tuple[str, ...] | None = None
     sub_group_size: Int64 | None = None
     min_sub_groups: Int64 | None = None
-    network_topology: Any = None
+    network_topology: _NetworkTopology | None = None
 
     @property
     def size(self) -> int:
@@ -119,7 +139,7 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     queue: str | None = None
     priority_class_name: str | None = None
     min_resources: Quantities | None = None
-    network_topology: dict[str, Any] | None = None
+    network_topology: _NetworkTopology | None = None
     sub_group_policy: tuple[_SubGroupPolicy, ...] | None = None
 
 
@@ -158,14 +178,26 @@ def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
     resources = readable(_of_nodes(spec.min_resources or {}))
     if isinstance(resources, RefusedGroup):
         return resources
-    wanted = tree_spec(needs.tree, needs.minimums, max(1, minimum))
+    near = dict(_near(needs, spec.sub_group_policy or ()))
+    wanted = tree_spec(needs.tree, needs.minimums, max(1, minimum), near)
     if isinstance(wanted, RefusedGroup):
         return RefusedGroup(f"spec.subGroupPolicy: {wanted.problem}")
+    wanted |= topology_of(spec.network_topology.near if spec.network_topology else {})
+    lost = unsaid(near, wanted)
+    wanted = in_hyper_nodes(wanted)
     if resources:
         wanted["minResources"] = resources
     if spec.priority_class_name:
         wanted["priorityClassName"] = spec.priority_class_name
-    return Derived(wanted, ignored="; ".join(filter(None, _ignored(found))))
+    return Derived(wanted, ignored="; ".join(_ignored(found, near.keys() - lost)))
+
+
+def _near(needs: "_Needs", policies: Sequence[_SubGroupPolicy]) -> Iterator[tuple[str, Any]]:
+    """Where the members of which roles lie."""
+    for each in policies:
+        if each.network_topology is not None:
+            for role in needs.roles_of(each):
+                yield role, each.network_topology.near
 
 
 def _parts(task: str, count: int) -> tuple[str, ...]:
@@ -200,8 +232,9 @@ class _Needs:
         roles, partitions = dict(tasks) if covered else {}, dict[str, _Partitions]()
         for policy in spec.sub_group_policy or ():
             count = policy.min_sub_groups or 0
-            if policy.role and count:
-                roles[policy.role] = max(policy.size, roles.get(policy.role, 0))
+            if policy.role and (count or policy.network_topology):
+                least = policy.size if count else 0
+                roles[policy.role] = max(least, roles.get(policy.role, 0))
             elif task := policy.task:
                 count = max(count, -(-roles.pop(task, 0) // policy.size))
                 if count:
@@ -215,13 +248,23 @@ class _Needs:
         return cls(roles, few)
 
     @property
+    def room(self) -> int:
+        """How many roles there are for the partitions of a task."""
+        return (MOST_ROLES - len(self.roles)) // max(1, len(self.partitions))
+
+    def roles_of(self, policy: _SubGroupPolicy) -> tuple[str, ...]:
+        """The roles that its sub-groups are; none where these are told apart in other ways."""
+        if policy.role in self.roles:
+            return (policy.role,)
+        return _parts(policy.task, self.room) if policy.task in self.partitions else ()
+
+    @property
     def tree(self) -> Tree:
         """Which roles are enough."""
-        room = (MOST_ROLES - len(self.roles)) // max(1, len(self.partitions))
         children: list[Child] = [
             *sorted(self.roles),
             *(
-                Tree(task, each.needed, _parts(task, room))
+                Tree(task, each.needed, _parts(task, self.room))
                 for task, each in sorted(self.partitions.items())
             ),
         ]
@@ -280,8 +323,13 @@ def _of_nodes(given: Quantities) -> Quantities:
     return {**asked, **plain}
 
 
-def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
-    """What of a PodGroup has no effect here, for an event on it."""
+def _ignored(found: VolcanoPodGroup, placed: AbstractSet[str]) -> Iterator[str]:
+    """What of a PodGroup has no effect here, for an event on it.
+
+    Args:
+        found: the PodGroup.
+        placed: the roles that have a topology of their own.
+    """
     spec, metadata = found.spec, found.metadata
     labels, annotations = metadata.labels or {}, metadata.annotations or {}
     if {**labels, **annotations}.get(_PREEMPTABLE, "").lower() in _FALSE:
@@ -294,10 +342,6 @@ def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
             f'spec.queue: "{spec.queue}" has no effect, for enbloc has no queues; limit what a '
             "namespace may use by a ResourceQuota or by Kueue"
         )
-    if spec.network_topology:
-        soft = spec.network_topology.get("mode") == "soft"
-        field = "spec.networkTopology" + (" (mode: soft)" if soft else "")
-        yield instead(field, _TIERS, hard=not soft, annotations=annotations)
     policies = spec.sub_group_policy or ()
     if any(each.min_sub_groups and not (each.role or each.task) for each in policies):
         yield (
@@ -314,8 +358,14 @@ def _ignored(found: VolcanoPodGroup) -> Iterator[str]:
             f"the minimum of task {divided[0]} has no effect: more partitions are needed than "
             f"the {MOST_ROLES} roles of a PodGroup; make them larger"
         )
-    if any(each.network_topology for each in policies):
-        yield topology_of_all("spec.subGroupPolicy[].networkTopology")
+    needs = _Needs.of(spec)
+    for index, each in enumerate(policies):
+        if each.network_topology and placed.isdisjoint(needs.roles_of(each)):
+            yield (
+                f"spec.subGroupPolicy[{index}].networkTopology is ignored: its sub-groups are no "
+                f"roles; select them by label {_TASK}, or by it and {_PARTITION} with minSubGroups"
+            )
+            break
 
 
 # ── what it is told ──────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,282 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""HyperNodes: which nodes are near each other, as Volcano's objects of that kind say.
+
+::
+
+    s4 (tier 2) ─┬─ s0 (tier 1) ─┬─ node-0      hypernode:tier-2=s4, hypernode:tier-1=s0
+                 │               └─ node-1
+                 └─ s1 (tier 1) ─── node-2      hypernode:tier-2=s4, hypernode:tier-1=s1
+
+They become a Topology whose levels are tiers, and labels of nodes that the engine sees and the API
+server does not have: no selector can name one, for a colon is in none that it takes. A node that is
+in no HyperNode of a tier has there the one of the next tier below, as in Volcano, where "tier 2 at
+most" is met by a HyperNode of tier 1.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import ClassVar, Final, TypeAlias
+
+from enbloc.model.hyper_node import HyperNode
+from enbloc.model.node import Node
+from enbloc.model.requirements import Operator
+from enbloc.model.selectors import Selector
+from enbloc.model.topology import HYPER_NODES, VOLCANO_GROUP, Level, Topology, foreign_name
+
+#: Tiers that are told apart.
+MOST_TIERS: Final = 16
+#: `(key, value)` in key order.
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+_NOBODY: Final[frozenset[str]] = frozenset()
+
+
+class HyperNodes:
+    """All HyperNodes, and all nodes with their labels.
+
+    Where a node or a HyperNode is in several of one tier, that with the first name counts.
+    """
+
+    #: What the Topology is called.
+    TOPOLOGY: ClassVar = foreign_name(VOLCANO_GROUP, HYPER_NODES)
+
+    def __init__(self) -> None:
+        #: As the API server has them, by name.
+        self._nodes: dict[str, Node] = {}
+        #: The labels that each of them was given.
+        self._given: dict[str, Labels] = {}
+        self._hyper_nodes: dict[str, HyperNode] = {}
+        #: The names of nodes by key and value of their labels, for each key that a selector names.
+        self._by_label: dict[str, dict[str, set[str]]] = {}
+        #: Those that select nodes by more than their names.
+        self._selecting: dict[str, HyperNode] = {}
+        #: Of each node, the names of the HyperNodes that list it themselves; it need not exist.
+        self._listed_by: dict[str, set[str]] = {}
+        #: The same by HyperNode.
+        self._listed: dict[str, set[str]] = {}
+        #: Of each HyperNode that is in others, the names of these; it need not exist.
+        self._parents: dict[str, set[str]] = {}
+        #: How many HyperNodes there are of each tier.
+        self._counts: Counter[int] = Counter()
+        #: The tiers that are told apart, ascending.
+        self._tiers: tuple[int, ...] = ()
+
+    # ── nodes ────────────────────────────────────────────────────────────────────────────────────
+
+    def node(self, node: Node) -> Node:
+        """A node that was added or changed, with the labels of where it is."""
+        known = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        if known is None or known.labels != node.labels:
+            if known is not None:
+                self._unsort(known)
+            self._sort(node, self._by_label)
+            labels = dict(node.labels) if self._selecting else {}
+            for name, each in self._selecting.items():
+                self._list(name, node.name, lists=_lists(each, node.name, labels))
+            self._given[node.name] = self._labels(node.name)
+        return _with(node, self._given[node.name])
+
+    def node_gone(self, name: str) -> None:
+        """A node was deleted."""
+        known = self._nodes.pop(name, None)
+        if known is not None:
+            self._unsort(known)
+            del self._given[name]
+            for each, selecting in self._selecting.items():
+                self._list(each, name, lists=name in selecting.nodes)
+
+    def _list(self, name: str, node: str, *, lists: bool) -> None:
+        """A HyperNode lists a node itself, or does not."""
+        if lists:
+            self._listed.setdefault(name, set()).add(node)
+            self._listed_by.setdefault(node, set()).add(name)
+        elif name in self._listed_by.get(node, _NOBODY):
+            self._listed[name].discard(node)
+            self._listed_by[node].discard(name)
+            if not self._listed_by[node]:
+                del self._listed_by[node]
+
+    def _labels(self, node: str) -> Labels:
+        listing = self._listed_by.get(node)
+        if not listing:
+            return ()
+        return tuple((_label(tier), name) for tier, name in self._at_tiers(self._chain(listing)))
+
+    def _chain(self, listing: AbstractSet[str]) -> list[HyperNode]:
+        """The HyperNodes that a node is in, by ascending tier, one of each."""
+        chain: list[HyperNode] = []
+        names: AbstractSet[str] = listing
+        while True:
+            tier = chain[-1].tier if chain else -1
+            above = [each for each in self._existing(names) if each.tier > tier]
+            if not above:
+                return chain
+            chain.append(min(above, key=lambda each: (each.tier, each.name)))
+            names = listing | self._parents.get(chain[-1].name, _NOBODY)
+
+    def _existing(self, names: Iterable[str]) -> Iterator[HyperNode]:
+        return (self._hyper_nodes[name] for name in names if name in self._hyper_nodes)
+
+    def _at_tiers(self, chain: list[HyperNode]) -> Iterator[tuple[int, str]]:
+        """For each tier that is told apart the HyperNode of it, or of the next one below."""
+        for tier in self._tiers:
+            below = [each.name for each in chain if each.tier <= tier]
+            if below:
+                yield tier, below[-1]
+
+    # ── HyperNodes ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def topology(self) -> Topology | None:
+        """What the HyperNodes are as a Topology; None = there are none."""
+        if not self._hyper_nodes:
+            return None
+        called: dict[int, set[str]] = {}
+        for each in self._hyper_nodes.values():
+            if each.tier_name:
+                called.setdefault(each.tier, set()).add(each.tier_name)
+        levels = [_level(tier, called.get(tier, _NOBODY)) for tier in reversed(self._tiers)]
+        return Topology(self.TOPOLOGY, tuple(levels))
+
+    def put(self, hyper_node: HyperNode) -> list[Node]:
+        """A HyperNode was added or changed; the nodes whose labels are others now."""
+        return self._change(hyper_node.name, hyper_node)
+
+    def remove(self, name: str) -> list[Node]:
+        """A HyperNode was deleted; the nodes whose labels are others now."""
+        return self._change(name, None)
+
+    def _change(self, name: str, hyper_node: HyperNode | None) -> list[Node]:
+        known = self._hyper_nodes.get(name)
+        if known == hyper_node:
+            return []
+        concerned, tiers = self._under(name), self._tiers
+        if known is not None:
+            self._take_out(known)
+        if hyper_node is not None:
+            self._put_in(hyper_node)
+        self._tiers = _told_apart(self._counts.keys())
+        # A tier more or less is one of every node that is in any HyperNode.
+        concerned |= self._under(name) if tiers == self._tiers else self._listed_by.keys()
+        changed: list[Node] = []
+        for each in sorted(concerned & self._nodes.keys()):
+            labels = self._labels(each)
+            if labels != self._given[each]:
+                self._given[each] = labels
+                changed.append(_with(self._nodes[each], labels))
+        return changed
+
+    def _take_out(self, hyper_node: HyperNode) -> None:
+        name = hyper_node.name
+        del self._hyper_nodes[name]
+        self._selecting.pop(name, None)
+        for node in tuple(self._listed.get(name, ())):
+            self._list(name, node, lists=False)
+        self._listed.pop(name, None)
+        for child in hyper_node.children:
+            self._parents[child].discard(name)
+            if not self._parents[child]:
+                del self._parents[child]
+        self._counts[hyper_node.tier] -= 1
+        self._counts += Counter()  # without those of which there is none
+
+    def _put_in(self, hyper_node: HyperNode) -> None:
+        name = hyper_node.name
+        self._hyper_nodes[name] = hyper_node
+        for node in hyper_node.nodes:
+            self._list(name, node, lists=True)
+        if hyper_node.patterns or hyper_node.selectors:
+            self._selecting[name] = hyper_node
+            for each in self._selectable(hyper_node):
+                if _lists(hyper_node, each.name, dict(each.labels)):
+                    self._list(name, each.name, lists=True)
+        for child in hyper_node.children:
+            self._parents.setdefault(child, set()).add(name)
+        self._counts[hyper_node.tier] += 1
+
+    def _selectable(self, hyper_node: HyperNode) -> Iterable[Node]:
+        """The nodes that a HyperNode may select."""
+        pairs = [_pairs_of(selector) for selector in hyper_node.selectors]
+        if hyper_node.patterns or not all(pairs):
+            return self._nodes.values()
+        names = {name for each in pairs for pair in each for name in self._labelled(*pair)}
+        return [self._nodes[name] for name in names]
+
+    def _labelled(self, key: str, value: str) -> AbstractSet[str]:
+        """The names of the nodes with a label; nodes are sorted by its key when first asked for."""
+        if key not in self._by_label:
+            self._by_label[key] = {}
+            for node in self._nodes.values():
+                self._sort(node, (key,))
+        return self._by_label[key].get(value, _NOBODY)
+
+    def _sort(self, node: Node, keys: Container[str]) -> None:
+        for key, value in node.labels:
+            if key in keys:
+                self._by_label[key].setdefault(value, set()).add(node.name)
+
+    def _unsort(self, node: Node) -> None:
+        for key, value in node.labels:
+            named = self._by_label.get(key, {})
+            if value in named:
+                named[value].discard(node.name)
+                if not named[value]:
+                    del named[value]
+
+    def _under(self, name: str) -> set[str]:
+        """The names of the nodes in a HyperNode, and in those within it."""
+        inside, waiting, found = {name}, [name], set[str]()
+        while waiting:
+            each = waiting.pop()
+            found |= self._listed.get(each, _NOBODY)
+            if each in self._hyper_nodes:
+                new = self._hyper_nodes[each].children - inside
+                inside |= new
+                waiting += new
+        return found
+
+
+def _with(node: Node, labels: Labels) -> Node:
+    return replace(node, labels=tuple(sorted((*node.labels, *labels)))) if labels else node
+
+
+def _lists(hyper_node: HyperNode, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a HyperNode has the node with this name and these labels as a member of its own."""
+    return (
+        name in hyper_node.nodes
+        or any(pattern.search(name) for pattern in hyper_node.patterns)
+        or any(selector.matches(labels) for selector in hyper_node.selectors)
+    )
+
+
+def _pairs_of(selector: Selector) -> tuple[tuple[str, str], ...]:
+    """Labels of which a node must have one to be selected; none = they do not say."""
+    for each in selector.requirements:
+        if each.operator is Operator.IN:
+            return tuple((each.key, value) for value in each.values)
+    return ()
+
+
+def _told_apart(tiers: AbstractSet[int]) -> tuple[int, ...]:
+    """The tiers that are levels: without gaps, if they are few enough; else the lowest of them."""
+    if not tiers:
+        return ()
+    lowest, highest = min(tiers), max(tiers)
+    if highest - lowest < MOST_TIERS:
+        return tuple(range(lowest, highest + 1))
+    return tuple(sorted(tiers)[:MOST_TIERS])
+
+
+def _label(tier: int) -> str:
+    return f"hypernode:tier-{tier}"
+
+
+def _level(tier: int, called: AbstractSet[str]) -> Level:
+    """The level of a tier; what only some of its HyperNodes call it is no name for it."""
+    number = f"tier-{tier}"
+    [name] = called if len(called) == 1 else (number,)
+    return Level(name, _label(tier), number)
