@@ -18,9 +18,11 @@ FABRIC: Final = Topology(
 ONE_CPU: Final = spec(cpu=1)
 
 
-def fabric(nodes: str, *, topology: Topology | None = FABRIC, cpu: int = 2) -> World:
+def fabric(
+    nodes: str, *, topology: Topology | None = FABRIC, cpu: int = 2, slots: int = 32
+) -> World:
     """Nodes as `name=zone/block/rack`, or `name=zone/block/rack:cpus`."""
-    made = World()
+    made = World(slots=slots)
     for each in nodes.split():
         name, _, place = each.partition("=")
         path, _, cpus = place.partition(":")

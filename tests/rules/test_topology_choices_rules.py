@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from enbloc.engine.events import SlotsFree
 from enbloc.model.names import RANK_KEY
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
@@ -212,13 +213,14 @@ def test_slices_of_one_member_within_others_leave_those_whole() -> None:
 
 def test_a_slice_is_planned_again_when_a_node_moves_to_another_domain_before_it_is_sent() -> None:
     """Semantics §11.2 and §3.1."""
-    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:8")
-    w.answer = lambda _: "hold"
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:8", slots=0)
     sliced(w, 2, 2, Slice(2, "rack"))
-    w.node("a2", 1, labels=((BLOCK, "b"), (RACK, "r9"), (ZONE, "z")))
-    w.answer = lambda _: "ok"
     w.settle()
-    assert len(lying(w, "g", (RACK,))) == 1
+    w.node("a2", 1, labels=((BLOCK, "b"), (RACK, "r9"), (ZONE, "z")))
+    w.tell(SlotsFree(32))
+    w.settle()
+    assert lying(w, "g", (RACK,)) == {"r2": 2}
+    assert w.attempts("g") == 2, "the first plan had been made"
 
 
 def test_many_slices_of_alike_members_fill_racks_by_adding_up() -> None:

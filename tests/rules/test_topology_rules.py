@@ -5,7 +5,7 @@
 import pytest
 
 from enbloc.engine.effects import TopologyStatus
-from enbloc.engine.events import TopologyGone, TopologySeen
+from enbloc.engine.events import SlotsFree, TopologyGone, TopologySeen
 from enbloc.model.names import RANK_KEY, Reason
 from enbloc.model.topology import Level, Topology, TopologyRequest
 from tests.rules.fabrics import (
@@ -153,13 +153,14 @@ def test_a_replacement_waits_while_the_domain_of_the_others_is_full() -> None:
 
 def test_a_plan_is_made_again_when_a_node_moves_to_another_domain_before_it_is_sent() -> None:
     """Semantics §11.2 and §3.1."""
-    w = fabric("a1=z/b/r1 a2=z/b/r1 b1=z/b/r2:8")
-    w.answer = lambda _: "hold"
+    w = fabric("a1=z/b/r1 a2=z/b/r1 b1=z/b/r2:8", slots=0)
     gang(w, "g", 2, required="rack", cpu=2)
-    w.node("a2", 2, labels=((BLOCK, "b"), (RACK, "r9"), (ZONE, "z")))
-    w.answer = lambda _: "ok"
     w.settle()
-    assert len(racks(w, "g")) == 1
+    w.node("a2", 2, labels=((BLOCK, "b"), (RACK, "r9"), (ZONE, "z")))
+    w.tell(SlotsFree(32))
+    w.settle()
+    assert racks(w, "g") == {"z/b/r2": 2}
+    assert w.attempts("g") == 2, "the first plan had been made"
 
 
 # ── what is preferred ────────────────────────────────────────────────────────────────────────────
