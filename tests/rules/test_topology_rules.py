@@ -107,6 +107,20 @@ def test_a_node_without_a_label_is_outside_and_counted() -> None:
     assert f"2 of 5 nodes have no label {labels}" in message(w, "g")
 
 
+def test_a_node_without_the_label_of_a_level_around_it_is_outside_of_both() -> None:
+    """Semantics §11.1: its rack has a name, but nobody knows of which block that is."""
+    w = fabric("a1=z/b/r1:1")
+    w.node("b1", 8, labels=((RACK, "r1"), (ZONE, "z")))
+    w.node("c1", 8, labels=((BLOCK, "b"), (RACK, "r1")))
+    gang(w, "g", 2, required="rack")
+    w.settle()
+    assert not w.where("g-")
+    assert "2 of 3 nodes have no label" in message(w, "g")
+    w.node("a2", 1, labels=((BLOCK, "b"), (RACK, "r1"), (ZONE, "z")))
+    w.settle()
+    assert racks(w, "g") == {"z/b/r1": 2}
+
+
 def test_who_comes_later_lies_in_the_same_domain() -> None:
     """Semantics §11.2."""
     w = fabric("a1=z/b/r1 a2=z/b/r1 b1=z/b/r2 b2=z/b/r2")
