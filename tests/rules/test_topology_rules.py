@@ -206,6 +206,18 @@ def test_the_smallest_domain_that_holds_it_is_taken() -> None:
     assert racks(w, "g") == {"z/b/r2": 3}
 
 
+def test_nodes_that_take_no_member_are_no_room_of_their_rack() -> None:
+    """Semantics §11.3: of a rack of eight CPUs half are cordoned, so it holds less than five."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:5")
+    w.node("a2", 4, labels=((BLOCK, "b"), (RACK, "r1"), (ZONE, "z")), unschedulable=True)
+    gang(w, "g", 4, required="rack")
+    w.settle()
+    assert racks(w, "g") == {"z/b/r1": 4}
+    gang(w, "h", 6, required="rack")
+    w.settle()
+    assert "rack z/b/r2 has room for 5 of 6" in message(w, "h")
+
+
 def test_a_rack_in_use_comes_before_a_pristine_one() -> None:
     """Semantics §11.3."""
     w = fabric("a1=z/b/r1:3 b1=z/b/r2:3")
