@@ -110,6 +110,6 @@ TOPOLOGY: Final = (
     Fault(
         "topology-preempts-anywhere",
         "        if required is not None:\n            yield required",
-        "        if required is None:\n            yield required",
+        "        del required",
     ),
 )

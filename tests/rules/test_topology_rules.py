@@ -272,6 +272,22 @@ def test_the_rack_that_costs_least_to_clear_is_cleared() -> None:
     assert racks(w, "g") == {"z/b/r2": 2}
 
 
+def test_of_many_racks_the_one_that_costs_least_to_clear_is_cleared() -> None:
+    """Semantics §11.3 and §10.2: among so many pods no others are looked for afterwards."""
+    w = fabric("a1=z/b/r1:2 a2=z/b/r1:2 b1=z/b/r2:3 b2=z/b/r2:3 c1=z/b/r3:300")
+    for node in ("a1", "a2"):
+        for index in range(2):
+            w.pod(f"old-{node}-{index}", node=node, spec=ONE_CPU, owner=JOB)
+    for node in ("b1", "b2"):
+        w.pod(f"old-{node}", node=node, spec=spec(cpu=3), owner=JOB)
+    for index in range(300):
+        w.pod(f"old-c1-{index}", node="c1", spec=ONE_CPU, owner=JOB)
+    gang(w, "g", 4, required="rack", priority=10)
+    w.settle(seconds=60)
+    assert w.evictions == ["old-b1", "old-b2"]
+    assert racks(w, "g") == {"z/b/r2": 4}
+
+
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────
 
 
