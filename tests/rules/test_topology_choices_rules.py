@@ -223,6 +223,20 @@ def test_a_slice_is_planned_again_when_a_node_moves_to_another_domain_before_it_
     assert w.attempts("g") == 2, "the first plan had been made"
 
 
+def test_slices_of_other_members_pass_over_the_racks_that_those_before_them_have_filled() -> None:
+    """Semantics §11.9: of as many racks as are tried for a slice none has room any more."""
+    large = " ".join(f"a{index}=z/b/r{index}:3" for index in range(9))
+    w = fabric(f"{large} b1=z/b/s1:2 b2=z/b/s2:2")
+    w.group("g", 22, topology=TopologyRequest("", slices=(Slice(2, "rack"),)), timeout=60)
+    for index in range(22):
+        kind = index % 2 + (1 if index < 18 else 3)
+        w.member(f"g-{index}", "g", spec=spec(cpu=1, memory=f"{kind}Mi"))
+    w.settle()
+    assert set(racks(w, "g").values()) == {2}
+    assert len(w.where("g-")) == 22
+    assert all(len(each) == 1 for each in by_slice(w, 2, RACK).values())
+
+
 def test_many_slices_of_alike_members_fill_racks_by_adding_up() -> None:
     """Semantics §11.9."""
     w = fabric(" ".join(f"n{index}=z/b/r{index}:4" for index in range(300)))
