@@ -10,7 +10,7 @@ import pytest
 from enbloc.model.names import RANK_KEY
 from enbloc.model.topology import Apart, Slice, TopologyPart, TopologyRequest
 from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, THREE_RACKS, ZONE, fabric, lying, message
-from tests.rules.world import World
+from tests.rules.world import NEXT_JOB, World
 from tests.world.builders import spec
 
 # ── roles and sub-groups ─────────────────────────────────────────────────────────────────────────
@@ -322,6 +322,19 @@ def test_groups_without_the_labels_are_no_matter() -> None:
     replica(w, "g")
     w.settle()
     assert len(w.where("g-")) == 2
+
+
+def test_a_run_that_overlaps_with_the_one_before_does_not_keep_away_from_it() -> None:
+    """Semantics §11.8 and §2.4: both are of one group, which has its zone already."""
+    w = fabric("a1=z1/b/r1:4")
+    replica(w, "g")
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    for index in range(2):
+        w.member(f"next-{index}", "g", spec=ONE_CPU, owner=NEXT_JOB)
+    w.settle()
+    assert zones(w, "g") == {"z1"}
+    assert len(w.where("next-")) == 2
 
 
 def test_a_replacement_goes_where_its_group_is_though_another_has_come_there() -> None:
