@@ -134,21 +134,29 @@ def test_members_of_a_gang_elsewhere_are_not_tried_on_each_node(taken: list[int]
     assert 0 < sum(taken) <= 3 * 400
 
 
-def test_pods_that_are_moved_in_vain_are_charged(taken: list[int]) -> None:
-    """Semantics §10.5: who keeps the pod away stays, and everybody else is looked at."""
+def kept_away(others: int) -> Cluster:
+    """Three nodes, each full of so many others and of one that "high" cannot be beside."""
     cluster = Cluster()
     keeper = Selector((Requirement("app", Operator.IN, ("keeper",)),))
     apart = PodAffinity(required=(PodAffinityTerm(HOSTNAME, keeper),))
     for node in ("n1", "n2", "n3"):
-        cluster.node(node, cpu=101, labels=((HOSTNAME, node),))
+        cluster.node(node, cpu=1 + others, pods=1 + others, labels=((HOSTNAME, node),))
         cluster.pod(f"keeper-{node}", node=node, priority=10, labels=(("app", "keeper"),))
-        for number in range(100):
+        for number in range(others):
             cluster.pod(f"low-{node}-{number}", node=node, started=1.0)
     cluster.pod("high", priority=10, spec=spec(cpu=90, pod_anti_affinity=apart))
-    cluster.settle()
+    return cluster
 
-    assert not cluster.evicted
-    assert sum(taken) >= 100, "a third of those who were moved"
+
+def test_pods_that_are_moved_in_vain_are_charged(taken: list[int]) -> None:
+    """Semantics §10.5: who keeps the pod away stays, and everybody else is looked at."""
+    few, many = kept_away(100), kept_away(400)
+    few.settle()
+    many.settle()
+
+    assert not few.evicted
+    assert not many.evicted
+    assert taken[1] - taken[0] >= 900 + 300, "each who is found, and a third of those who are moved"
 
 
 def test_members_of_a_gang_elsewhere_use_nothing_of_a_budget() -> None:
