@@ -112,4 +112,19 @@ TOPOLOGY: Final = (
         "        if required is not None:\n            yield required",
         "        del required",
     ),
+    Fault(
+        "topology-prices-one-node",
+        "            if free >= self._facts.lacking:\n                break\n            emptied",
+        "            if emptied:\n                break\n            emptied",
+    ),
+    Fault(
+        "topology-prices-a-node-for-each-member",
+        "            free += room[row]",
+        "            free += 1",
+    ),
+    Fault(
+        "topology-compares-racks-that-are-too-small",
+        "        return free < self._facts.lacking, cost(",
+        "        return False, cost(",
+    ),
 )

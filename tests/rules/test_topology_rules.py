@@ -22,7 +22,7 @@ from tests.rules.fabrics import (
     message,
     racks,
 )
-from tests.rules.world import JOB
+from tests.rules.world import JOB, World
 from tests.world.builders import spec
 
 # ── what is required ─────────────────────────────────────────────────────────────────────────────
@@ -286,6 +286,51 @@ def test_of_many_racks_the_one_that_costs_least_to_clear_is_cleared() -> None:
     w.settle(seconds=60)
     assert w.evictions == ["old-b1", "old-b2"]
     assert racks(w, "g") == {"z/b/r2": 4}
+
+
+def full_of(of: World, **victims: int) -> None:
+    """Each of these nodes is full of so many others, alike."""
+    for node, count in victims.items():
+        cpu = dict(of.hosts[node].allocatable)["cpu"] // 1000 // count
+        for index in range(count):
+            of.pod(f"old-{node}-{index}", node=node, spec=spec(cpu=cpu), owner=JOB)
+
+
+def test_what_it_costs_to_clear_a_rack_is_that_of_all_nodes_that_are_needed() -> None:
+    """Semantics §10.2: of as many racks as are compared, each has a node that costs less."""
+    dear = " ".join(f"a{rack}=z/b/r{rack}:4 b{rack}=z/b/r{rack}:4" for rack in range(9))
+    w = fabric(f"{dear} c1=z/b/s:4 c2=z/b/s:4")
+    for rack in range(9):
+        full_of(w, **{f"a{rack}": 1, f"b{rack}": 4})
+    full_of(w, c1=2, c2=2)
+    gang(w, "g", 2, required="rack", cpu=4, priority=10)
+    w.settle(seconds=60)
+    assert racks(w, "g") == {"z/b/s": 2}
+    assert len(w.evictions) == 4
+
+
+def test_a_node_is_needed_for_as_many_members_as_it_has_room_for() -> None:
+    """Semantics §10.2: four members find room on the one node that costs little to empty."""
+    others = " ".join(f"{node}{rack}=z/b/r{rack}:4" for rack in range(9) for node in "abcd")
+    w = fabric(f"{others} e1=z/b/s:4 e2=z/b/s:4 e3=z/b/s:4 e4=z/b/s:4 f1=z/b/t:300")
+    for rack in range(9):
+        full_of(w, **{f"{node}{rack}": 2 for node in "abcd"})
+    full_of(w, e1=1, e2=4, e3=4, e4=4, f1=300)
+    gang(w, "g", 4, required="rack", priority=10)
+    w.settle(seconds=60)
+    assert w.evictions == ["old-e1-0"]
+    assert racks(w, "g") == {"z/b/s": 4}
+
+
+def test_racks_that_are_too_small_are_not_compared_with_those_that_hold_a_gang() -> None:
+    """Semantics §10.2: as many as are compared cost less, and would be cleared in vain."""
+    small = " ".join(f"a{rack}=z/b/r{rack}:4" for rack in range(9))
+    w = fabric(f"{small} b1=z/b/s:4 b2=z/b/s:4 c1=z/b/t:5 c2=z/b/t:5 d1=z/b/u:300")
+    full_of(w, **{f"a{rack}": 1 for rack in range(9)}, b1=4, b2=4, c1=2, c2=2, d1=300)
+    gang(w, "g", 2, required="rack", cpu=4, priority=10)
+    w.settle(seconds=60)
+    assert racks(w, "g") == {"z/b/t": 2}
+    assert len(w.evictions) == 4
 
 
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────

@@ -33,7 +33,7 @@ from enbloc.engine.preemption.units import (
     seats_of,
 )
 from enbloc.engine.topology import required_domains
-from enbloc.engine.trial import ClassKey, Opinion, Outcome, Trial, preferring
+from enbloc.engine.trial import MOST_SLOTS, ClassKey, Opinion, Outcome, Trial, preferring
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
 from enbloc.model.budgets import Budgets
@@ -55,13 +55,14 @@ _MOST_ASKED: Final = 8
 #: Among more units no cheaper ones are looked for, nor another placement that needs fewer.
 _MOST_COMPARED: Final = 256
 
-#: Units whose costs are added up in the time of moving a pod.
+#: Units whose costs, or pods whose requests, are added up in the time of moving a pod.
 _COSTS_A_MOVE: Final = 16
 
 #: Of the steps of a search for a placement, so many are as much work as moving a pod.
 _STEPS_A_MOVE: Final = 2
 
 Units = frozenset[Unit]
+Numbers = npt.NDArray[np.int64]
 
 #: Where only some rows are emptied, a placement is searched for with one part of so many of the
 #: steps.
@@ -202,7 +203,7 @@ class _Search:
         order = sorted(prices, key=lambda row: (not able[row], prices[row], row))
         found = [
             victims
-            for inside, rows in self._domains(order, prices)
+            for inside, rows in self._domains(order, some, able)
             if (victims := self._without_rows(rows, some, prices, inside)) is not None
         ]
         if found:
@@ -224,8 +225,11 @@ class _Search:
         inside: Mask | None = None,
     ) -> Units | None:
         """As `_narrowed`, of those of some units that are on these rows; inside a domain."""
-        victims = self._closed(unit for row in rows for unit in self._on[row] if unit in some)
-        return self._narrowed(victims, self._advice(prices, inside), _PART)
+        return self._narrowed(self._there(rows, some), self._advice(prices, inside), _PART)
+
+    def _there(self, rows: Iterable[int], some: Units) -> Units:
+        """Those of some units that are on these rows, and who goes with them."""
+        return self._closed(unit for row in rows for unit in self._on[row] if unit in some)
 
     def _narrowed(self, victims: Units, advice: Opinion, part: int = 1) -> Units | None:
         """Those of some victims that must go if the gang goes where it costs least."""
@@ -271,23 +275,70 @@ class _Search:
         return able
 
     def _domains(
-        self, order: Sequence[int], prices: Mapping[int, Cost]
+        self, order: Sequence[int], some: Units, able: Mask
     ) -> Iterator[tuple[Mask, Sequence[int]]]:
         """The cheapest domains in one of which members must be together: the domain, its rows.
 
+        Those go last that have no room for all members if their rows are emptied.
+
         Args:
-            order: rows, the cheapest first.
-            prices: of each.
+            order: rows with some units, the cheapest first.
+            some: these.
+            able: bool[N], rows that could do for some member.
         """
-        needed = self._facts.lacking
-        for codes in self._together():
+        together = list(self._together())
+        if not together:
+            return
+        room = self._room_without(some) * able
+        others = room.copy()
+        others[order] = 0
+        for codes in together:
             rows: dict[int, list[int]] = {}
             for row in order:
                 rows.setdefault(int(codes[row]), []).append(row)
             rows.pop(0, None)  # without the label
-            dear = {code: [prices[row] for row in some[:needed]] for code, some in rows.items()}
+            free = np.bincount(codes, others)
+            dear = {code: self._price(rows[code], some, room, free[code]) for code in rows}
             for code in sorted(rows, key=lambda code: (dear[code], code))[:_MOST_DOMAINS]:
                 yield codes == code, rows[code]
+
+    def _price(
+        self, rows: Sequence[int], some: Units, room: Numbers, free: float
+    ) -> tuple[bool, Cost]:
+        """Whether all rows are too few, and what it costs to empty as many as are enough.
+
+        Args:
+            rows: of one domain, in the order in which they are emptied.
+            some: who leaves them.
+            room: int64[N], for how many members each row has room then.
+            free: for so many there is room on other rows of the domain.
+        """
+        emptied: list[int] = []
+        for row in rows:
+            if free >= self._facts.lacking:
+                break
+            emptied.append(row)
+            free += room[row]
+        return free < self._facts.lacking, cost(self._there(emptied, some), self._budgets)
+
+    def _room_without(self, some: Units) -> Numbers:
+        """int64[N]: for how many members each row has room without some units.
+
+        That is by requests alone, and as if each member requested the least that any does.
+        """
+        nodes, found = self._trial.nodes, np.full(len(self._trial.nodes), MOST_SLOTS, np.int64)
+        specs = {id(pod.spec): pod.spec for pod in self._facts.pending}
+        asked = [dict(spec.requests) for spec in specs.values()]
+        seats = [(dict(pod.spec.requests), row) for u in some for pod, row in self._seats_of(u)]
+        rows = np.array([row for _, row in seats], np.int64)
+        self._steps += len(rows) // _COSTS_A_MOVE
+        for name in asked[0]:
+            least = min(each.get(name, 0) for each in asked)
+            if least and nodes.allocatable(name).any():  # else devices may serve it
+                room = nodes.free(name).copy()
+                np.add.at(room, rows, [each.get(name, 0) for each, _ in seats])
+                np.minimum(found, room // least, out=found)
+        return np.maximum(found, 0)
 
     def _together(self) -> Iterator[npt.NDArray[np.integer]]:
         """int[N] each: the domains in one of which members must be; 0 = in none."""
