@@ -14,7 +14,7 @@ WORKLOADS = Resource(GROUPS.group, GROUPS.version, "workloads", "Workload")
 
 def native_control_plane(*, jobs: bool = True) -> ControlPlane:
     """A control plane of 1.36 that serves them, and perhaps makes them for Jobs."""
-    wanted = ["GenericWorkload", "DRAWorkloadResourceClaims"]
+    wanted = ["GenericWorkload", "DRAWorkloadResourceClaims", "TopologyAwareWorkloadScheduling"]
     wanted += ["GangScheduling", "WorkloadWithJob"] if jobs else []
     gates = f"--feature-gates={','.join(f'{gate}=true' for gate in wanted)}"
     served = f"--runtime-config={GROUPS.api_version}=true"
@@ -33,9 +33,22 @@ def workload(name: str, minimum: int) -> dict[str, Any]:
 
 
 def group(
-    name: str, minimum: int, *, of: str = "", claims: Sequence[Mapping[str, str]] = ()
+    name: str,
+    minimum: int,
+    *,
+    of: str = "",
+    claims: Sequence[Mapping[str, str]] = (),
+    near: str = "",
 ) -> dict[str, Any]:
-    """A PodGroup, perhaps of a Workload's template; a minimum of 0 is the basic policy."""
+    """A PodGroup, perhaps of a Workload's template; a minimum of 0 is the basic policy.
+
+    Args:
+        name: its name.
+        minimum: of its members.
+        of: the Workload.
+        claims: for all of its members.
+        near: the node label in one domain of which they must be.
+    """
     ref = {"workload": {"workloadName": of, "podGroupTemplateName": "workers"}}
     return {
         "apiVersion": GROUPS.api_version,
@@ -45,6 +58,7 @@ def group(
             "schedulingPolicy": {"gang": {"minCount": minimum}} if minimum else {"basic": {}},
             **({"podGroupTemplateRef": ref} if of else {}),
             **({"resourceClaims": claims} if claims else {}),
+            **({"schedulingConstraints": {"topology": [{"key": near}]}} if near else {}),
         },
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from enbloc.client.errors import NotFound
-from enbloc.client.paths import JOBS, POD_GROUPS, PODS
+from enbloc.client.paths import JOBS, NODES, POD_GROUPS, PODS
 from enbloc.model import names
 from tests.e2e import incidents
 from tests.e2e import native_objects as native
@@ -101,6 +101,19 @@ async def test_a_group_of_a_workload_starts_whole_and_is_told_so(world: World) -
     found = await told(world, "train", "True", "Scheduled")
     assert found["message"] == ""
     await world.condition("train", "Ready", "True", reason="Running")
+
+
+async def test_a_group_lies_in_one_domain_of_the_label_that_it_names(world: World) -> None:
+    rack = "example.com/rack"
+    await world.nodes(SIZE - 1, cpu=1, labels={rack: "r1"})
+    await world.nodes(SIZE, cpu=1, labels={rack: "r2"})
+    await group(world, "train", SIZE, near=rack)
+    world.watch_over("train", SIZE)
+    await members(world, "train", SIZE)
+    await world.bound("train", SIZE)
+    nodes = world.observer.bound(world.namespace, "train").values()
+    labels = [(await world.client.get(NODES, node))["metadata"]["labels"] for node in nodes]
+    assert {each[rack] for each in labels} == {"r2"}
 
 
 async def test_a_basic_group_starts_pod_by_pod(world: World) -> None:

@@ -131,6 +131,22 @@ async def test_a_replacement_waits_where_the_rack_is_full_and_starts_when_it_gro
     assert set((await lying(world, "train")).values()) == {"r1"}
 
 
+async def test_a_gang_that_has_lost_its_last_member_goes_to_another_rack(world: World) -> None:
+    """Semantics §11.2."""
+    await racks(world, r1=2, r2=2)
+    owner = await gang(world, "train", 2)
+    await world.condition("train", Condition.READY, "True", reason=Reason.RUNNING)
+    before = world.observer.bound(world.namespace, "train")
+    [home] = set((await lying(world, "train")).values())
+    for node in set(before.values()):
+        await incidents.lose(world, node)
+    for pod in before:
+        await world.pod(f"{pod}-again", "train", cpu=CPU, owner=owner)
+    await world.bound("train", 2)
+    [other] = set((await lying(world, "train")).values())
+    assert {home, other} == {"r1", "r2"}
+
+
 async def test_a_label_that_changes_under_a_running_gang_evicts_nobody(world: World) -> None:
     """Semantics §11.2, §11.4."""
     await racks(world, r1=3, r2=1)
