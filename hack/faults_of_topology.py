@@ -74,7 +74,7 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-slices-close-up",
-        "            if len(outcome.needed) + len(outcome.surplus) < len(placed) + len(these):",
+        "            if len(outcome.placed) < len(placed) + len(these):",
         "            if False:",
     ),
     Fault(

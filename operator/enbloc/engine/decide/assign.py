@@ -76,8 +76,7 @@ def place_floor(
         if not found.needed:
             outcome.search, outcome.steps, outcome.lacks = found.search, found.steps, found.lacks
             return PlacedFloor(facts, outcome, trial)
-        outcome, placed = found, {pod.uid for pod, _ in found.needed}
-        others = [pod for pod in facts.pending if pod.uid not in placed]
+        outcome, others = found, found.left_of(facts.pending)
     return PlacedFloor(facts, outcome, tried, None if facts.held_in_part else others)
 
 
@@ -121,6 +120,4 @@ def _floor_of_tree(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
 
 def _chosen(made: Chosen) -> PlacedFloor:
     """A choice, and further members of children that are whole."""
-    placed = {pod.uid for pod, _ in made.outcome.needed}
-    others = [pod for pod in made.facts.pending if pod.uid not in placed]
-    return PlacedFloor(made.facts, made.outcome, made.trial, others)
+    return PlacedFloor(*made, made.outcome.left_of(made.facts.pending))

@@ -70,8 +70,7 @@ def _met(facts: GroupFacts, part: _Part, before: Outcome) -> Chosen:
     outcome, tried = Outcome(), part.trial.fork()
     outcome.diagnoses = dict(before.diagnoses)
     outcome.needed = list(part.members)
-    placed = {pod.uid for pod, _ in part.members}
-    left = [pod for pod in chosen.pending if pod.uid not in placed]
+    left = outcome.left_of(chosen.pending)
     meet(chosen.total.deficit - len(part.members), left, tried, outcome)
     return Chosen(chosen, outcome, tried)
 

@@ -225,7 +225,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
     nodes = trial.snapshot.nodes
     first = next(iter(outcome.diagnoses), Diagnosis(nodes=len(nodes)))
     diagnoses = outcome.diagnoses or dict.fromkeys([first], facts.pending[0])
-    placed = bool(outcome.needed or outcome.surplus) and not outcome.failed
+    placed = bool(outcome.placed) and not outcome.failed
     if not placed:
         kinds = kinds_of(facts, trial)
         never = misfits(kinds, outcome, trial)
@@ -243,7 +243,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             misfits=never.found,
         )
     names, ledgers = nodes.names, tried.ledgers
-    empty = [pod for pod, _ in (*outcome.needed, *outcome.surplus) if not ledgers.stands(pod)]
+    empty = [pod for pod, _ in outcome.placed if not ledgers.stands(pod)]
     if empty:  # a filter has let it where there was nothing for it
         text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=text)

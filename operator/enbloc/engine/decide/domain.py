@@ -248,9 +248,8 @@ class _Search:
         for shares in shares_of(facts, parts):
             floor = self._each_part(facts, parts, shares, (), trial)
             if not floor.outcome.failed:
-                there = {pod.uid for pod, _ in floor.outcome.needed}
-                others = [pod for pod in facts.pending if pod.uid not in there]
-                return floor._replace(others=None if facts.held_in_part else others)
+                others = None if facts.held_in_part else floor.outcome.left_of(facts.pending)
+                return floor._replace(others=others)
             failed = failed or floor
         assert failed is not None, "there is one way at least"
         return failed
@@ -325,9 +324,8 @@ class _Search:
                 break
             for diagnosis, pod in floor.outcome.diagnoses.items():
                 outcome.note(diagnosis, pod)
-        chosen, there = of_choice(facts, whole), {pod.uid for pod, _ in outcome.needed}
-        others = [pod for pod in chosen.pending if pod.uid not in there]
-        return PlacedFloor(chosen, outcome, tried, others)
+        chosen = of_choice(facts, whole)
+        return PlacedFloor(chosen, outcome, tried, outcome.left_of(chosen.pending))
 
     def _coming(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial

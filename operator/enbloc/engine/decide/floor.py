@@ -37,8 +37,7 @@ class PlacedFloor(NamedTuple):
         else:
             place_others(others, trial, outcome)
             note_unplaced(others, trial, outcome)
-        kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
-        outcome.unplaced = [pod for pod in facts.pending if pod.uid not in kept]
+        outcome.unplaced = outcome.left_of(facts.pending)
         return outcome, trial
 
 
@@ -56,8 +55,7 @@ def place_others(others: Sequence[Pod], trial: Trial, outcome: Outcome) -> None:
 
 def note_unplaced(pods: Sequence[Pod], trial: Trial, outcome: Outcome) -> None:
     """Say why those of these members found no node that did not."""
-    kept = {pod.uid for pod, _ in (*outcome.needed, *outcome.surplus)}
-    left = [pod for pod in pods if pod.uid not in kept]
+    left = outcome.left_of(pods)
     keys = told_apart([trial.key(pod) for pod in left])
     unlike = dict(zip(reversed(keys), reversed(left), strict=True))
     for pod in unlike.values():

@@ -71,7 +71,7 @@ def _in_slices(
     for _, each in groupby(in_turn, lambda pod: ranks[pod.uid] // size):
         left = list(each)
         while left and effort.take(_LOOKS * len(nodes)):
-            placed = [*outcome.needed, *outcome.surplus]
+            placed = outcome.placed
             mask, pinned = slice_region(ranks[left[0].uid], ranks, placed, locality, nodes)
             region = region_of(chain_of(locality, left[0].role), placed, nodes)
             tried = inside(trial, mask & region.mask, near=region.near).fork()
@@ -79,7 +79,7 @@ def _in_slices(
             these, left = (left, []) if pinned else (left[:1], left[1:])
             place_others(these, tried, outcome)
             note_unplaced(these, tried, outcome)
-            if len(outcome.needed) + len(outcome.surplus) < len(placed) + len(these):
+            if len(outcome.placed) < len(placed) + len(these):
                 return tried
         if left:
             return tried
@@ -90,7 +90,7 @@ def _near_its_own(
     pod: Pod, outcome: Outcome, locality: Locality, trial: Trial
 ) -> tuple[Trial, bool]:
     """The trial with all that are placed, on which a member may lie; and whether others pin it."""
-    placed = [*outcome.needed, *outcome.surplus]
+    placed = outcome.placed
     region = region_of(chain_of(locality, pod.role), placed, trial.snapshot.nodes)
     tried = inside(trial, region.mask, near=region.near).fork()
     tried.add_all(placed)

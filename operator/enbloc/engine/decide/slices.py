@@ -103,9 +103,8 @@ def place_slices(
     outcome = placing.placed(pods, mask)
     if outcome.failed:
         return PlacedFloor(facts, outcome, trial)
-    there = {pod.uid for pod, _ in outcome.needed}
-    others = [pod for pod in facts.pending if pod.uid not in there]
-    return PlacedFloor(facts, outcome, placing.trial, None if facts.held_in_part else others)
+    others = None if facts.held_in_part else outcome.left_of(facts.pending)
+    return PlacedFloor(facts, outcome, placing.trial, others)
 
 
 class _Placing:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outcome: what placing one group came to."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from enbloc.framework.status import Diagnosis
@@ -52,6 +53,16 @@ class Outcome:
         self.steps = 0
         self.lacks = ""
         self.also_rejected_by: frozenset[str] = frozenset()
+
+    @property
+    def placed(self) -> list[tuple[Pod, int]]:
+        """Members that are placed with their rows, those that are needed first."""
+        return [*self.needed, *self.surplus]
+
+    def left_of(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Those of these members that are not placed."""
+        placed = {pod.uid for pod, _ in self.placed}
+        return [pod for pod in pods if pod.uid not in placed]
 
     def note(self, diagnosis: Diagnosis, pod: Pod) -> None:
         """A member found no node."""
