@@ -116,6 +116,11 @@ def in_turn(facts: GroupFacts, tree: Tree) -> list[Child]:
     return [c for c, at in sorted(standings, key=lambda each: each[1].turn) if at.able]
 
 
+def held_roles(facts: GroupFacts) -> frozenset[str]:
+    """The roles whose minimum is held, whether or not they are chosen."""
+    return frozenset(floor.role for floor in (*facts.roles, *facts.others) if not floor.deficit)
+
+
 def spare(facts: GroupFacts, roles: AbstractSet[str]) -> Iterator[tuple[Child, frozenset[str]]]:
     """Children beyond these roles whose members exist, each with the roles that make it whole."""
     floors, tree = _floors(facts)

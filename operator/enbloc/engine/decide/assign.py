@@ -5,12 +5,7 @@
 from functools import partial
 from typing import Final
 
-from enbloc.engine.decide.children import (
-    Chosen,
-    find_children,
-    place_addition,
-    place_children,
-)
+from enbloc.engine.decide.children import find_children, place_addition, place_children
 from enbloc.engine.decide.domain import place_in_domain
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.packing import find_placement
@@ -106,7 +101,7 @@ def _floor_of_tree(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
     Of children that are not needed, members are placed with their child whole, by a plan for each.
     """
     if not facts.deficit:
-        return _chosen(place_addition(facts, trial, steps, exactly=exactly))
+        return place_addition(facts, trial, steps, exactly=exactly).with_rest()
     made = place_children(facts, trial)
     if made.outcome.failed:
         found = find_children(facts, trial, steps, exactly=exactly)
@@ -114,10 +109,4 @@ def _floor_of_tree(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
             made.outcome.search, made.outcome.steps = found.outcome.search, found.outcome.steps
             return PlacedFloor(facts, made.outcome, trial)
         made = found
-    floor = _chosen(made)
-    return floor._replace(others=None) if facts.held_in_part else floor
-
-
-def _chosen(made: Chosen) -> PlacedFloor:
-    """A choice, and further members of children that are whole."""
-    return PlacedFloor(*made, made.outcome.left_of(made.facts.pending))
+    return made if facts.held_in_part else made.with_rest()

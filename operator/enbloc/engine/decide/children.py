@@ -6,26 +6,21 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
-from enbloc.engine.choices import MOST_CHOICES, choices, in_turn, of_choice, of_part, spare
+from enbloc.engine.choices import (
+    MOST_CHOICES,
+    choices,
+    held_roles,
+    in_turn,
+    of_choice,
+    of_part,
+    spare,
+)
+from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.packing import find_placement
 from enbloc.engine.trial import Outcome, Search, Trial, meet, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree
-
-
-class Chosen(NamedTuple):
-    """What came of placing a choice of children.
-
-    Attributes:
-        facts: the group as if nothing but these children were needed.
-        outcome: what placing them came to.
-        trial: the fork that holds them.
-    """
-
-    facts: GroupFacts
-    outcome: Outcome
-    trial: Trial
 
 
 class _Part(NamedTuple):
@@ -42,7 +37,7 @@ class _Part(NamedTuple):
     trial: Trial
 
 
-def place_children(facts: GroupFacts, trial: Trial) -> Chosen:
+def place_children(facts: GroupFacts, trial: Trial) -> PlacedFloor:
     """Place the deficit: children in turn, each whole or passed over, until enough are.
 
     Each child is tried once, so this costs no more than a pass over all members.
@@ -53,7 +48,7 @@ def place_children(facts: GroupFacts, trial: Trial) -> Chosen:
     if part is None:
         outcome.failed = True
         roles = frozenset(floor.role for floor in facts.roles)
-        return Chosen(of_choice(facts, roles), outcome, trial)
+        return PlacedFloor(of_choice(facts, roles), outcome, trial)
     while True:
         made = _met(facts, part, outcome)
         if not made.outcome.failed:
@@ -64,7 +59,7 @@ def place_children(facts: GroupFacts, trial: Trial) -> Chosen:
         part = more
 
 
-def _met(facts: GroupFacts, part: _Part, before: Outcome) -> Chosen:
+def _met(facts: GroupFacts, part: _Part, before: Outcome) -> PlacedFloor:
     """The group's own minimum too, from further members of these children."""
     chosen = of_choice(facts, part.roles)
     outcome, tried = Outcome(), part.trial.fork()
@@ -72,7 +67,7 @@ def _met(facts: GroupFacts, part: _Part, before: Outcome) -> Chosen:
     outcome.needed = list(part.members)
     left = outcome.left_of(chosen.pending)
     meet(chosen.total.deficit - len(part.members), left, tried, outcome)
-    return Chosen(chosen, outcome, tried)
+    return PlacedFloor(chosen, outcome, tried)
 
 
 def _one_more(facts: GroupFacts, part: _Part, outcome: Outcome) -> _Part | None:
@@ -109,7 +104,7 @@ def _node(tree: Tree, facts: GroupFacts, trial: Trial, outcome: Outcome) -> _Par
     return whole if count == tree.needed else None
 
 
-def find_children(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> Chosen:
+def find_children(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:
     """Look for a placement of the deficit: one choice after the other, each with its share."""
     found = [*islice(choices(facts, trial.key), MOST_CHOICES + 1)]
     part, steps_of = found[:MOST_CHOICES], steps // max(1, len(found[:MOST_CHOICES]))
@@ -120,13 +115,13 @@ def find_children(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool)
         outcome, tried = find_placement(chosen, trial, steps_of, exactly=exactly)
         none.steps = outcome.steps = none.steps + outcome.steps
         if outcome.needed:
-            return Chosen(chosen, outcome, tried)
+            return PlacedFloor(chosen, outcome, tried)
         said.add(outcome.search)
     # What is not proven of all is not proven.
     proven = said <= {Search.INFEASIBLE}
     none.search = next((each for each in said if each is not Search.INFEASIBLE), Search.NONE)
     none.search = Search.INFEASIBLE if proven and said else none.search
-    return Chosen(facts, none, trial)
+    return PlacedFloor(facts, none, trial)
 
 
 def _extended(facts: GroupFacts, roles: AbstractSet[str]) -> GroupFacts:
@@ -138,25 +133,25 @@ def _extended(facts: GroupFacts, roles: AbstractSet[str]) -> GroupFacts:
     return chosen
 
 
-def place_addition(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> Chosen:
+def place_addition(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:
     """Place one more child whole, the first that fits, where the floor is held.
 
     What is placed for it is needed: a plan of it is for the whole child or for nothing. Where none
     fits in order, each is searched for with its share of the steps.
     """
     outcome = Outcome()
-    held = frozenset(floor.role for floor in (*facts.roles, *facts.others) if not floor.deficit)
+    held = held_roles(facts)
     more = [*spare(facts, held)]
     for child, _ in more:
         found = _part(child, facts, trial, outcome)
         if found is not None:
             outcome.needed = list(found.members)
-            return Chosen(of_choice(facts, held | found.roles), outcome, found.trial.fork())
+            return PlacedFloor(of_choice(facts, held | found.roles), outcome, found.trial.fork())
     for _, roles in more[:MOST_CHOICES]:
         share = steps // min(len(more), MOST_CHOICES)
         searched, tried = find_placement(of_part(facts, roles), trial, share, exactly=exactly)
         outcome.steps += searched.steps
         if searched.needed:
             searched.steps = outcome.steps
-            return Chosen(of_choice(facts, held | roles), searched, tried.fork())
-    return Chosen(of_choice(facts, held), outcome, trial.fork())
+            return PlacedFloor(of_choice(facts, held | roles), searched, tried.fork())
+    return PlacedFloor(of_choice(facts, held), outcome, trial.fork())

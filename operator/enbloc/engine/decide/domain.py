@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from enbloc.engine.choices import MOST_CHOICES, of_choice, of_part, spare
+from enbloc.engine.choices import MOST_CHOICES, held_roles, of_choice, of_part, spare
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.decide.near import place_near
 from enbloc.engine.decide.shares import Shares, of_no_part, shares_of, without
@@ -248,8 +248,7 @@ class _Search:
         for shares in shares_of(facts, parts):
             floor = self._each_part(facts, parts, shares, (), trial)
             if not floor.outcome.failed:
-                others = None if facts.held_in_part else floor.outcome.left_of(facts.pending)
-                return floor._replace(others=others)
+                return floor if facts.held_in_part else floor.with_rest()
             failed = failed or floor
         assert failed is not None, "there is one way at least"
         return failed
@@ -315,17 +314,16 @@ class _Search:
 
     def _addition(self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial) -> PlacedFloor:
         """Place one more child of a tree whole, the first that fits, where the floor is held."""
-        held = frozenset(floor.role for floor in (*facts.roles, *facts.others) if not floor.deficit)
-        outcome, tried, whole = Outcome(), trial, held
+        outcome, held = Outcome(), held_roles(facts)
         for _, roles in islice(spare(facts, held), MOST_CHOICES):
             floor = self._parts_first(of_part(facts, roles), parts, trial)
             if not floor.outcome.failed:
-                outcome.needed, tried, whole = floor.outcome.needed, floor.trial, held | roles
-                break
+                outcome.needed = floor.outcome.needed
+                chosen = of_choice(facts, held | roles)
+                return PlacedFloor(chosen, outcome, floor.trial).with_rest()
             for diagnosis, pod in floor.outcome.diagnoses.items():
                 outcome.note(diagnosis, pod)
-        chosen = of_choice(facts, whole)
-        return PlacedFloor(chosen, outcome, tried, outcome.left_of(chosen.pending))
+        return PlacedFloor(of_choice(facts, held), outcome, trial).with_rest()
 
     def _coming(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial

@@ -27,6 +27,10 @@ class PlacedFloor(NamedTuple):
     others: Sequence[Pod] | None = None
     beside: "Callable[[PlacedFloor, Sequence[Pod]], Trial] | None" = None
 
+    def with_rest(self) -> "PlacedFloor":
+        """The same, where whoever else is pending may be placed beside it."""
+        return self._replace(others=self.outcome.left_of(self.facts.pending))
+
     def with_others(self) -> tuple[Outcome, Trial]:
         """Place what else fits and say why the rest does not; the fork that holds all of them."""
         facts, outcome, trial, others, beside = self

@@ -103,8 +103,8 @@ def place_slices(
     outcome = placing.placed(pods, mask)
     if outcome.failed:
         return PlacedFloor(facts, outcome, trial)
-    others = None if facts.held_in_part else outcome.left_of(facts.pending)
-    return PlacedFloor(facts, outcome, placing.trial, others)
+    floor = PlacedFloor(facts, outcome, placing.trial)
+    return floor if facts.held_in_part else floor.with_rest()
 
 
 class _Placing:
