@@ -12,6 +12,7 @@ from enbloc.engine.ranks import ranks_of
 from enbloc.engine.topology import chain_of, inside, region_of
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import Locality
+from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
 #: To place a slice looks so often at all rows.
@@ -73,9 +74,7 @@ def _in_slices(
         while left and effort.take(_LOOKS * len(nodes)):
             placed = outcome.placed
             mask, pinned = slice_region(ranks[left[0].uid], ranks, placed, locality, nodes)
-            region = region_of(chain_of(locality, left[0].role), placed, nodes)
-            tried = inside(trial, mask & region.mask, near=region.near).fork()
-            tried.add_all(placed)
+            tried, _ = _near_its_own(left[0], outcome, locality, trial, mask)
             these, left = (left, []) if pinned else (left[:1], left[1:])
             place_others(these, tried, outcome)
             note_unplaced(these, tried, outcome)
@@ -87,11 +86,14 @@ def _in_slices(
 
 
 def _near_its_own(
-    pod: Pod, outcome: Outcome, locality: Locality, trial: Trial
+    pod: Pod, outcome: Outcome, locality: Locality, trial: Trial, within: Mask | None = None
 ) -> tuple[Trial, bool]:
-    """The trial with all that are placed, on which a member may lie; and whether others pin it."""
-    placed = outcome.placed
-    region = region_of(chain_of(locality, pod.role), placed, trial.snapshot.nodes)
-    tried = inside(trial, region.mask, near=region.near).fork()
-    tried.add_all(placed)
+    """The trial with all that are placed, on which a member may lie; and whether others pin it.
+
+    Beyond some rows (bool[N]) it may not, whatever the others say.
+    """
+    region = region_of(chain_of(locality, pod.role), outcome.placed, trial.snapshot.nodes)
+    mask = region.mask if within is None else region.mask & within
+    tried = inside(trial, mask, near=region.near).fork()
+    tried.add_all(outcome.placed)
     return tried, region.pinned
