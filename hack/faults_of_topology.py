@@ -44,8 +44,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-parts-share-a-region",
-        "            found = self._each_part(facts, parts, others, needed, trial)",
-        "            found = self._each_part(facts, parts, others, needed, floor.trial)",
+        "            return self._each_part(facts, parts, others, needed, trial)",
+        "            return self._each_part(facts, parts, others, needed, floor.trial)",
     ),
     Fault(
         "topology-parts-not-placed-first",
@@ -54,8 +54,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-parts-not-revised",
-        "                return found\n            failed = failed or found",
-        "                return found\n            return found",
+        "        return _first(map(with_next, self._floors(own, part, tried)))",
+        "        return with_next(next(self._floors(own, part, tried)))",
     ),
     Fault(
         "topology-more-of-one-part-alone",

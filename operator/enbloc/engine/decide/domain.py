@@ -9,7 +9,7 @@
     others          who is left, anywhere in it; then who else fits, near their own
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -244,14 +244,9 @@ class _Search:
                 if coming is not None:
                     return coming
             facts = facts.without_coming
-        failed: PlacedFloor | None = None
-        for shares in shares_of(facts, parts):
-            floor = self._each_part(facts, parts, shares, (), trial)
-            if not floor.outcome.failed:
-                return floor if facts.held_in_part else floor.with_rest()
-            failed = failed or floor
-        assert failed is not None, "there is one way at least"
-        return failed
+        ways = shares_of(facts, parts)
+        floor = _first(self._each_part(facts, parts, shares, (), trial) for shares in ways)
+        return floor if floor.outcome.failed or facts.held_in_part else floor.with_rest()
 
     def _each_part(
         self,
@@ -279,18 +274,15 @@ class _Search:
         if not shares:
             return self._rest(facts, parts, placed, tried)
         (part, own), *others = shares
-        failed: PlacedFloor | None = None
-        for floor in self._floors(own, part, tried):
+
+        def with_next(floor: PlacedFloor) -> PlacedFloor:
             if floor.outcome.failed:
                 floor.outcome.lacks = f"{part.field}: {floor.outcome.lacks}"
                 return PlacedFloor(facts, floor.outcome, trial)
             needed = [*placed, *floor.outcome.needed]
-            found = self._each_part(facts, parts, others, needed, trial)
-            if not found.outcome.failed:
-                return found
-            failed = failed or found
-        assert failed is not None, "something was found, or it failed"
-        return failed
+            return self._each_part(facts, parts, others, needed, trial)
+
+        return _first(map(with_next, self._floors(own, part, tried)))
 
     def _rest(
         self,
@@ -342,6 +334,17 @@ class _Search:
             if not floor.outcome.failed:
                 return floor
         return None
+
+
+def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:
+    """The first that did not fail, else the first of all; the others are not even tried."""
+    failed: PlacedFloor | None = None
+    for floor in floors:
+        if not floor.outcome.failed:
+            return floor
+        failed = failed or floor
+    assert failed is not None, "there is one at least"
+    return failed
 
 
 def _alike(facts: GroupFacts, trial: Trial) -> ClassKey | None:
