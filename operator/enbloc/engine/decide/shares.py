@@ -36,9 +36,7 @@ def shares_of(facts: GroupFacts, parts: Sequence[Locality]) -> Iterator[Shares]:
     spare = [max(0, len(own.pending) - own.lacking) for _, own in owned]
     others = of_no_part(facts, parts)
     more = facts.lacking - sum(own.lacking for _, own in owned)
-    least = sum(
-        floor.deficit for floor in facts.roles if not any(part.about(floor.role) for part in parts)
-    )
+    least = sum(floor.deficit for floor in facts.roles if _of_none(floor.role, parts))
     told: list[Sequence[int]] = []
     for offered in (len(others.pending), least):
         lacking = min(max(0, more - offered), sum(spare))
@@ -86,8 +84,11 @@ def _in_turn(count: int, spare: Sequence[int]) -> list[int]:
 
 def of_no_part(facts: GroupFacts, parts: Sequence[Locality]) -> GroupFacts:
     """The group without pending members that lie with those of a part."""
-    pending = tuple(pod for pod in facts.pending if not any(part.about(pod.role) for part in parts))
-    return replace(facts, pending=pending)
+    return replace(facts, pending=tuple(p for p in facts.pending if _of_none(p.role, parts)))
+
+
+def _of_none(role: str, parts: Sequence[Locality]) -> bool:
+    return not any(part.about(role) for part in parts)
 
 
 def without(facts: GroupFacts, placed: Sequence[tuple[Pod, int]]) -> GroupFacts:
