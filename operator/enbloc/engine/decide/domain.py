@@ -9,7 +9,7 @@
     others          who is left, anywhere in it; then who else fits, near their own
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -83,12 +83,14 @@ class _Deficit(NamedTuple):
         locality: where its members are to lie.
         candidates: the domains where it may.
         trial: without it.
+        alike: the class of all members, where nothing but their number counts; None = it is not so.
     """
 
     facts: GroupFacts
     locality: Locality
     candidates: Candidates
     trial: Trial
+    alike: ClassKey | None
 
 
 class _Search:
@@ -125,29 +127,27 @@ class _Search:
             else:
                 yield self._within(facts, locality, within, self.steps)
             return
-        needed = _counted(facts)
+        kinds = frozenset(trial.keys(facts.pending))
         candidates = Candidates(
             domains_of(nodes, levels.labels),
             levels,
-            room_now(needed, trial, _COUNTING),
+            room_now(_counted(facts), kinds, trial, _COUNTING),
             held_rows(locality, nodes),
             too_near(trial),
         )
-        deficit = _Deficit(facts, locality, candidates, trial)
-        kinds = len(set(trial.keys(facts.pending)))
+        deficit = _Deficit(facts, locality, candidates, trial, _alike(facts, locality, kinds))
         first: PlacedFloor | None = None
         tried = found = 0
         for candidate in candidates:
             if self._tries <= 0 or (self.rows.left < 0 and self._sure <= 0):
                 break
             self._tries, self._sure = self._tries - 1, self._sure - 1
-            self.rows.take(kinds * len(nodes))
+            self.rows.take(len(kinds) * len(nodes))
             tried += 1
             floor = self._in_candidate(deficit, candidate)
             if not floor.outcome.failed:
                 found += 1
-                in_order = locality.parts or levels.slices
-                yield floor if in_order else _in_rank_order(floor, candidates, trial)
+                yield floor
             if not trial.ranking(facts.pending[0]).row_by_row():  # each that was placed was dear
                 self.rows.take(len(floor.outcome.needed) * len(nodes))
             first = first or floor
@@ -175,32 +175,36 @@ class _Search:
 
     def _in_candidate(self, deficit: _Deficit, candidate: Candidate) -> PlacedFloor:
         """Place the deficit in a domain: on as few of its parts as may do, else anywhere in it."""
-        facts, locality, candidates, trial = deficit
         *parts, whole = candidate.masks
-        if locality.levels.slices:
-            sliced = partial(place_slices, *deficit, place=self._place, effort=self.rows)
-            for mask in parts:
-                floor = sliced(mask=mask)
-                if not floor.outcome.failed:
-                    return floor
-            return sliced(mask=whole)
-        key = None if locality.parts else _alike(facts, trial)
-        if key is not None:
-            for mask in candidate.masks:
-                at_once = _at_once(deficit, key, mask)
-                if at_once is not None:
-                    return at_once
-        reason = _outside(candidates, candidate.level, candidate.domain, trial)
+        for mask in candidate.masks:
+            at_once = _at_once(deficit, mask)
+            if at_once is not None:
+                return at_once
         for mask in parts:
-            floor = self._within(facts, locality, inside(trial, mask, reason), 0)
+            floor = self._on_rows(deficit, candidate, mask, 0)
             if not floor.outcome.failed:
                 return floor
-        within = trial if whole.all() else inside(trial, whole, reason)
-        return self._within(facts, locality, within, self.steps // 2)
+        return self._on_rows(deficit, candidate, whole, self.steps // 2)
+
+    def _on_rows(
+        self, deficit: _Deficit, candidate: Candidate, mask: Mask, steps: int
+    ) -> PlacedFloor:
+        """Place the deficit on some rows of a domain (bool[N])."""
+        facts, locality, candidates, trial, _ = deficit
+        if locality.levels.slices:
+            return place_slices(facts, locality, candidates, trial, mask, self._place, self.rows)
+        within = trial
+        if not mask.all():
+            reason = _outside(candidates, candidate.level, candidate.domain, trial)
+            within = inside(trial, mask, reason)
+        floor = self._within(facts, locality, within, steps)
+        if floor.outcome.failed or locality.parts:
+            return floor
+        return _in_rank_order(floor, candidates, trial)
 
     def _in_vain(self, deficit: _Deficit) -> PlacedFloor:
         """What the domain that comes nearest lacks, where none is large enough."""
-        facts, locality, candidates, trial = deficit
+        facts, locality, candidates, trial, _ = deficit
         required = candidates.levels.required
         if required is None:
             return self._within(facts, locality, trial, 0)
@@ -347,23 +351,27 @@ def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:
     return failed
 
 
-def _alike(facts: GroupFacts, trial: Trial) -> ClassKey | None:
+def _alike(facts: GroupFacts, locality: Locality, kinds: Collection[ClassKey]) -> ClassKey | None:
     """The class of all pending members, where nothing but their number counts; None = it is not."""
     if facts.roles or facts.choice is not None or facts.coming:
         return None
-    keys = set(trial.keys(facts.pending))
-    return keys.pop() if len(keys) == 1 else None
+    if locality.parts or locality.levels.slices or len(kinds) != 1:
+        return None
+    return next(iter(kinds))
 
 
-def _at_once(deficit: _Deficit, key: ClassKey, mask: Mask) -> PlacedFloor | None:
+def _at_once(deficit: _Deficit, mask: Mask) -> PlacedFloor | None:
     """Place alike members on some rows (bool[N]), without asking about each; None = that is due."""
-    facts, _, _, trial = deficit
+    facts, _, candidates, trial, key = deficit
+    if key is None:
+        return None
     needed = facts.pending[: facts.lacking]
     rows = trial.rows_among(needed, key, np.flatnonzero(mask))
     if len(rows) < facts.lacking:
         return None
     outcome, tried = Outcome(), trial.fork()
-    outcome.needed = list(zip(needed, rows, strict=True))
+    seats = list(zip(needed, rows, strict=True))
+    outcome.needed = along_the_tree(seats, [key] * len(seats), candidates.domains)
     tried.add_all(outcome.needed)
     others = None if facts.held_in_part else facts.pending[facts.lacking :]
     return PlacedFloor(facts, outcome, tried, others)

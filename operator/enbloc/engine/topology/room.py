@@ -6,14 +6,14 @@ It is never less than what there is: what members of several kinds take from eac
 filters keep apart, is left to the trial.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from enbloc.engine.packing import Need, Packing, packing_now, plain_requests
 from enbloc.engine.topology.tree import DomainLevel, Numbers
-from enbloc.engine.trial import MOST_SLOTS, Slots, Trial
+from enbloc.engine.trial import MOST_SLOTS, ClassKey, Slots, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Mask
 
@@ -89,10 +89,17 @@ class LevelRoom:
     enough: Mask
 
 
-def room_now(facts: GroupFacts, trial: Trial, steps: int) -> Room:
-    """What a deficit needs, and what is free for it; boundless where that costs more than steps."""
+def room_now(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial, steps: int) -> Room:
+    """What a deficit needs, and what is free for it.
+
+    Args:
+        facts: the group as it is.
+        kinds: the classes of its pending members, each once.
+        trial: without them.
+        steps: what costs more is not added up, and the room is boundless.
+    """
     members, rows = max(1, facts.lacking), len(trial.snapshot.nodes)
-    slots = _slots_of_alike(facts, trial)
+    slots = _slots_of_alike(facts, kinds, trial)
     if slots is not None:
         count = len(facts.pending)
         usable = np.minimum(slots.values, count)
@@ -101,12 +108,11 @@ def room_now(facts: GroupFacts, trial: Trial, steps: int) -> Room:
     return boundless(members, rows) if packing is None else room_of(packing, rows)
 
 
-def _slots_of_alike(facts: GroupFacts, trial: Trial) -> Slots | None:
+def _slots_of_alike(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial) -> Slots | None:
     """The slots of the class that all members are of; None = there are several, or others count."""
-    keys = set(trial.keys(facts.pending))
-    if facts.roles or len(keys) != 1:
+    if facts.roles or len(kinds) != 1:
         return None
-    [key], pod = keys, facts.pending[0]
+    [key], pod = kinds, facts.pending[0]
     requests = None if key.host else plain_requests(pod, trial)
     return None if requests is None else trial.ranking(pod, key).slots(trial.nodes, requests)
 
