@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event handlers: the tables and the groups take note of what happened; nothing is decided here."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
@@ -281,11 +282,9 @@ class EventHandlers:
         old = self._state.nodes.node(node.name)
         if old is None or old.labels == node.labels:
             return
-        for pod in self._state.on(node.name):
-            key = self._groups.key_of(pod.uid)
-            members = self._groups.get(key) if key is not None else None
-            group = members.group if members is not None else None
-            if key is not None and group is not None and (group.topology or group.topology_parts):
+        for _, key in self._members_on(node.name):
+            members = self._groups.get(key)
+            if members is not None and members.in_topology:
                 turn.change(key)
 
     def _node_changed(self, name: str, node: Node | None, turn: Turn) -> None:
@@ -296,14 +295,20 @@ class EventHandlers:
         pods = self._state.pods
         gangs = {
             key.podgroup: None
-            for pod in self._state.on(name)
+            for pod, key in self._members_on(name)
             if pod.group is not None
             and (shown := pods.get(pod.uid)) is not None
             and shown.node  # else it is only planned there
             and self._groups.ours(pod)
-            and (key := self._groups.key_of(pod.uid)) is not None
         }
         turn.observed.append(NodeChanged(name, old, node, tuple(gangs)))
+
+    def _members_on(self, node: str) -> Iterator[tuple[Pod, GroupKey]]:
+        """The pods that are counted on a node and are members, each with its life."""
+        for pod in self._state.on(node):
+            key = self._groups.key_of(pod.uid)
+            if key is not None:
+                yield pod, key
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 

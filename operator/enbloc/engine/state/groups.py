@@ -299,19 +299,14 @@ class Groups:
         """What is true of a group now."""
         facts = members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
         group = facts.group
-        if group is None or not (group.topology or group.topology_parts):
+        if group is None or not members.in_topology:
             return facts
         locality, problem = locality_of(group, members.bound, self.topologies)
         return replace(facts, locality=locality, problem=facts.problem or problem)
 
     def in_topology(self) -> list[GroupKey]:
         """The groups whose PodGroup asks for a topology."""
-        return [
-            members.key
-            for members in self
-            if members.group is not None
-            and (members.group.topology or members.group.topology_parts)
-        ]
+        return [members.key for members in self if members.in_topology]
 
     def placed_below(self, priority: int, placed: Placed) -> Mask:
         """bool[P]: the placed pods whose priority, or that of their group, is lower."""

@@ -130,6 +130,12 @@ class Members:
         return self.floor.started
 
     @property
+    def in_topology(self) -> bool:
+        """Its PodGroup says where its members, or those of a part, are to lie."""
+        group = self.group
+        return group is not None and bool(group.topology or group.topology_parts)
+
+    @property
     def at_rest(self) -> bool:
         """A pod without a group that is bound or finished, and so needs nothing more."""
         return self.solo and all(pod.node or pod.finished for pod in self.pods.values())
