@@ -25,6 +25,7 @@ class Profile:
         points: the names of the plugins that are asked at a point, in order; a point that is
             absent asks every plugin that has its methods, in the order of `plugins`.
         extenders: HTTP extenders, ignorable ones last.
+        filtering: the plugins that do filter, themselves or by what they give at PreFilter.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Profile:
     group_pre_filter: tuple[decide.GroupPreFilter, ...] = field(init=False)
     details: tuple[Details, ...] = field(init=False)
     observers: tuple[decide.Observes, ...] = field(init=False)
+    filtering: tuple[decide.Plugin, ...] = field(init=False)
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
     same_on_any_host: frozenset[str] = field(init=False)
@@ -79,6 +81,11 @@ class Profile:
             plugin
             for plugin in asked[Point.PRE_FILTER]
             if decide.implements(plugin, decide.GroupPreFilter)
+        )
+        found["filtering"] = tuple(
+            plugin
+            for plugin in asked[Point.FILTER]
+            if decide.implements(plugin, decide.Filter) or plugin in asked[Point.PRE_FILTER]
         )
         found["details"] = tuple(
             plugin for plugin in self.plugins if decide.implements(plugin, Details)

@@ -8,7 +8,7 @@ that there is no placement; an answer is only a proposal, on which plugins have 
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, NamedTuple
@@ -329,7 +329,7 @@ def _pools(
 ) -> tuple[Shared, ...]:
     """What plugins say that rows share, as far as any of these pods takes of it."""
     found: list[Shared] = []
-    for plugin in _filtering(trial.profile) if any(pod.spec.holds for pod in pods) else ():
+    for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, decide.Pools):
             ask = partial(plugin.pools, ever=ever)
             for pool in asked(plugin.name, "Filter", ask, pods, trial.nodes):
@@ -344,7 +344,7 @@ def _likeness(
 ) -> npt.NDArray[np.int64] | None:
     """int64[M]: which rows plugins say are alike; None = all are."""
     found: npt.NDArray[np.int64] | None = None
-    for plugin in _filtering(trial.profile) if any(pod.spec.holds for pod in pods) else ():
+    for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, decide.TellsNodesApart):
             numbers = asked(plugin.name, "Filter", plugin.likeness, pods, trial.nodes)[rows]
             both = numbers[None] if found is None else np.stack((found, numbers))
@@ -421,7 +421,7 @@ def _shared(
     taken = [
         {
             name
-            for plugin in _filtering(profile)
+            for plugin in profile.filtering
             if decide.implements(plugin, decide.Takes)
             for name in asked(plugin.name, "Filter", plugin.takes, pod)
         }
@@ -453,7 +453,7 @@ def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             key
-            for plugin in _filtering(trial.profile)
+            for plugin in trial.profile.filtering
             if decide.implements(plugin, decide.Gathers)
             for pod in kinds.values()
             for key in asked(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot)
@@ -463,15 +463,9 @@ def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
 
 def takers(profile: Profile) -> frozenset[str]:
     """The plugins that share out room: their events are those that make more of it."""
-    filtering = _filtering(profile)
-    return frozenset(each.name for each in filtering if decide.implements(each, decide.Takes))
-
-
-def _filtering(profile: Profile) -> Iterator[decide.Plugin]:
-    """The plugins that do filter, themselves or through what they give at PreFilter."""
-    for plugin in profile.filter:
-        if any((decide.implements(plugin, decide.Filter), plugin in profile.pre_filter)):
-            yield plugin
+    return frozenset(
+        each.name for each in profile.filtering if decide.implements(each, decide.Takes)
+    )
 
 
 def numbered(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
@@ -494,7 +488,7 @@ class _Exclusions:
 
     def __init__(self, profile: Profile, trial: Trial) -> None:
         self._plugins = [
-            plugin for plugin in _filtering(profile) if decide.implements(plugin, decide.KeepsApart)
+            plugin for plugin in profile.filtering if decide.implements(plugin, decide.KeepsApart)
         ]
         self._snapshot = trial.snapshot
 
