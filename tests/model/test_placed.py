@@ -154,6 +154,21 @@ class PlacedMachine(RuleBasedStateMachine):
         table.put(member, row)
         model[uid] = (member, row)
 
+    @rule(
+        of=st.integers(0, 5),
+        some=st.lists(uids, unique=True, max_size=5),
+        row=st.integers(0, 3),
+        spec=st.sampled_from(SPECS),
+        labels=labels,
+    )
+    def put_all(self, of: int, some: list[PodUID], row: int, spec: PodSpec, labels: Labels) -> None:
+        table, model = self.some_table(of, writable=True)
+        new = [uid for uid in some if uid not in model]
+        members = [Pod(PodKey("a", uid), uid, spec, labels=labels) for uid in new]
+        rows = [row + number for number in range(len(new))]
+        table.put_all(members, rows)
+        model.update(zip(new, zip(members, rows, strict=True), strict=True))
+
     @rule(of=st.integers(0, 5), uid=uids)
     def drop(self, of: int, uid: PodUID) -> None:
         table, model = self.some_table(of, writable=True)
@@ -210,6 +225,15 @@ def test_a_snapshot_refuses_every_write() -> None:
         frozen.drop(PodUID("a"))
     with pytest.raises(ValueError, match="read-only"):
         frozen.row[0] = 1
+
+
+def test_more_pods_than_it_has_room_for_come_at_once() -> None:
+    table = Placed()
+    members = [Pod(PodKey("a", str(n)), PodUID(str(n)), SPECS[0]) for n in range(1000)]
+    table.put_all(members, range(1000))
+    assert table.row.tolist() == list(range(1000))
+    table.put_all([Pod(PodKey("a", "x"), PodUID("x"), SPECS[0])], [7])
+    assert table.row.tolist() == [*range(1000), 7]
 
 
 def test_the_table_grows_as_long_as_the_cluster() -> None:

@@ -16,7 +16,6 @@ INDEX_LABELS: Final = (
 )
 #: No gang has more than 100 000 members.
 _NUMBER: Final = re.compile(r"[0-9]{1,6}")
-_ORDINAL: Final = re.compile(r"-([0-9]{1,6})$")
 
 
 def member_index(pod: Pod) -> tuple[int, ...]:
@@ -28,9 +27,10 @@ def member_index(pod: Pod) -> tuple[int, ...]:
     labels = dict(pod.labels)
     found = [
         int(value)
-        for label in INDEX_LABELS
+        for label in (INDEX_LABELS if labels else ())
         if (value := labels.get(label)) is not None and _NUMBER.fullmatch(value)
     ]
-    if not found and (ordinal := _ORDINAL.search(pod.key.name)):
-        found = [int(ordinal[1])]
-    return (0, *found) if found else (1,)
+    if found:
+        return (0, *found)
+    _, dash, ordinal = pod.key.name.rpartition("-")
+    return (0, int(ordinal)) if dash and _NUMBER.fullmatch(ordinal) else (1,)

@@ -161,6 +161,22 @@ class Placed:
         self._namespace.set(place, pod.key.namespace)
         self._labels.write(place, pod.labels)
 
+    def put_all(self, pods: Sequence[Pod], rows: Sequence[int]) -> None:
+        """Put pods on rows, none of which is there yet: as `put`, and faster."""
+        first, end = len(self._uids), len(self._uids) + len(pods)
+        self._own(end)
+        uids = [pod.uid for pod in pods]
+        self._uids += uids
+        self._index.update(zip(uids, range(first, end), strict=True))
+        self._row[first:end] = rows
+        self._priority[first:end] = [pod.priority for pod in pods]
+        self._terminating[first:end] = [pod.deleting for pod in pods]
+        for place, pod in enumerate(pods, first):
+            self._affine += _affine(pod.spec)
+            self._spec.set(place, pod.spec)
+            self._namespace.set(place, pod.key.namespace)
+            self._labels.write(place, pod.labels)
+
     def drop(self, uid: PodUID) -> None:
         """Take a pod out; nothing happens if it is not there."""
         if uid not in self._index:
@@ -184,7 +200,7 @@ class Placed:
             raise TypeError("this pod table is read-only; change a fork() of it")
         room = len(self._row)
         if size > room or not self._claim.exclusive:
-            self._copy(room if size <= room else 2 * room)
+            self._copy(room if size <= room else max(size, 2 * room))
 
     def _copy(self, room: int) -> None:
         self._claim = Ownership()

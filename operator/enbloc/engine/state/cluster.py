@@ -44,7 +44,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
 from enbloc.model.placed import Placed
-from enbloc.model.pods import Pod, PodUID
+from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.snapshot import Snapshot
@@ -466,13 +466,17 @@ class ClusterState:
 
     def assume(self, plan: Plan, order: Order) -> None:
         """Count the members of a plan where it puts them: the only change that a decision makes."""
+        seats: list[Seat] = []
         for assignment in plan.assignments:
             pod = assignment.pod
             assert pod.uid not in self._seats, f"{pod.key} has a seat already"
             self.claims.plans[pod.uid] = Claim(
                 pod.uid, PLAN, Against.EVERYONE, plan.group, "", pod, assignment.node
             )
-            self._sit(Seat(assignment.node, pod, assignment.decided))
+            seat = Seat(assignment.node, pod, assignment.decided)
+            self._note(seat)
+            seats.append(seat)
+        self._count_all(seats)
         self._make_way({assignment.node for assignment in plan.assignments}, order)
 
     def forget(self, uid: PodUID, number: int) -> list[Release]:
@@ -512,12 +516,31 @@ class ClusterState:
     # ── seats ────────────────────────────────────────────────────────────────────────────────
 
     def _sit(self, seat: Seat) -> None:
+        self._note(seat)
+        self._count(seat)
+
+    def _note(self, seat: Seat) -> None:
+        """A pod has a seat, and is not counted yet."""
         self.log.note(seat)
         self._seats[seat.pod.uid] = seat
         if (group := _pod_group(seat.pod)) is not None:
             self._of_pod_group[group][seat.pod.uid] = None
         self._on[seat.node][seat.pod.uid] = None
-        self._count(seat)
+
+    def _count_all(self, seats: Iterable[Seat]) -> None:
+        """Count pods of which none is counted, and at once those that are alike on a row."""
+        found = [(row, s) for s in seats if (row := self.nodes.row(s.node)) is not None]
+        alike: dict[tuple[int, int], list[PodSpec]] = {}
+        for row, seat in found:
+            spec = seat.pod.spec
+            if spec.holds:
+                self.nodes.add(row, seat.pod, seat.decided)
+            else:
+                alike.setdefault((row, id(spec)), []).append(spec)
+            self.rankings.journal.note(PlacedChange(seat.pod, row))
+        for (row, _), specs in alike.items():
+            self.nodes.place(row, specs[0], len(specs))
+        self.placed.put_all([seat.pod for _, seat in found], [row for row, _ in found])
 
     def _count(self, seat: Seat) -> None:
         row = self.nodes.row(seat.node)

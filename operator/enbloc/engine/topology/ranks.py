@@ -4,6 +4,8 @@
 
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+
 from enbloc.engine.topology.tree import Domains
 from enbloc.model.member_index import member_index
 from enbloc.model.pods import Pod
@@ -28,7 +30,7 @@ def along_the_tree(
     found = list(placed)
     for places in of.values():
         pods = sorted((placed[at][0] for at in places), key=_turn)
-        rows = sorted((placed[at][1] for at in places), key=lambda row: _position(domains, row))
+        rows = _depth_first([placed[at][1] for at in places], domains)
         for at, pod, row in zip(places, pods, rows, strict=True):
             found[at] = pod, row
     return found
@@ -38,6 +40,9 @@ def _turn(pod: Pod) -> tuple[object, ...]:
     return member_index(pod), pod.seniority
 
 
-def _position(domains: Domains, row: int) -> tuple[int, ...]:
-    """Where a row is, depth first."""
-    return (*(int(level.codes[row]) for level in domains.levels), row)
+def _depth_first(rows: Sequence[int], domains: Domains) -> list[int]:
+    """Rows as they follow each other in the tree of domains."""
+    at = np.array(rows, np.intp)
+    order = np.lexsort((at, *(level.codes[at] for level in reversed(domains.levels))))
+    found: list[int] = at[order].tolist()
+    return found
