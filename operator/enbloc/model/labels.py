@@ -36,13 +36,14 @@ class Interned(Generic[T]):
         cells: int32[capacity], the code of each row.
     """
 
-    __slots__ = ("_bytes", "_codes", "_integers", "_latest", "_limit", "_most", "_size", "_values",
-                 "cells")  # fmt: skip
+    __slots__ = ("_bytes", "_codes", "_given", "_integers", "_latest", "_limit", "_most", "_size",
+                 "_values", "cells")  # fmt: skip
 
     def __init__(self, missing: T, capacity: int, size: Callable[[T], int] | None = None) -> None:
         self._values = [missing]
         self._codes = {missing: 0}
-        self._latest = 0
+        #: What `set` was given last, and its code.
+        self._given, self._latest = missing, 0
         self._integers: tuple[npt.NDArray[np.int64], Mask] | None = None
         self._limit = _SLACK
         self._size = size
@@ -55,9 +56,8 @@ class Interned(Generic[T]):
 
     def set(self, row: int, value: T) -> None:
         """Give a row its value."""
-        latest = self._latest
-        if self._values[latest] is value:  # to hash a large one is dear, and many rows share it
-            self.cells[row] = latest
+        if self._given is value:  # to hash a large one is dear, and many rows share it
+            self.cells[row] = self._latest
             return
         code = self._codes.get(value)
         if code is None:
@@ -68,6 +68,7 @@ class Interned(Generic[T]):
             code = self._codes[value] = len(self._values)
             self._values.append(value)
         self.cells[row] = self._latest = code
+        self._given = value
 
     def fill(self, values: Iterable[T]) -> None:
         """Give the first rows of a new column their values: as `set`, and faster."""
@@ -146,7 +147,7 @@ class Interned(Generic[T]):
         """A column of one's own with the same values, and room for `capacity` rows."""
         twin: Interned[T] = object.__new__(Interned)
         twin._values, twin._codes, twin._limit = self._values, self._codes, self._limit
-        twin._integers, twin._latest = self._integers, self._latest
+        twin._integers, twin._given, twin._latest = self._integers, self._given, self._latest
         twin._size, twin._bytes, twin._most = self._size, self._bytes, self._most
         twin.cells = np.zeros(capacity, np.int32)
         twin.cells[: len(self.cells)] = self.cells
@@ -163,7 +164,7 @@ class Interned(Generic[T]):
             self.cells = numbers.take(self.cells)
             self._values = [self._values[code] for code in kept]
             self._codes = {value: code for code, value in enumerate(self._values)}
-            self._integers, self._latest = None, 0
+            self._integers, self._given, self._latest = None, self._values[0], 0
         self._limit = 2 * len(self._values) + _SLACK
         if self._size is not None:
             self._bytes = sum(map(self._size, self._values))
