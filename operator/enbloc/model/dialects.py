@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from enbloc.model.dns_names import SUBDOMAIN
+from enbloc.model.dns_names import LONGEST_NAME, SUBDOMAIN
 from enbloc.model.names import MIN_MEMBER_KEY, MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.model.near_misses import near_misses
 
@@ -100,7 +100,6 @@ class Membership(NamedTuple):
 
 _NOTHING: Final = Membership()
 
-_LONGEST_GROUP: Final = 253
 _LONGEST_ROLE: Final = 63
 _QUOTED: Final = 40
 #: Of the number of a part; no gang has more than 100,000 members.
@@ -207,7 +206,7 @@ def readable(member: Membership) -> Membership:
     """
     if not member.group:
         return member
-    if len(member.group) > _LONGEST_GROUP or not _is_subdomain(member.group):
+    if len(member.group) > LONGEST_NAME or not _is_subdomain(member.group):
         return Membership(problem=_unreadable(member.key, member.group))
     if len(member.role) > _LONGEST_ROLE:
         problem = (

@@ -56,15 +56,10 @@ def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
         if key not in pairs:
             continue
         value = pairs[key]
-        if field == "name":
-            problem = topology_name_problem(value) if value else "is empty; write a name"
-        elif field == "slices":
-            problem = _slices_problem(value)
-        else:
-            problem = qualified_name_problem(value)
-        if problem:
-            raise ValueError(f"{kind} {key}: {problem}")
-        found[field] = _slices(value) if field == "slices" else value
+        try:
+            found[field] = _slices(value) if field == "slices" else _checked(field, value)
+        except ValueError as error:
+            raise ValueError(f"{kind} {key}: {error}") from error
     if found.keys() == {"name"}:
         raise ValueError(
             f"{TOPOLOGY_KEY} names a Topology, and no level of it: add {TOPOLOGY_REQUIRED_KEY} or "
@@ -73,27 +68,42 @@ def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
     return found
 
 
-def _slices_problem(text: str) -> str:
-    """Why slices cannot be given so; "" = they can."""
+def _checked(field: str, value: str) -> str:
+    """The name of a Topology, or a level of one, as it is given.
+
+    Raises:
+        ValueError: it cannot be one.
+    """
+    if field == "name":
+        problem = topology_name_problem(value) if value else "is empty; write a name"
+    else:
+        problem = qualified_name_problem(value)
+    if problem:
+        raise ValueError(problem)
+    return value
+
+
+def _slices(text: str) -> list[dict[str, Any]]:
+    """Slices such as "32@block,4@rack", as JSON.
+
+    Raises:
+        ValueError: they cannot be given so.
+    """
     parts = text.split(",")
     if len(parts) > MOST_SLICES:
-        return f"lists {len(parts)} slices; list at most {MOST_SLICES}"
+        raise ValueError(f"lists {len(parts)} slices; list at most {MOST_SLICES}")
+    slices: list[dict[str, Any]] = []
     for part in parts:
         found = _SLICE.fullmatch(part)
         if found is None or not 1 <= int(found[1]) <= LARGEST:
-            return (
+            raise ValueError(
                 f'{quoted(part)} is no slice; write its size and a level, such as "4@rack", and '
                 "several with commas, the outer ones first"
             )
         if problem := qualified_name_problem(found[2]):
-            return f"a level {problem}"
-    return ""
-
-
-def _slices(text: str) -> list[dict[str, Any]]:
-    """What `_slices_problem` finds nothing wrong with, as JSON."""
-    pairs = [part.split("@", 1) for part in text.split(",")]
-    return [{"size": int(size), "required": level} for size, level in pairs]
+            raise ValueError(f"a level {problem}")
+        slices.append({"size": int(found[1]), "required": found[2]})
+    return slices
 
 
 def with_topology(
