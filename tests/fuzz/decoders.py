@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from multidict import CIMultiDict
@@ -49,6 +49,8 @@ from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, RANK_KEY, ROLE_KEY
 from enbloc.model.quantity import amount
 from enbloc.model.times import seconds_of
 from enbloc.wire import codec
+from enbloc.wire.foreign_topologies import koordinators, kueues
+from enbloc.wire.hyper_nodes import HyperNodeObject, hyper_node
 from enbloc.wire.objects import (
     NamespaceObject,
     NodeObject,
@@ -129,6 +131,12 @@ def _in_page(*raw: bytes) -> bytes:
     return b'{"metadata":{"resourceVersion":"9","continue":""},"items":[' + b",".join(raw) + b"]}"
 
 
+THEIRS: Final = {
+    kind: json.dumps(each).encode()
+    for kind, each in json.loads(sample("topologies_of_others.json")).items()
+}
+
+
 def _streams() -> list[Decoder]:
     kinds: list[tuple[str, type[Any], Callable[[Any], Any], list[bytes]]] = [
         ("pods", PodObject, _pod, [sample("pod.json"), *recorded("Pod")]),
@@ -144,6 +152,10 @@ def _streams() -> list[Decoder]:
         ("priorityclasses", PriorityClassObject, lambda found: found.value,
         [sample("priorityclass.json")]),
         ("topologies", TopologyObject, topology, [sample("topology.json")]),
+        ("topologies of Kueue", TopologyObject, kueues, [THEIRS["topologies"]]),
+        ("topologies of Koordinator", TopologyObject, koordinators,
+        [THEIRS["clusternetworktopologies"]]),
+        ("hypernodes", HyperNodeObject, hyper_node, [THEIRS["hypernodes"]]),
         ("jobs", JobObject, job, [sample("job.json"), *recorded("Job")]),
         ("sets", SetObject, lambda found: (stateful_set(found), replica_set(found)),
         [sample("statefulset.json")]),
