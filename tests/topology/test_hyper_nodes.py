@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """HyperNodes as a Topology, and as labels of nodes."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.hyper_node import HyperNode
+from enbloc.model.hyper_node import HyperNode, Pattern
 from enbloc.model.node import Node
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
@@ -147,23 +148,65 @@ def test_a_node_that_a_hyper_node_names_may_come_later_and_again() -> None:
 NAMES: Final = ("a", "b", "c", "d")
 NODES: Final = ("n0", "n1", "n2")
 SOME_OF_NAMES: Final = st.frozensets(st.sampled_from(NAMES), max_size=2)
-PATTERNS: Final = st.sampled_from([(), (Selector((Requirement("x", Operator.IN, ("1",)),)),)])
+SELECTORS: Final = st.sampled_from(
+    [
+        (),
+        (Selector((Requirement("x", Operator.IN, ("1",)),)),),
+        (Selector((Requirement("x", Operator.EXISTS),)),),
+        (Selector((Requirement("x", Operator.IN, ("1", "2")), Requirement("y", Operator.EXISTS))),),
+    ]
+)
+PATTERNS: Final = st.sampled_from(
+    [
+        (),
+        *(
+            (Pattern(text, re.compile(text).search),)
+            for text in ("^n0$", "^n[01]", "^n1?", "1", "^n0|^n2", "^n2+", "(?i)N2")
+        ),
+    ]
+)
 HYPER_NODES: Final = st.builds(
     HyperNode,
     st.sampled_from(NAMES),
     st.integers(0, 3),
     nodes=st.frozensets(st.sampled_from(NODES), max_size=2),
-    selectors=PATTERNS,
+    selectors=SELECTORS,
+    patterns=PATTERNS,
     children=SOME_OF_NAMES,
 )
 SHOWN: Final = st.builds(
     Node,
     st.sampled_from(NODES),
-    labels=st.sampled_from([(), (("x", "1"),)]),
+    labels=st.sampled_from([(), (("x", "1"),), (("x", "2"), ("y", "")), (("x", "3"),)]),
 )
 CHANGES: Final = st.lists(
     HYPER_NODES | SHOWN | st.sampled_from(NAMES) | st.sampled_from(NODES), max_size=14
 )
+
+
+def brute(hyper_node: HyperNode, node: Node) -> bool:
+    """Whether a HyperNode lists a node itself."""
+    return (
+        node.name in hyper_node.nodes
+        or any(each.search(node.name) for each in hyper_node.patterns)
+        or any(each.matches(dict(node.labels)) for each in hyper_node.selectors)
+    )
+
+
+@given(HYPER_NODES, SHOWN, st.booleans())
+def test_a_hyper_node_lists_whom_it_names_and_whom_it_selects(
+    hyper_node: HyperNode, node: Node, first: bool
+) -> None:
+    """Whichever of them comes first."""
+    found = HyperNodes()
+    if first:
+        found.put(hyper_node)
+        shown = found.node(node)
+    else:
+        found.node(node)
+        found.put(hyper_node)
+        shown = found.node(node)
+    assert bool(tiers(shown)) is brute(hyper_node, node)
 
 
 def fresh(hyper_nodes: Iterable[HyperNode], nodes: Iterable[Node]) -> dict[str, Node]:

@@ -15,16 +15,15 @@ most" is met by a HyperNode of tier 1.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias
 
 from enbloc.model.hyper_node import HyperNode
 from enbloc.model.node import Node
-from enbloc.model.requirements import Operator
-from enbloc.model.selectors import Selector
 from enbloc.model.topology import HYPER_NODES, VOLCANO_GROUP, Level, Topology, foreign_name
+from enbloc.topology.selections import Selections
 
 #: Tiers that are told apart.
 MOST_TIERS: Final = 16
@@ -49,10 +48,7 @@ class HyperNodes:
         #: The labels that each of them was given.
         self._given: dict[str, Labels] = {}
         self._hyper_nodes: dict[str, HyperNode] = {}
-        #: The names of nodes by key and value of their labels, for each key that a selector names.
-        self._by_label: dict[str, dict[str, set[str]]] = {}
-        #: Those that select nodes by more than their names.
-        self._selecting: dict[str, HyperNode] = {}
+        self._selections = Selections()
         #: Of each node, the names of the HyperNodes that list it themselves; it need not exist.
         self._listed_by: dict[str, set[str]] = {}
         #: The same by HyperNode.
@@ -72,11 +68,9 @@ class HyperNodes:
         self._nodes[node.name] = node
         if known is None or known.labels != node.labels:
             if known is not None:
-                self._unsort(known)
-            self._sort(node, self._by_label)
-            labels = dict(node.labels) if self._selecting else {}
-            for name, each in self._selecting.items():
-                self._list(name, node.name, lists=_lists(each, node.name, labels))
+                self._deselect(known)
+            for name in self._selections.put_node(node):
+                self._list(name, node.name, lists=True)
             self._given[node.name] = self._labels(node.name)
         return _with(node, self._given[node.name])
 
@@ -84,10 +78,15 @@ class HyperNodes:
         """A node was deleted."""
         known = self._nodes.pop(name, None)
         if known is not None:
-            self._unsort(known)
             del self._given[name]
-            for each, selecting in self._selecting.items():
-                self._list(each, name, lists=name in selecting.nodes)
+            self._deselect(known)
+
+    def _deselect(self, node: Node) -> None:
+        """A node is listed by who names it alone."""
+        self._selections.drop_node(node)
+        for name in tuple(self._listed_by.get(node.name, ())):
+            if name in self._selections:
+                self._list(name, node.name, lists=node.name in self._hyper_nodes[name].nodes)
 
     def _list(self, name: str, node: str, *, lists: bool) -> None:
         """A HyperNode lists a node itself, or does not."""
@@ -173,7 +172,7 @@ class HyperNodes:
     def _take_out(self, hyper_node: HyperNode) -> None:
         name = hyper_node.name
         del self._hyper_nodes[name]
-        self._selecting.pop(name, None)
+        self._selections.drop(name)
         for node in tuple(self._listed.get(name, ())):
             self._list(name, node, lists=False)
         self._listed.pop(name, None)
@@ -187,45 +186,11 @@ class HyperNodes:
     def _put_in(self, hyper_node: HyperNode) -> None:
         name = hyper_node.name
         self._hyper_nodes[name] = hyper_node
-        for node in hyper_node.nodes:
+        for node in (*hyper_node.nodes, *self._selections.put(hyper_node, self._nodes)):
             self._list(name, node, lists=True)
-        if hyper_node.patterns or hyper_node.selectors:
-            self._selecting[name] = hyper_node
-            for each in self._selectable(hyper_node):
-                if _lists(hyper_node, each.name, dict(each.labels)):
-                    self._list(name, each.name, lists=True)
         for child in hyper_node.children:
             self._parents.setdefault(child, set()).add(name)
         self._counts[hyper_node.tier] += 1
-
-    def _selectable(self, hyper_node: HyperNode) -> Iterable[Node]:
-        """The nodes that a HyperNode may select."""
-        pairs = [_pairs_of(selector) for selector in hyper_node.selectors]
-        if hyper_node.patterns or not all(pairs):
-            return self._nodes.values()
-        names = {name for each in pairs for pair in each for name in self._labelled(*pair)}
-        return [self._nodes[name] for name in names]
-
-    def _labelled(self, key: str, value: str) -> AbstractSet[str]:
-        """The names of the nodes with a label; nodes are sorted by its key when first asked for."""
-        if key not in self._by_label:
-            self._by_label[key] = {}
-            for node in self._nodes.values():
-                self._sort(node, (key,))
-        return self._by_label[key].get(value, _NOBODY)
-
-    def _sort(self, node: Node, keys: Container[str]) -> None:
-        for key, value in node.labels:
-            if key in keys:
-                self._by_label[key].setdefault(value, set()).add(node.name)
-
-    def _unsort(self, node: Node) -> None:
-        for key, value in node.labels:
-            named = self._by_label.get(key, {})
-            if value in named:
-                named[value].discard(node.name)
-                if not named[value]:
-                    del named[value]
 
     def _under(self, name: str) -> set[str]:
         """The names of the nodes in a HyperNode, and in those within it."""
@@ -242,23 +207,6 @@ class HyperNodes:
 
 def _with(node: Node, labels: Labels) -> Node:
     return replace(node, labels=tuple(sorted((*node.labels, *labels)))) if labels else node
-
-
-def _lists(hyper_node: HyperNode, name: str, labels: Mapping[str, str]) -> bool:
-    """Whether a HyperNode has the node with this name and these labels as a member of its own."""
-    return (
-        name in hyper_node.nodes
-        or any(pattern.search(name) for pattern in hyper_node.patterns)
-        or any(selector.matches(labels) for selector in hyper_node.selectors)
-    )
-
-
-def _pairs_of(selector: Selector) -> tuple[tuple[str, str], ...]:
-    """Labels of which a node must have one to be selected; none = they do not say."""
-    for each in selector.requirements:
-        if each.operator is Operator.IN:
-            return tuple((each.key, value) for value in each.values)
-    return ()
 
 
 def _told_apart(tiers: AbstractSet[int]) -> tuple[int, ...]:

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Selections: which nodes the selectors and patterns of HyperNodes select.
+
+To ask each HyperNode about each node takes minutes in a large cluster. Most say what all of their
+nodes have in common: a value of a label, or how the name begins. Nodes and HyperNodes are sorted by
+that, and only those that agree in it are asked::
+
+    key             value       nodes                   HyperNodes
+    example.com/a   r1          node-0 node-1           by label a=r1
+    7               node-r2     node-r2-0 node-r2-1     by pattern ^node-r2-[0-9]+$
+
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from enbloc.model.hyper_node import HyperNode
+from enbloc.model.node import Node
+from enbloc.model.requirements import Operator
+from enbloc.model.selectors import Selector
+
+#: The key of a label, or of how many characters of the name.
+Key: TypeAlias = str | int
+Hint: TypeAlias = tuple[Key, str]
+
+#: What every match of a pattern begins with, if it says so; not with what may be repeated.
+_BEGINS: Final = re.compile(r"\^([A-Za-z0-9-]+)(?![*?{+])")
+
+
+class Selections:
+    """HyperNodes that select nodes by more than their names, and all nodes, by what they share."""
+
+    def __init__(self) -> None:
+        self._hyper_nodes: dict[str, HyperNode] = {}
+        #: The names of those that must be asked about every node.
+        self._of_all: set[str] = set()
+        #: The names of the others, and of nodes, by each key that any of the others names.
+        self._asking: dict[Key, dict[str, set[str]]] = {}
+        self._sorted: dict[Key, dict[str, set[str]]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a HyperNode selects nodes by more than their names."""
+        return name in self._hyper_nodes
+
+    def put(self, hyper_node: HyperNode, nodes: Mapping[str, Node]) -> list[str]:
+        """A HyperNode is there from now on; the names of the nodes that it selects.
+
+        Args:
+            hyper_node: none of this name is there.
+            nodes: all nodes.
+        """
+        if not (hyper_node.patterns or hyper_node.selectors):
+            return []
+        name = hyper_node.name
+        self._hyper_nodes[name] = hyper_node
+        hints = _hints(hyper_node)
+        if not hints:
+            self._of_all.add(name)
+            return [each for each in nodes if _selects(hyper_node, nodes[each])]
+        maybe = set[str]()
+        for key, value in hints:
+            if key not in self._asking:
+                self._asking[key], self._sorted[key] = {}, {}
+                for node in nodes.values():
+                    _add(self._sorted, _of_node(node, (key,)), node.name)
+            _add(self._asking, ((key, value),), name)
+            maybe |= self._sorted[key].get(value, set())
+        return [each for each in maybe if _selects(hyper_node, nodes[each])]
+
+    def drop(self, name: str) -> None:
+        """A HyperNode is gone."""
+        hyper_node = self._hyper_nodes.pop(name, None)
+        if hyper_node is None:
+            return
+        self._of_all.discard(name)
+        hints = _hints(hyper_node)
+        _remove(self._asking, hints, name)
+        for key, _ in hints:
+            if not self._asking.get(key):
+                self._asking.pop(key, None)
+                self._sorted.pop(key, None)
+
+    def put_node(self, node: Node) -> list[str]:
+        """A node is there from now on; the names of the HyperNodes that select it."""
+        own = _of_node(node, self._sorted)
+        _add(self._sorted, own, node.name)
+        maybe = self._of_all.union(*(self._asking[key].get(value, ()) for key, value in own))
+        return [name for name in maybe if _selects(self._hyper_nodes[name], node)]
+
+    def drop_node(self, node: Node) -> None:
+        """A node is gone, or is about to be another one."""
+        _remove(self._sorted, _of_node(node, self._sorted), node.name)
+
+
+def _selects(hyper_node: HyperNode, node: Node) -> bool:
+    if any(pattern.search(node.name) for pattern in hyper_node.patterns):
+        return True
+    labels = dict(node.labels)
+    return any(selector.matches(labels) for selector in hyper_node.selectors)
+
+
+def _of_node(node: Node, keys: Iterable[Key]) -> list[Hint]:
+    """What a node has of these keys."""
+    labels = dict(node.labels)
+    found: list[Hint] = []
+    for key in keys:
+        value = labels.get(key) if isinstance(key, str) else node.name[:key]
+        if value is not None:
+            found.append((key, value))
+    return found
+
+
+def _hints(hyper_node: HyperNode) -> frozenset[Hint]:
+    """Each node that it selects has one of these; none = nothing is known of them."""
+    found = [tuple(_of_selector(each)) for each in hyper_node.selectors]
+    found += [tuple(_of_pattern(each.text)) for each in hyper_node.patterns]
+    return frozenset(hint for hints in found for hint in hints) if all(found) else frozenset()
+
+
+def _of_selector(selector: Selector) -> Iterator[Hint]:
+    for each in selector.requirements:
+        if each.operator is Operator.IN:
+            yield from ((each.key, value) for value in each.values)
+            return
+
+
+def _of_pattern(text: str) -> Iterator[Hint]:
+    begins = _BEGINS.match(text) if "|" not in text else None
+    if begins is not None:
+        yield len(begins[1]), begins[1]
+
+
+def _add(table: dict[Key, dict[str, set[str]]], hints: Iterable[Hint], name: str) -> None:
+    for key, value in hints:
+        table[key].setdefault(value, set()).add(name)
+
+
+def _remove(table: dict[Key, dict[str, set[str]]], hints: Iterable[Hint], name: str) -> None:
+    for key, value in hints:
+        names = table.get(key, {}).get(value)
+        if names is not None:
+            names.discard(name)
+            if not names:
+                del table[key][value]
