@@ -466,16 +466,14 @@ class ClusterState:
 
     def assume(self, plan: Plan, order: Order) -> None:
         """Count the members of a plan where it puts them: the only change that a decision makes."""
-        seats: list[Seat] = []
-        for assignment in plan.assignments:
-            pod = assignment.pod
+        seats = [Seat(each.node, each.pod, each.decided) for each in plan.assignments]
+        for seat in seats:
+            pod = seat.pod
             assert pod.uid not in self._seats, f"{pod.key} has a seat already"
             self.claims.plans[pod.uid] = Claim(
-                pod.uid, PLAN, Against.EVERYONE, plan.group, "", pod, assignment.node
+                pod.uid, PLAN, Against.EVERYONE, plan.group, "", pod, seat.node
             )
-            seat = Seat(assignment.node, pod, assignment.decided)
             self._note(seat)
-            seats.append(seat)
         self._count_all(seats)
         self._make_way({assignment.node for assignment in plan.assignments}, order)
 
