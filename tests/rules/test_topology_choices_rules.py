@@ -202,6 +202,14 @@ def test_members_beyond_the_minimum_are_bound_with_the_ranks_of_their_slices(roo
     assert all(len(each) == 1 for each in by_slice(w, 4, RACK).values())
 
 
+def test_a_slice_of_one_member_beyond_the_minimum_lies_on_no_node_outside_of_its_level() -> None:
+    """Semantics §11.9 and §11.1."""
+    w = fabric("a1=z/b/r1:2 n1=z/b:50")
+    sliced(w, 4, 1, Slice(1, "rack"))
+    w.settle()
+    assert set(w.where("g-").values()) == {"a1"}
+
+
 def test_slices_of_one_member_within_others_leave_those_whole() -> None:
     """Semantics §11.9."""
     w = fabric("a1=z/b1/r1:3 a2=z/b1/r2:3 b1=z/b2/r1:3 b2=z/b2/r2:3")

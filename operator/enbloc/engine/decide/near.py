@@ -9,7 +9,7 @@ from typing import Final
 from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
 from enbloc.engine.decide.slices import Rows, slice_region
 from enbloc.engine.ranks import ranks_of
-from enbloc.engine.topology import chain_of, inside, region_of
+from enbloc.engine.topology import chain_of, domains_of, inside, region_of
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Mask
@@ -37,6 +37,9 @@ def place_near(
     outcome, tried = floor.outcome, floor.trial
     if any(size > 1 for size, _ in locality.levels.slices):
         return _in_slices(locality, effort, trial, floor, others)
+    if locality.levels.slices:  # of one member each, in whichever domain
+        levels = domains_of(trial.snapshot.nodes, locality.levels.labels).levels
+        trial = inside(trial, levels[locality.levels.slices[0][1]].codes >= 0)
     by_chain: dict[tuple[str, ...], list[Pod]] = {}
     for pod in others:
         fields = tuple(each.field for each in chain_of(locality, pod.role))
