@@ -7,7 +7,10 @@ from typing import Any, Final
 
 import pytest
 
+from enbloc.engine.state import ClusterState
+from enbloc.engine.state.checkpoint import Seat
 from enbloc.model.names import RANK_KEY
+from enbloc.model.pods import PodUID
 from enbloc.model.topology import Apart, Slice, TopologyPart, TopologyRequest
 from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, THREE_RACKS, ZONE, fabric, lying, message
 from tests.rules.world import NEXT_JOB, World
@@ -351,3 +354,25 @@ def test_a_replacement_goes_where_its_group_is_though_another_has_come_there() -
     w.member(f"{lost}-new", "g", spec=ONE_CPU, owner=None)
     w.settle()
     assert f"{lost}-new" in w.where("g-")
+
+
+def test_groups_that_wait_are_not_looked_through_by_those_that_keep_away_from_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §11.8 and §9.1: nobody of them is anywhere."""
+    asked: list[PodUID] = []
+    seat = ClusterState.seat
+
+    def counted(state: ClusterState, uid: PodUID) -> Seat | None:
+        asked.append(uid)
+        return seat(state, uid)
+
+    w = fabric(TWO_ZONES)
+    for number in range(20):
+        w.job(f"waiting-{number}", 50, pod=ONE_CPU, labels=LLAMA)
+    w.settle()
+    monkeypatch.setattr(ClusterState, "seat", counted)
+    replica(w, "g", Apart("zone", LLAMA), Apart("rack", LLAMA))
+    w.settle()
+    assert len(w.where("g-")) == 2
+    assert len(asked) < 50

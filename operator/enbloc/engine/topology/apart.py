@@ -3,19 +3,34 @@
 """Apart: the domains that hold so many other groups that a group keeps away from them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.state import ClusterState, Groups
 from enbloc.engine.topology.regions import held_rows
-from enbloc.engine.topology.tree import DomainLevel, domains_of
+from enbloc.engine.topology.tree import DomainLevel, Numbers, domains_of
 from enbloc.engine.trial import Opinion, Trial, preferring
 from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
-from enbloc.model.topology import Apart
+
+#: `(key, value)` in key order.
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Others(NamedTuple):
+    """Members of other groups.
+
+    Attributes:
+        rows: int64[M], where they are.
+        owners: int64[M], equal for those of one group.
+    """
+
+    rows: Numbers
+    owners: Numbers
 
 
 def opinions_apart(
@@ -32,9 +47,12 @@ def opinions_apart(
     found: list[Opinion] = []
     if facts.locality is None:
         return found
+    others: dict[Labels, Others] = {}
     for rule, labels in facts.locality.apart:
+        if rule.labels not in others:
+            others[rule.labels] = _others(rule.labels, facts.key, groups, state, nodes)
         level = domains_of(nodes, labels).levels[-1]
-        full = _full(rule, level, facts.key, groups, state, nodes)
+        full = _full(rule.most, level, others[rule.labels])
         # Where it is itself, one more member of it brings no group more.
         own = level.codes[np.array(held_rows(facts.locality, nodes), np.int64)]
         full[own[own >= 0]] = False
@@ -51,26 +69,34 @@ def opinions_apart(
     return found
 
 
-def _full(
-    rule: Apart,
-    level: DomainLevel,
-    key: GroupKey,
-    groups: Groups,
-    state: ClusterState,
-    nodes: Nodes,
-) -> Mask:
-    """bool[D]: the domains that hold as many other groups as may be there."""
-    counts = np.zeros(level.count, np.int64)
-    for other in groups.labelled(key.namespace, rule.labels):
+def _others(
+    labels: Labels, key: GroupKey, groups: Groups, state: ClusterState, nodes: Nodes
+) -> Others:
+    """The members of other groups with some labels that have a row.
+
+    Lives of which nobody has a place yet, of which there may be thousands, cost next to nothing.
+    """
+    rows: list[int] = []
+    owners: list[int] = []
+    for number, other in enumerate(groups.labelled(key.namespace, labels)):
         if other == key.podgroup:
             continue
-        seats = (state.seat(uid) for life in groups.lives(other) for uid in life.live)
-        rows = [
-            row for seat in seats if seat is not None and (row := nodes.row(seat.node)) is not None
-        ]
-        codes = np.unique(level.codes[np.array(rows, np.int64)])
-        counts[codes[codes >= 0]] += 1
-    return counts >= rule.most
+        for life in groups.lives(other):
+            for uid in () if life.gathers else life.live:
+                seat = state.seat(uid)
+                row = None if seat is None else nodes.row(seat.node)
+                if row is not None:
+                    rows.append(row)
+                    owners.append(number)
+    return Others(np.array(rows, np.int64), np.array(owners, np.int64))
+
+
+def _full(most: int, level: DomainLevel, others: Others) -> Mask:
+    """bool[D]: the domains that hold as many other groups as may be there."""
+    codes = level.codes[others.rows]
+    inside = codes >= 0
+    pairs = np.unique(np.stack((codes[inside], others.owners[inside])), axis=1)
+    return np.bincount(pairs[0], minlength=level.count) >= most
 
 
 def too_near(trial: Trial) -> Mask | None:
