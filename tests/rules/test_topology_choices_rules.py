@@ -170,6 +170,22 @@ def test_a_member_beyond_the_minimum_lies_on_no_node_outside_of_the_level() -> N
     assert where(w, "x") == {"a"}
 
 
+def test_a_role_that_comes_says_what_its_own_rack_lacks() -> None:
+    """Semantics §11.7 and §2.5."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:1 c1=z/b/r3:1")
+    w.group("g", 2, roles=[("a", 2)], topology_parts=(part("a", "rack"),), timeout=60)
+    members(w, "a", 2)
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.settle()
+    both = part("a", "rack"), part("b", "rack")
+    w.alter("g", min_member=4, roles=(("a", 2), ("b", 2)), topology_parts=both)
+    members(w, "b", 2)
+    w.settle()
+    assert not w.where("g-b-")
+    assert "rack z/b/r2 has room for 1 of 2" in w.pod_conditions("g-b-0")[-1][1]
+
+
 # ── slices ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -252,6 +268,58 @@ def test_many_slices_of_alike_members_fill_racks_by_adding_up() -> None:
     w.settle()
     assert Counter(racks(w, "g").values()) == {4: 150}
     assert all(len(each) == 1 for each in by_slice(w, 2, RACK).values())
+
+
+def running_in_slices(of: World, minimum: int, *slices: Slice) -> None:
+    """A gang "g" that runs, of two members of role a and others up to its minimum."""
+    topology = TopologyRequest("", slices=slices)
+    of.group("g", minimum, roles=[("a", 2)], topology=topology, timeout=600, on_incomplete="Keep")
+    members(of, "a", 2)
+    for index in range(2, minimum):
+        of.member(f"g-z-{index}", "g", spec=ONE_CPU)
+    of.settle()
+    of.run_pods(sorted(of.where("g-")))
+    of.settle()
+
+
+def b_comes(of: World, minimum: int, count: int) -> None:
+    """Role b with so many members, all of which are needed."""
+    of.alter("g", min_member=minimum + count, roles=(("a", 2), ("b", count)))
+    members(of, "b", count)
+    of.settle()
+
+
+def test_a_role_that_comes_is_cut_into_slices_too() -> None:
+    """Semantics §11.9 and §2.5."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:1 c1=z/b/r3:1 d1=z/b/r4:2 e1=z/b/r5:2")
+    running_in_slices(w, 2, Slice(2, "rack"))
+    b_comes(w, 2, 4)
+    assert len(w.where("g-b-")) == 4
+    assert all(len(each) == 1 for each in by_slice(w, 2, RACK).values())
+
+
+def test_a_role_that_comes_waits_for_domains_that_hold_its_slices() -> None:
+    """Semantics §11.9 and §2.5."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:1 c1=z/b/r3:1")
+    running_in_slices(w, 2, Slice(2, "rack"))
+    b_comes(w, 2, 2)
+    assert not w.where("g-b-")
+    assert "no domain of rack has room for ranks 2 to 3" in w.pod_conditions("g-b-0")[-1][1]
+    w.node("d1", 2, labels=((BLOCK, "b"), (RACK, "r4"), (ZONE, "z")))
+    w.settle()
+    assert len(w.where("g-b-")) == 2
+
+
+def test_a_member_of_a_role_that_came_is_no_replacement_in_a_slice() -> None:
+    """Semantics §11.9 and §2.5: it is placed with its role whole, once the floor is held."""
+    w = fabric("a1=z/b/r1:3 b1=z/b/r2:2")
+    running_in_slices(w, 3, Slice(3, "rack"))
+    w.delete("g-z-2")
+    b_comes(w, 3, 2)
+    w.member("g-z-9", "g", spec=ONE_CPU)
+    w.settle()
+    assert w.where("g-z-") == {"g-z-9": "a1"}
+    assert set(w.where("g-b-").values()) == {"b1"}
 
 
 # ── facts of other projects' own suites ──────────────────────────────────────────────────────────

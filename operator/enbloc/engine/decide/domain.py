@@ -63,6 +63,8 @@ def place_in_domain(
     if locality.parts and facts.choice is not None and facts.deficit:
         # Parts are those of the children chosen first.
         facts = of_choice(facts, {floor.role for floor in facts.roles})
+    if facts.coming and facts.deficit:  # who came since the group started waits for its floor
+        facts = facts.without_coming
     sure = _OF_A_PART * _parts(locality)
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
     floor = search.floor(facts, locality, trial)
@@ -120,12 +122,7 @@ class _Search:
         """The same in one domain after the other; last what failed, if it found no place at all."""
         nodes, levels = trial.snapshot.nodes, locality.levels
         if not facts.deficit:
-            region = region_of((locality,), (), nodes)
-            within = inside(trial, region.mask, near=region.near)
-            if locality.parts and facts.choice is not None:
-                yield self._addition(facts, locality.parts, within)
-            else:
-                yield self._within(facts, locality, within, self.steps)
+            yield self._beside(facts, locality, trial)
             return
         kinds = frozenset(trial.keys(facts.pending))
         candidates = Candidates(
@@ -162,6 +159,19 @@ class _Search:
         if any(pod.spec.holds for pod in facts.pending):
             outcome.also_rejected_by |= trial.profile.reads_claims
         yield PlacedFloor(facts, outcome, trial)
+
+    def _beside(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
+        """Place who comes to a floor that is held, where its members let them lie."""
+        region = region_of((locality,), (), trial.snapshot.nodes)
+        within = inside(trial, region.mask, near=region.near)
+        if locality.parts and facts.choice is not None:
+            return self._addition(facts, locality.parts, within)
+        if locality.levels.slices and facts.coming:
+            coming = self._coming(facts, (locality,), trial)
+            if coming is not None:
+                return coming
+            facts = facts.without_coming
+        return self._within(facts, locality, within, self.steps)
 
     def _within(
         self, facts: GroupFacts, locality: Locality, trial: Trial, steps: int
@@ -243,10 +253,9 @@ class _Search:
             trial: on which it may lie.
         """
         if facts.coming:
-            if not facts.without_coming.deficit:
-                coming = self._coming(facts, parts, trial)
-                if coming is not None:
-                    return coming
+            coming = self._coming(facts, parts, trial)
+            if coming is not None:
+                return coming
             facts = facts.without_coming
         ways = shares_of(facts, parts)
         floor = _first(self._each_part(facts, parts, shares, (), trial) for shares in ways)
@@ -324,7 +333,17 @@ class _Search:
     def _coming(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
     ) -> PlacedFloor | None:
-        """Place one role that came since the group started, whole; None = none fits."""
+        """Place one role that came since the group started, whole: the first that fits.
+
+        Args:
+            facts: the group, of which the floor is held.
+            parts: where the roles are to lie; of none of them, anywhere.
+            trial: on which they may.
+
+        Returns:
+            If none fits, what the last one lacks; None = there is none, or others wait beside it.
+        """
+        said: PlacedFloor | None = None
         for each in facts.coming:
             if not each.quorum:
                 continue
@@ -337,7 +356,8 @@ class _Search:
                 self.steps -= floor.outcome.steps
             if not floor.outcome.failed:
                 return floor
-        return None
+            said = floor
+        return None if facts.without_coming.pending else said
 
 
 def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:
@@ -353,7 +373,7 @@ def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:
 
 def _alike(facts: GroupFacts, locality: Locality, kinds: Collection[ClassKey]) -> ClassKey | None:
     """The class of all pending members, where nothing but their number counts; None = it is not."""
-    if facts.roles or facts.choice is not None or facts.coming:
+    if facts.roles or facts.choice is not None:
         return None
     if locality.parts or locality.levels.slices or len(kinds) != 1:
         return None
