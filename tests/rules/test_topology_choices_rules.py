@@ -270,6 +270,19 @@ def test_many_slices_of_alike_members_fill_racks_by_adding_up() -> None:
     assert all(len(each) == 1 for each in by_slice(w, 2, RACK).values())
 
 
+def test_a_slice_whose_node_has_lost_its_label_is_joined_where_its_others_are() -> None:
+    """Semantics §11.9 and §11.1: a node without the label is in no domain."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 a3=z/b/r1:1 n1=z/b:4")
+    sliced(w, 2, 2, Slice(4, "rack"))
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.node("a1", 1, labels=((BLOCK, "b"), (ZONE, "z")))
+    for index in (2, 3):
+        w.member(f"g-{index}", "g", spec=ONE_CPU)
+    w.settle()
+    assert w.where("g-") == {"g-0": "a1", "g-1": "a2", "g-2": "a3"}
+
+
 def running_in_slices(of: World, minimum: int, *slices: Slice) -> None:
     """A gang "g" that runs, of two members of role a and others up to its minimum."""
     topology = TopologyRequest("", slices=slices)

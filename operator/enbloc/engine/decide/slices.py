@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.ranks import ranks_of
-from enbloc.engine.topology import Candidates, domains_of, held_ranks, inside
+from enbloc.engine.topology import Candidates, domains_of, held_ranks, inside, rows_around
 from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import Floor, GroupFacts, Lacking, Locality
 from enbloc.model.member_index import member_index
@@ -395,6 +395,7 @@ def slice_region(
     for size, place in locality.levels.slices:
         codes = levels[place].codes
         rows = [row for other, row in known if other // size == rank // size]
-        mask &= np.isin(codes, codes[np.array(rows, np.int64)]) if rows else codes >= 0
-        pinned = bool(rows)
+        own = rows_around(codes, np.array(rows, np.int64))
+        mask &= codes >= 0 if own is None else own
+        pinned = own is not None
     return mask, pinned

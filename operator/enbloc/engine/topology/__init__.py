@@ -21,6 +21,7 @@ from enbloc.engine.topology.regions import (
     inside,
     region_of,
     required_domains,
+    rows_around,
 )
 from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
@@ -44,6 +45,7 @@ __all__ = [
     "region_of",
     "required_domains",
     "room_now",
+    "rows_around",
     "too_near",
     "too_small",
 ]

@@ -75,16 +75,16 @@ def region_of(chain: Sequence[Locality], placed: Iterable[tuple[Pod, int]], node
         at = np.array(rows, np.int64)
         if each.levels.required is not None:
             codes = levels[each.levels.required].codes
-            own = _domains_around(codes, at)
+            own = rows_around(codes, at)
             pinned &= own is not None
             mask = mask & (codes >= 0 if own is None else own)
         if each.levels.preferred is not None:
-            closer = _domains_around(levels[each.levels.preferred].codes, at)
+            closer = rows_around(levels[each.levels.preferred].codes, at)
             near = near if closer is None else closer
     return Region(mask, near, pinned)
 
 
-def _domains_around(codes: Numbers, rows: Numbers) -> Mask | None:
+def rows_around(codes: Numbers, rows: Numbers) -> Mask | None:
     """bool[N]: the rows that share a domain with one of these; None = these are in none."""
     held = codes[rows]
     held = held[held >= 0]
@@ -105,7 +105,7 @@ def required_domains(locality: Locality, nodes: Nodes) -> Numbers | None:
     if locality.levels.required is None:
         return None
     codes = domains_of(nodes, locality.levels.labels).levels[locality.levels.required].codes
-    allowed = _domains_around(codes, np.array(held_rows(locality, nodes), np.int64))
+    allowed = rows_around(codes, np.array(held_rows(locality, nodes), np.int64))
     return codes + 1 if allowed is None else np.where(allowed, codes + 1, 0)
 
 
