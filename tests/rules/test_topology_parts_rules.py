@@ -9,7 +9,7 @@ import pytest
 
 from enbloc.engine.state import ClusterState
 from enbloc.engine.state.checkpoint import Seat
-from enbloc.model.names import RANK_KEY
+from enbloc.model.names import RANK_KEY, Reason
 from enbloc.model.pods import PodUID
 from enbloc.model.topology import Apart, Slice, TopologyPart, TopologyRequest
 from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, THREE_RACKS, ZONE, fabric, lying, message
@@ -61,6 +61,19 @@ def test_nothing_starts_while_one_role_finds_no_rack() -> None:
     w.settle()
     assert not w.where("g-")
     assert "spec.roles[decode]: rack" in message(w, "g")
+
+
+def test_a_domain_with_room_for_others_than_are_needed_is_not_said_to_have_room() -> None:
+    """Semantics §11.5: of the role with more members than it needs there is room for all."""
+    w = fabric("a1=z/b/r1:4")
+    w.group("g", 4, roles=[("x", 2), ("y", 2)], topology=TopologyRequest("", "rack"), timeout=60)
+    for index in range(4):
+        w.member(f"g-x-{index}", "g", role="x", spec=ONE_CPU)
+        w.member(f"g-y-{index}", "g", role="y", spec=spec(cpu=5))
+    w.settle()
+    assert "z/b/r1, the largest, has room for 4 when it is empty, but not for each role. " in (
+        message(w, "g")
+    )
 
 
 def test_a_role_that_says_nothing_lies_anywhere_in_the_domain_of_its_group() -> None:
@@ -167,6 +180,24 @@ def test_a_gang_waits_where_room_is_enough_but_not_for_whole_slices() -> None:
     w.node("e1", 4, labels=((BLOCK, "b"), (RACK, "r5"), (ZONE, "z")))
     w.settle()
     assert ranks_by_rack(w) == {"d": [0, 1, 2, 3], "e": [4, 5, 6, 7]}
+
+
+def test_a_domain_with_room_enough_but_not_for_whole_slices_is_not_said_to_have_room() -> None:
+    """Semantics §11.9 and §11.5."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:4 c1=z/b/r3:4")
+    for node in ("a1", "b1", "c1"):
+        w.pod(f"other-{node}", node=node, spec=ONE_CPU)
+    sliced(w, 8, Slice(4, "rack"), required="block")
+    w.settle()
+    assert message(w, "g").startswith("block z/b has room for 8 of 8, but not in whole slices. ")
+    empty = fabric("a1=z/b/r1:3 b1=z/b/r2:3 c1=z/b/r3:3")
+    sliced(empty, 8, Slice(4, "rack"), required="block")
+    empty.settle()
+    assert empty.condition("g")[1] == Reason.INFEASIBLE
+    assert message(empty, "g").startswith(
+        "needs a domain of block with room for 8 more members; z/b, the largest, has room for 8 "
+        "when it is empty, but not in whole slices. "
+    )
 
 
 def test_the_last_slice_may_be_short() -> None:

@@ -41,7 +41,8 @@ def _none_large_enough(candidates: Candidates, required: int, nodes: Nodes) -> s
         domain, room = best
         path = candidates.domains.path(nodes, required, domain)
         where = f"{path}, which holds members," if candidates.pinned else path
-        said = f"{level.name} {where} has room for {room} of {members}"
+        but = _but(candidates, required, *best)
+        said = f"{level.name} {where} has room for {room} of {members}{but}"
     outside = candidates.domains.levels[required].outside()
     if not outside:
         return said
@@ -77,6 +78,21 @@ def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> 
         which = "which holds members" if found.pinned else "the largest"
         said = said or (
             f"needs a domain of {name} with room for {members} more members; {path}, {which}, "
-            f"has room for {best[1]} when it is empty"
+            f"has room for {best[1]} when it is empty{_but(found, required, *best)}"
         )
     return said
+
+
+def _but(candidates: Candidates, level: int, domain: int, room: int) -> str:
+    """Why a domain is refuted though it has room for enough members; "" = it has not.
+
+    Args:
+        candidates: of which none will do.
+        level: the place of its level.
+        domain: its number there.
+        room: for how many members it has room, of whichever kind.
+    """
+    if room < candidates.room.members:
+        return ""
+    alone = candidates.room.of_level(candidates.domains.levels[level])
+    return ", but not in whole slices" if alone.enough[domain] else ", but not for each role"
