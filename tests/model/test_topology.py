@@ -6,7 +6,15 @@ from typing import Final
 
 import pytest
 
-from enbloc.model.topology import Level, Topology, TopologyLevels, TopologyRequest, resolved
+from enbloc.model.topology import (
+    Level,
+    Slice,
+    Topology,
+    TopologyLevels,
+    TopologyRequest,
+    place_of,
+    resolved,
+)
 
 ZONE, RACK = Level("zone", "example.com/zone"), Level("rack", "example.com/rack")
 ONE: Final = {"default": Topology("default", (ZONE, RACK))}
@@ -42,6 +50,16 @@ def test_the_only_topology_need_not_be_named() -> None:
 def test_a_level_may_be_named_by_its_label_where_its_topology_is_named() -> None:
     found, _ = resolved(TopologyRequest("default", "example.com/rack"), ONE)
     assert found == TopologyLevels((ZONE, RACK), 1, 1)
+
+
+def test_the_name_of_a_level_counts_before_the_label_of_another() -> None:
+    levels = Level("block", "rack"), Level("rack", "host")
+    found, _ = resolved(TopologyRequest("", "rack"), {"default": Topology("default", levels)})
+    assert found == TopologyLevels(levels, 1, 1)
+
+
+def test_no_level_is_called_nothing() -> None:
+    assert place_of("", (ZONE, RACK)) is None
 
 
 @pytest.mark.parametrize("topologies", [{}, ONE, TWO])
@@ -91,6 +109,11 @@ def test_a_request_for_nothing_is_none() -> None:
             TopologyRequest("", "rack", "zone"),
             ONE,
             "spec.topology.preferred: zone is not within ra",
+        ),
+        (
+            TopologyRequest("", slices=(Slice(4, "zone"), Slice(4, "rack"))),
+            ONE,
+            "spec.topology.slices[1].size: 4 is that of the slices around it; use a",
         ),
         (
             TopologyRequest("bad", "rack"),

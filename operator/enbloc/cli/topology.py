@@ -20,7 +20,7 @@ from enbloc.model import names
 from enbloc.model.dns_names import LABEL
 from enbloc.model.qualified_names import object_name_problem, qualified_name_problem
 from enbloc.model.quantity import render
-from enbloc.model.topology import MOST_LEVELS, Level
+from enbloc.model.topology import MOST_LEVELS, Level, place_of
 
 if TYPE_CHECKING:
     from enbloc.live import NodeReading
@@ -139,9 +139,8 @@ def _depth(found: "Topology", level: str | None) -> int | None:
     """
     if level is None:
         return None
-    for depth, each in enumerate(found.levels, start=1):
-        if level in each:
-            return depth
+    if (place := place_of(level, found.levels)) is not None:
+        return place + 1
     known = ", ".join(each.name for each in found.levels)
     raise UsageError(
         f'Topology {found.name} has no level "{level}"; pass --level with one of {known}'

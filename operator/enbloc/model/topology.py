@@ -190,7 +190,7 @@ def resolved(
         levels = known.levels
     places: dict[str, int] = {}
     for which, value in asked.items():
-        place = _place_of(value, levels)
+        place = place_of(value, levels)
         if place is None:
             return None, f"{field}.topology.{which}: {_no_level(value, known)}"
         places[which] = place
@@ -220,7 +220,9 @@ def _slice_problem(
     if cut.size < 1:
         return f"size: {cut.size} is below 1; give the number of members of a slice"
     size, level = outer[-1] if outer else (0, around.required)
-    if size and (size % cut.size or size == cut.size):
+    if size == cut.size:
+        return f"size: {size} is that of the slices around it; use a smaller divisor of it"
+    if size and size % cut.size:
         return f"size: {cut.size} does not divide the {size} of the slices around it; use a divisor"
     if level is not None and place < level:
         names = [each.name for each in around.levels]
@@ -246,16 +248,18 @@ def resolved_apart(
         if problem:
             return (), f"{field}: {problem}"
         levels = (Level(rule.level, rule.level),) if known is None else known.levels
-        place = _place_of(rule.level, levels)
+        place = place_of(rule.level, levels)
         if place is None:
             return (), f"{field}: {_no_level(rule.level, known)}"
         found.append((rule, tuple(level.label for level in levels[: place + 1])))
     return tuple(found), ""
 
 
-def _place_of(value: str, levels: Sequence[Level]) -> int | None:
-    """The place of the level with this name, alias or node label; None = it is none of these."""
-    return next((place for place, level in enumerate(levels) if value in level), None)
+def place_of(value: str, levels: Sequence[Level]) -> int | None:
+    """The place of the level with this name, else this alias, else this label; None = of none."""
+    names, aliases = [each.name for each in levels], [each.alias for each in levels]
+    ways = names, aliases, [each.label for each in levels]
+    return next((way.index(value) for way in ways if value and value in way), None)
 
 
 def _no_level(value: str, known: Topology | None) -> str:
@@ -301,6 +305,6 @@ def _with_levels(
         each
         for name, each in topologies.items()
         if name.startswith(f"{project}/")
-        and all(_place_of(value, each.levels) is not None for value in wanted)
+        and all(place_of(value, each.levels) is not None for value in wanted)
     ]
     return found[0] if wanted and len(found) == 1 else None
