@@ -104,6 +104,21 @@ def test_of_several_of_one_tier_that_with_the_first_name_counts() -> None:
     assert lie(found, "n0") == {"n0": {"1": "a", "2": "o"}}
 
 
+def test_a_hyper_node_may_be_in_others_of_several_tiers() -> None:
+    found = world(hyper("s0", 1, "n0"), hyper("p", 2, children="s0"), hyper("q", 3, children="s0"))
+    assert lie(found, "n0") == {"n0": {"1": "s0", "2": "p", "3": "q"}}
+
+
+def test_a_name_that_tiers_share_is_the_name_of_none() -> None:
+    """Whichever had it would be a guess: a gang that must lie in a rack could lie in a block."""
+    same = world(hyper("a", 1, called="rack"), hyper("b", 2, called="rack")).topology
+    assert same is not None
+    assert [level.name for level in same.levels] == ["tier-2", "tier-1"]
+    other = world(hyper("a", 1), hyper("b", 2, called="tier-1")).topology
+    assert other is not None
+    assert [level.name for level in other.levels] == ["tier-2", "tier-1"]
+
+
 def test_circles_and_parents_of_lower_tiers_end() -> None:
     found = world(hyper("a", 1, "n0", children="b"), hyper("b", 2, "n1", children="a b"))
     assert lie(found, "n0 n1") == {"n0": {"1": "a", "2": "b"}, "n1": {"2": "b"}}

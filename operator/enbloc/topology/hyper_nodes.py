@@ -15,7 +15,7 @@ most" is met by a HyperNode of tier 1.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias
@@ -108,14 +108,14 @@ class HyperNodes:
     def _chain(self, listing: AbstractSet[str]) -> list[HyperNode]:
         """The HyperNodes that a node is in, by ascending tier, one of each."""
         chain: list[HyperNode] = []
-        names: AbstractSet[str] = listing
+        names = set(listing)
         while True:
             tier = chain[-1].tier if chain else -1
             above = [each for each in self._existing(names) if each.tier > tier]
             if not above:
                 return chain
             chain.append(min(above, key=lambda each: (each.tier, each.name)))
-            names = listing | self._parents.get(chain[-1].name, _NOBODY)
+            names |= self._parents.get(chain[-1].name, _NOBODY)
 
     def _existing(self, names: Iterable[str]) -> Iterator[HyperNode]:
         return (self._hyper_nodes[name] for name in names if name in self._hyper_nodes)
@@ -138,7 +138,9 @@ class HyperNodes:
         for each in self._hyper_nodes.values():
             if each.tier_name:
                 called.setdefault(each.tier, set()).add(each.tier_name)
-        levels = [_level(tier, called.get(tier, _NOBODY)) for tier in reversed(self._tiers)]
+        uses = Counter(name for names in called.values() for name in names)
+        uses.update(map(_number, self._tiers))
+        levels = [_level(tier, called.get(tier, _NOBODY), uses) for tier in reversed(self._tiers)]
         return Topology(self.TOPOLOGY, tuple(levels))
 
     def put(self, hyper_node: HyperNode) -> list[Node]:
@@ -219,12 +221,23 @@ def _told_apart(tiers: AbstractSet[int]) -> tuple[int, ...]:
     return tuple(sorted(tiers)[:MOST_TIERS])
 
 
+def _number(tier: int) -> str:
+    return f"tier-{tier}"
+
+
 def _label(tier: int) -> str:
-    return f"hypernode:tier-{tier}"
+    return f"hypernode:{_number(tier)}"
 
 
-def _level(tier: int, called: AbstractSet[str]) -> Level:
-    """The level of a tier; what only some of its HyperNodes call it is no name for it."""
-    number = f"tier-{tier}"
-    [name] = called if len(called) == 1 else (number,)
-    return Level(name, _label(tier), number)
+def _level(tier: int, called: AbstractSet[str], uses: Mapping[str, int]) -> Level:
+    """The level of a tier; its number is an alias, and its name where no other will do.
+
+    Args:
+        tier: its number.
+        called: what HyperNodes of it call it: a name if they differ in none.
+        uses: for how many tiers each name would do: a name if for one.
+    """
+    number = _number(tier)
+    name = next(iter(called), number)
+    alone = len(called) == 1 and uses[name] == 1
+    return Level(name if alone else number, _label(tier), number)
