@@ -227,6 +227,17 @@ def test_a_rack_in_use_comes_before_a_pristine_one() -> None:
     assert racks(w, "g") == {"z/b/r2": 2}
 
 
+def test_the_domain_that_holds_members_comes_before_one_that_takes_fewer_racks() -> None:
+    """Semantics §11.3."""
+    w = fabric("a1=z/b1/r1:3 a2=z/b1/r2:2 a3=z/b1/r3:2 c1=z/b2/r1:3 c2=z/b2/r2:3")
+    w.group("g", 7, topology=TopologyRequest("", "", "rack"), timeout=60)
+    w.member("g-0", "g", spec=ONE_CPU, node="a1")
+    for index in range(1, 7):
+        w.member(f"g-{index}", "g", spec=ONE_CPU)
+    w.settle()
+    assert racks(w, "g") == {"z/b1/r1": 3, "z/b1/r2": 2, "z/b1/r3": 2}
+
+
 def test_what_is_preferred_holds_nobody_back() -> None:
     """Semantics §11.3."""
     w = fabric("a1=z/b/r1:1 b1=z/b/r2:1 c1=:1")

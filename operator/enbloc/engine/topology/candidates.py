@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidates: the domains in which a deficit may fit, in the order in which they are tried.
 
-The order is that of docs/explanation/topology.md: one domain of the preferred level, else of the
-levels around it, from the inside outwards; there the fewest domains of the preferred level, and of
-each level within it; of these the one with the least room; then the fewest nodes; then the first
-row. Whoever holds members goes before all others of its level.
+The order is that of semantics §11.3: one domain of the preferred level, else of the levels around
+it, from the inside outwards; there first those without rows that others go before, and those that
+hold most members; then the fewest domains of the preferred level, and of each level within it; of
+these the one with the least room; then the fewest nodes; then the first row.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,10 +63,12 @@ class Candidates:
     ) -> None:
         self.domains, self.levels, self.room = domains, levels, room
         self._worse = None if worse is None else worse.astype(np.int64)
-        self._near = np.zeros(len(room.slots), np.int64)
+        #: int64[N]: how many held members each row has; and whether any has one.
+        self._held_at = np.zeros(len(room.slots), np.int64)
         at = np.fromiter(held, np.int64)
-        np.add.at(self._near, at, 1)
+        np.add.at(self._held_at, at, 1)
         self._held = bool(len(at))
+        #: By level.
         self._rooms: dict[int, LevelRoom] = {}
 
     # ── what is required ─────────────────────────────────────────────────────────────────────
@@ -77,7 +79,7 @@ class Candidates:
         required = self.levels.required
         if required is None:
             return frozenset()
-        codes = self.domains.levels[required].codes[self._near > 0]
+        codes = self.domains.levels[required].codes[self._held_at > 0]
         return frozenset(np.unique(codes[codes >= 0]).tolist())
 
     def may_hold(self) -> bool:
@@ -124,7 +126,7 @@ class Candidates:
         if self._worse is not None:
             keys.append(np.minimum(level.sums(self._worse), 1))
         if self._held:
-            keys.append(-level.sums(self._near))
+            keys.append(-level.sums(self._held_at))
         for each in self._inner(place):
             part = self.domains.levels[each]
             sizes, groups = self._room(each).slots, level.codes[part.first]
@@ -212,7 +214,7 @@ class Candidates:
         sizes = np.bincount(parts, slots, count).astype(np.int64)
         if int(sizes.sum()) < self.room.members:  # some of its room is in none of them
             return within
-        near = np.bincount(parts, self._near[rows], count).astype(np.int64)
+        near = np.bincount(parts, self._held_at[rows], count).astype(np.int64)
 
         def cost(members: int) -> list[Numbers]:
             """How many domains of each level further in so many members take in each part."""
