@@ -22,7 +22,7 @@ from enbloc.engine.choices import meets
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.ranks import ranks_of
-from enbloc.engine.topology import Planned, in_several_domains
+from enbloc.engine.topology import Planned, misplaced
 from enbloc.engine.turn import Refusal
 from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
@@ -234,7 +234,7 @@ class OpenPlan:
             for a in self._order
             if self._stages[a.pod.uid] is not MemberStage.LOST
         ]
-        return in_several_domains(self.facts.locality, planned, nodes)
+        return misplaced(self.facts.locality, planned, nodes)
 
     def sent_part(self) -> Plan:
         """The plan without the members whose Bind was not handed out."""

@@ -21,7 +21,7 @@ from enbloc.engine.choices import MOST_CHOICES, held_roles, of_choice, of_part, 
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.decide.near import place_near
 from enbloc.engine.decide.shares import Shares, of_no_part, shares_of, without
-from enbloc.engine.decide.slices import MOST_ROWS, PlaceFloor, Rows, place_slices
+from enbloc.engine.decide.slices import MOST_ROWS, Effort, PlaceFloor, place_slices
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
     Candidate,
@@ -34,7 +34,7 @@ from enbloc.engine.topology import (
     no_domain,
     region_of,
     room_now,
-    too_near,
+    worse_rows,
 )
 from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import GroupFacts, Locality
@@ -69,7 +69,7 @@ def place_in_domain(
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
     floor = search.floor(facts, locality, trial)
     floor.outcome.steps = steps - search.steps
-    return floor._replace(beside=partial(place_near, locality, search.rows, trial))
+    return floor._replace(beside=partial(place_near, locality, search.effort, trial))
 
 
 def _parts(locality: Locality) -> int:
@@ -106,13 +106,13 @@ class _Search:
 
     Attributes:
         steps: so much of it is left.
-        rows: so many may yet be looked at.
+        effort: how many rows it may yet look at.
     """
 
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
         self._place, self.steps = place, steps
         self._tries, self._sure = tries, sure
-        self.rows = Rows(MOST_ROWS)
+        self.effort = Effort(MOST_ROWS)
 
     def floor(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
         """Place the deficit in the best domain that holds it, and each part in one of its own."""
@@ -130,30 +130,30 @@ class _Search:
             levels,
             room_now(_counted(facts), kinds, trial, _COUNTING),
             held_rows(locality, nodes),
-            too_near(trial),
+            worse_rows(trial),
         )
         deficit = _Deficit(facts, locality, candidates, trial, _alike(facts, locality, kinds))
         first: PlacedFloor | None = None
         tried = found = 0
         for candidate in candidates:
-            if self._tries <= 0 or (self.rows.left < 0 and self._sure <= 0):
+            if self._tries <= 0 or (self.effort.left < 0 and self._sure <= 0):
                 break
             self._tries, self._sure = self._tries - 1, self._sure - 1
-            self.rows.take(len(kinds) * len(nodes))
+            self.effort.take(len(kinds) * len(nodes))
             tried += 1
             floor = self._in_candidate(deficit, candidate)
             if not floor.outcome.failed:
                 found += 1
                 yield floor
             if not trial.ranking(facts.pending[0]).row_by_row():  # each that was placed was dear
-                self.rows.take(len(floor.outcome.needed) * len(nodes))
+                self.effort.take(len(floor.outcome.needed) * len(nodes))
             first = first or floor
         if found:
             return
         outcome = (first or self._in_vain(deficit)).outcome
         outcome.failed = True
         why = no_domain(
-            candidates, tried, nodes, everywhere=self._tries > 0 and self.rows.left >= 0
+            candidates, tried, nodes, everywhere=self._tries > 0 and self.effort.left >= 0
         )
         outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
         if any(pod.spec.holds for pod in facts.pending):
@@ -202,7 +202,7 @@ class _Search:
         """Place the deficit on some rows of a domain (bool[N])."""
         facts, locality, candidates, trial, _ = deficit
         if locality.levels.slices:
-            return place_slices(facts, locality, candidates, trial, mask, self._place, self.rows)
+            return place_slices(facts, locality, candidates, trial, mask, self._place, self.effort)
         within = trial
         if not mask.all():
             reason = _outside(candidates, candidate.level, candidate.domain, trial)
@@ -381,7 +381,7 @@ def _alike(facts: GroupFacts, locality: Locality, kinds: Collection[ClassKey]) -
 
 
 def _at_once(deficit: _Deficit, mask: Mask) -> PlacedFloor | None:
-    """Place alike members on some rows (bool[N]), without asking about each; None = that is due."""
+    """Place alike members on some rows (bool[N]) at once; None = each is to be asked about."""
     facts, _, candidates, trial, key = deficit
     if key is None:
         return None

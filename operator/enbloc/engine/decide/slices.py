@@ -39,8 +39,8 @@ _OF_A_KIND: Final = 16
 _OF_A_SLICE: Final = 1000
 
 
-class Rows:
-    """How many rows may yet be looked at.
+class Effort:
+    """How many rows a decision may yet look at.
 
     Attributes:
         left: so many; below 0 there were not enough.
@@ -84,7 +84,7 @@ def place_slices(
     trial: Trial,
     mask: Mask,
     place: PlaceFloor,
-    effort: Rows,
+    effort: Effort,
 ) -> PlacedFloor:
     """Place the deficit slice by slice, in rank order.
 
@@ -122,7 +122,7 @@ class _Placing:
         trial: Trial,
         place: PlaceFloor,
         ranks: Mapping[PodUID, int],
-        effort: Rows,
+        effort: Effort,
     ) -> None:
         self._facts, self._locality, self._candidates = facts, locality, candidates
         self._origin = self.trial = trial

@@ -9,7 +9,8 @@
     place where victims matter least ──► bring back whoever leaves it placed
     look for victims that cost less, while steps are left
 
-Where members must be together, each domain of the topology is priced, and the cheapest is taken.
+Where members must be together, each domain of the topology is priced, a few of the cheapest are
+tried, and the victims that cost least are taken.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ _MOST_ROUNDS: Final = 3
 #: So many rows for each member are emptied, of those that cost least, before all are.
 _ROWS_A_MEMBER: Final = (1, 3, 9)
 
-#: So many domains of the topology are priced.
+#: All domains of a topology are priced, and so many of the cheapest are tried.
 _MOST_DOMAINS: Final = 8
 
 #: Of more classes of members it is not asked where they could go.

@@ -8,7 +8,7 @@ of them are tried in which order, `regions` what of a trial is left when members
 from whom. Nothing of it runs for a group that asks for no topology.
 """
 
-from enbloc.engine.topology.apart import opinions_apart, too_near
+from enbloc.engine.topology.apart import opinions_apart, worse_rows
 from enbloc.engine.topology.candidates import Candidate, Candidates, most_tried
 from enbloc.engine.topology.ranks import along_the_tree
 from enbloc.engine.topology.refusals import no_domain, too_small
@@ -17,8 +17,8 @@ from enbloc.engine.topology.regions import (
     chain_of,
     held_ranks,
     held_rows,
-    in_several_domains,
     inside,
+    misplaced,
     region_of,
     required_domains,
     rows_around,
@@ -36,9 +36,9 @@ __all__ = [
     "domains_of",
     "held_ranks",
     "held_rows",
-    "in_several_domains",
     "inside",
     "lies_in",
+    "misplaced",
     "most_tried",
     "no_domain",
     "opinions_apart",
@@ -46,6 +46,6 @@ __all__ = [
     "required_domains",
     "room_now",
     "rows_around",
-    "too_near",
     "too_small",
+    "worse_rows",
 ]

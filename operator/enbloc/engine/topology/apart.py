@@ -99,11 +99,15 @@ def _full(most: int, level: DomainLevel, others: Others) -> Mask:
     return np.bincount(pairs[0], minlength=level.count) >= most
 
 
-def too_near(trial: Trial) -> Mask | None:
-    """bool[N]: nodes that are near groups from which it had better be apart; None = none are."""
+def worse_rows(trial: Trial) -> Mask | None:
+    """bool[N]: rows that others go before, for the sake of the gang; None = none are.
+
+    They are near groups from which it had better be apart, or (`regions.inside`) not near the
+    members that it has.
+    """
     found: Mask | None = None
     for name, view, _ in trial.opinions:
         if name == GANG_PLUGIN and view.scores.any():
-            near = view.scores < MAX_NODE_SCORE
-            found = near if found is None else found | near
+            worse = view.scores < MAX_NODE_SCORE
+            found = worse if found is None else found | worse
     return found

@@ -126,8 +126,8 @@ class Planned(NamedTuple):
     rank: int | None
 
 
-def in_several_domains(locality: Locality, planned: Sequence[Planned], nodes: Nodes) -> bool:
-    """Whether these members, and those that are held, are not as is required, by now.
+def misplaced(locality: Locality, planned: Sequence[Planned], nodes: Nodes) -> bool:
+    """Whether these members do not lie with each other, and those that are held, as is required.
 
     Args:
         locality: where they are to lie.
@@ -148,7 +148,7 @@ def in_several_domains(locality: Locality, planned: Sequence[Planned], nodes: No
         for number, each in rows.items():
             if _spread(levels[place].codes, each, held_by_slice.get(number, ())):
                 return True
-    return any(in_several_domains(part, own, nodes) for part in locality.parts)
+    return any(misplaced(part, own, nodes) for part in locality.parts)
 
 
 R = TypeVar("R", bound="int | None")
