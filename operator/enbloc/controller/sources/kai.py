@@ -148,11 +148,11 @@ def _problems(spec: _Spec, groups: Sequence[_SubGroup]) -> Iterator[str]:
         yield from _problems_of_count(path, each.min_sub_group, below[each.name])
     if len(above) < len(groups):
         yield "spec.subGroups: a name is there twice; the names must differ"
-    levels = max((_level(name, above) for name in above), default=0)
-    if levels > len(above):
+    depth = max((_depth(name, above) for name in above), default=0)
+    if depth > len(above):
         yield "spec.subGroups: the parents form a circle; leave the parent of one of them out"
-    elif levels > _MOST_LEVELS:
-        yield f"spec.subGroups: they have {levels} levels; {_MOST_LEVELS} are supported"
+    elif depth > _MOST_LEVELS:
+        yield f"spec.subGroups: they have {depth} levels; {_MOST_LEVELS} are supported"
 
 
 def _problems_of(group: _SubGroup, names: Collection[str]) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _problems_of_count(path: str, count: int | None, children: int) -> Iterator[
         yield f"{path}: {count} is not between 0 and the {children} sub-groups below it"
 
 
-def _level(name: str, above: Mapping[str, str | None]) -> int:
+def _depth(name: str, above: Mapping[str, str | None]) -> int:
     """How many sub-groups are on the way up from one; more than there are: it has no end."""
     at: str | None = name
     for steps in range(len(above) + 1):

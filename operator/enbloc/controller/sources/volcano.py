@@ -89,11 +89,10 @@ class _NetworkTopology(msgspec.Struct, gc=False, rename="camel"):
 
         Hard without a tier allows all of them, as there.
         """
-        number = self.highest_tier_allowed
-        tier = self.highest_tier_name or (_LOWEST if number is None else f"tier-{number}")
-        named = self.highest_tier_name or number is not None
-        hard = named and self.mode != "soft"
-        return {"required": tier} if hard else {"preferred": _LOWEST}
+        tier = self.highest_tier_name or ""
+        if not tier and self.highest_tier_allowed is not None:
+            tier = f"tier-{self.highest_tier_allowed}"
+        return {"required": tier} if tier and self.mode != "soft" else {"preferred": _LOWEST}
 
 
 class _SubGroupPolicy(msgspec.Struct, gc=False, rename="camel"):
@@ -349,8 +348,8 @@ def _ignored(found: VolcanoPodGroup, placed: AbstractSet[str]) -> Iterator[str]:
             f"other labels than {_TASK} and {_PARTITION}; use spec.minTaskMember for a minimum per "
             "task"
         )
-    followed = _Needs.of(spec).partitions
-    divided = [each.task for each in policies if each.task and each.task not in followed]
+    needs = _Needs.of(spec)
+    divided = [each.task for each in policies if each.task and each.task not in needs.partitions]
     if any(task in (spec.min_task_member or {}) for task in divided) or any(
         each.min_sub_groups for each in policies if each.task in divided
     ):
@@ -358,7 +357,6 @@ def _ignored(found: VolcanoPodGroup, placed: AbstractSet[str]) -> Iterator[str]:
             f"the minimum of task {divided[0]} has no effect: more partitions are needed than "
             f"the {MOST_ROLES} roles of a PodGroup; make them larger"
         )
-    needs = _Needs.of(spec)
     for index, each in enumerate(policies):
         if each.network_topology and placed.isdisjoint(needs.roles_of(each)):
             yield (
