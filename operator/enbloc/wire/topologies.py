@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies, and what PodGroups ask of them, read and checked."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -217,9 +217,8 @@ def _listed(spec: Any, problems: Problems) -> tuple[LevelObject, ...]:
         return ()
 
 
-def _levels(given: Iterable[LevelObject], problems: Problems) -> tuple[Level, ...]:
+def _levels(given: Sequence[LevelObject], problems: Problems) -> tuple[Level, ...]:
     """The levels, checked; of more than there may be, none."""
-    given = tuple(given)
     if len(given) > MOST_LEVELS:
         problems.append(f"spec.levels: it lists {len(given)} levels; list at most {MOST_LEVELS}")
         return ()
