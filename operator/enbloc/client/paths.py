@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 from enbloc.model import names
+from enbloc.model.topology import KAI_GROUP, KOORDINATOR_GROUP, KUEUE_GROUP, VOLCANO_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +146,16 @@ TOPOLOGIES: Final = Resource(
     namespaced=False,
 )
 KUEUE_TOPOLOGIES: Final = Resource(
-    "kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False
+    KUEUE_GROUP, "v1beta2", "topologies", "Topology", namespaced=False
 )
-KAI_TOPOLOGIES: Final = Resource(
-    "kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False
-)
+KAI_TOPOLOGIES: Final = Resource(KAI_GROUP, "v1alpha1", "topologies", "Topology", namespaced=False)
 KOORDINATOR_TOPOLOGIES: Final = Resource(
-    "scheduling.koordinator.sh",
+    KOORDINATOR_GROUP,
     "v1alpha1",
     "clusternetworktopologies",
     "ClusterNetworkTopology",
     namespaced=False,
 )
 HYPER_NODES: Final = Resource(
-    "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False
+    VOLCANO_GROUP, "v1alpha1", "hypernodes", "HyperNode", namespaced=False
 )

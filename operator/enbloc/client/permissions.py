@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from enbloc.model import names
+from enbloc.model.topology import KAI_GROUP, KOORDINATOR_GROUP, KUEUE_GROUP, VOLCANO_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,10 @@ _DEVICES: Final = (
 _THEIR_TOPOLOGIES: Final = tuple(
     Rule(group, [resource], ["list", "watch"], why=f"the levels that PodGroups of {whose} name")
     for group, resource, whose in (
-        ("kueue.x-k8s.io", "topologies", "Kueue's workloads"),
-        ("kai.scheduler", "topologies", "KAI"),
-        ("scheduling.koordinator.sh", "clusternetworktopologies", "Koordinator"),
-        ("topology.volcano.sh", "hypernodes", "Volcano"),
+        (KUEUE_GROUP, "topologies", "Kueue's workloads"),
+        (KAI_GROUP, "topologies", "KAI"),
+        (KOORDINATOR_GROUP, "clusternetworktopologies", "Koordinator"),
+        (VOLCANO_GROUP, "hypernodes", "Volcano"),
     )
 )
 
