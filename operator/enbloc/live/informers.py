@@ -274,6 +274,8 @@ class Informers:
         )
 
     def _hyper_nodes(self) -> Informer[HyperNodeObject]:
+        #: Of the HyperNode that was seen last: it is asked for right afterwards, and the event, of
+        #: the Topology that all of them are, does not have it.
         problem = ""
 
         def changed(nodes: Iterable[Node]) -> Event:

@@ -132,6 +132,8 @@ class TopologyPart:
     Attributes:
         field: what says it, for messages: `spec.roles[worker]`.
         roles: whose members they are.
+        request: names no Topology, for that of the group counts; what it says is within what the
+            group says.
         parts: of these roles, those that say more.
     """
 
@@ -143,12 +145,13 @@ class TopologyPart:
 
 @dataclass(frozen=True, slots=True)
 class TopologyLevels:
-    """The same, with the node labels that it comes to.
+    """What a request comes to: all levels of its Topology, or the node labels that it names.
 
     Attributes:
         levels: the outermost first; one at least.
         required: the place of that level; None = members may lie anywhere.
-        preferred: of the level of which they take as few domains as they can; None = of none.
+        preferred: of the level of which they take as few domains as they can, no further out than
+            the required one; None = of none, and then none is required either.
         slices: `(size, level)`, the place of the level in whose domains each slice lies, the outer
             ones first.
     """

@@ -63,16 +63,25 @@ def _part(
     bound: Sequence[Pod],
     topologies: Mapping[str, Topology],
 ) -> tuple[list[Locality], str]:
-    """The same of one part: itself, or where it says nothing, those within it."""
-    request = part.request
-    if not request.topology:
-        request = replace(request, topology=topology)
+    """Where members of one part are to lie, or where it says nothing, of those within it.
+
+    Args:
+        part: of a PodGroup.
+        topology: the name of the Topology that the PodGroup names.
+        around: what holds for whatever the part is of; None = nothing does.
+        bound: the bound members of the PodGroup.
+        topologies: by name.
+
+    Returns:
+        These, and what is wrong; "" = nothing is.
+    """
+    request = replace(part.request, topology=topology)
     levels, problem = resolved(request, topologies, part.field)
     if not problem and levels is not None and around is not None:
         problem = _contradicts(levels, around, part.field)
     within: list[Locality] = []
     for each in part.parts:
-        found, wrong = _part(each, request.topology, levels or around, bound, topologies)
+        found, wrong = _part(each, topology, levels or around, bound, topologies)
         problem = problem or wrong
         within += found
     if problem or levels is None:
