@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from enbloc.api import PodGroup, PodGroupSpec
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import API_GROUP, API_VERSION, POD_GROUP_KIND
+from enbloc.topology.hyper_nodes import MOST_TIERS
+from enbloc.wire.foreign_topologies import MOST_LEVELS
 
 CRD = yaml.safe_load(Path("crds/podgroups.enbloc.dev.yaml").read_text(encoding="utf-8"))
 VERSION = CRD["spec"]["versions"][0]
@@ -119,6 +121,20 @@ def test_a_document_of_the_api_server_comes_back_as_it_was() -> None:
     group = PodGroup.model_validate(document)
 
     assert group.model_dump(mode="json", exclude_none=True) == document
+
+
+def test_a_status_has_room_for_the_deepest_topology_of_any_project() -> None:
+    deepest = max(MOST_LEVELS, MOST_TIERS)
+    names = [f"{level:a>253}" for level in range(deepest)]
+    status = {
+        "level": f"example.com/{'a' * 63}",
+        "path": "/".join(names),
+        "spread": dict.fromkeys(names, 1),
+    }
+
+    group = PodGroup.model_validate({"spec": {}, "status": {"topology": status}})
+
+    assert group.status is not None
 
 
 @pytest.mark.parametrize(

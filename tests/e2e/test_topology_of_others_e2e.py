@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 import pytest
@@ -153,6 +154,25 @@ async def zones_of(world: World) -> set[str]:
     nodes = set(world.observer.bound(world.namespace, "train").values())
     labels = [(await world.client.get(NODES, node))["metadata"]["labels"] for node in nodes]
     return {each[ZONE] for each in labels}
+
+
+async def test_the_status_of_a_gang_has_every_tier_of_hypernodes(world: World) -> None:
+    """Others' topologies have more levels than ours may have."""
+    await zones(world)
+    names = [f"{world.namespace}-{tier}" for tier in range(1, 11)]
+    _, lowest = hyper(names[0], 1, labelMatch={"matchLabels": {ZONE: "z2"}})
+    await create(world, HYPER_NODES, names[0], lowest)
+    for tier, (below, name) in enumerate(pairwise(names), start=2):
+        await create(world, HYPER_NODES, *hyper(name, tier, exactMatch={"name": below}))
+    near = {"mode": "hard", "highestTierAllowed": 1}
+    await create(world, volcano.RESOURCE, "train", {"minMember": SIZE, "networkTopology": near})
+    for index in range(SIZE):
+        await world.pod(f"train-{index}", annotations={"scheduling.k8s.io/group-name": "train"})
+    await world.bound("train", SIZE)
+    await world.condition("train", Condition.READY, "True")
+    shown = await world.client.get(POD_GROUPS, "train", world.namespace)
+    assert shown["status"]["topology"]["spread"] == {f"tier-{n}": 1 for n in range(1, 11)}
+    assert shown["status"]["topology"]["path"] == "/".join(reversed(names))
 
 
 async def test_a_gang_of_grove_lies_in_one_domain_of_a_node_label(world: World) -> None:

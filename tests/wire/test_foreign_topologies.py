@@ -104,6 +104,12 @@ def test_layers_of_koordinator_are_levels_from_the_cluster_inwards() -> None:
             "two levels have the same name",
             id="a layer within itself",
         ),
+        pytest.param(
+            koordinators,
+            layers(("a layer", "", [BLOCK])),
+            "the name of a level must be",
+            id="a name with a space",
+        ),
     ],
 )
 def test_what_cannot_be_read_leaves_no_level_and_is_named(

@@ -233,11 +233,14 @@ class Life(Strict):
 
 
 class GroupTopologyStatus(Strict):
-    """Where the bound members of a group lie."""
+    """Where the bound members of a group lie.
+
+    Topologies of other projects have up to 16 levels, and HyperNodes names of 253 characters.
+    """
 
     level: Annotated[str, Field(max_length=317)] | None = None
-    path: Annotated[str, Field(max_length=511)] | None = None
-    spread: Annotated[dict[str, Count], Field(max_length=8)] | None = None
+    path: Annotated[str, Field(max_length=4063)] | None = None
+    spread: Annotated[dict[str, Count], Field(max_length=16)] | None = None
 
 
 class PodGroupStatus(Strict):

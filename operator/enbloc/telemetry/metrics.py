@@ -309,7 +309,7 @@ TOPOLOGY_GANGS: Final = _gauge(
     "Gangs with a topology and bound members, by the number of domains of each level they lie in.",
     labels={
         "level": "of a Topology; empty: a node label that is no level of one",
-        "domains": "1 to 8, more than 8",
+        "domains": "0 to 8, more than 8; 0: members are on nodes that are in none",
     },
 )
 BELOW_MINIMUM_SECONDS: Final = _counter(

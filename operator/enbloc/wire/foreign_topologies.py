@@ -100,6 +100,8 @@ def _read(group: str, obj: TopologyObject, levels: Sequence[Level], problems: Pr
             for level in levels:
                 if problem := qualified_name_problem(level.label):
                     problems.append(f"the node label of a level {problem}")
+                elif problem := qualified_name_problem(level.name):
+                    problems.append(f"the name of a level {problem}")
     name = foreign_name(group, obj.metadata.name)
     return Topology(name, () if problems else tuple(levels), problems.text())
 
