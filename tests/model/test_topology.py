@@ -184,6 +184,39 @@ def test_a_level_may_be_named_by_its_alias() -> None:
         assert resolved(request, tiers) == (TopologyLevels((spine,), 0, 0), "")
 
 
+TIERS: Final = (
+    Level("spine", "hypernode:tier-2", "tier-2"),
+    Level("tier-1", "hypernode:tier-1", "tier-1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"), [("tier-1", 1), ("tier-2", 0), ("tier-3", 0), ("tier-40", 0)]
+)
+def test_a_tier_above_the_highest_is_the_highest(asked: str, place: int) -> None:
+    """It says how far apart members may be at most."""
+    name = "topology.volcano.sh/hypernodes"
+    found, problem = resolved(TopologyRequest(name, asked), {name: Topology(name, TIERS)})
+    assert found is not None, problem
+    assert found.required == place
+
+
+@pytest.mark.parametrize("asked", ["tier-0", "tier-x", "spin"])
+def test_what_is_no_tier_is_said_with_all_names_of_those_that_are(asked: str) -> None:
+    name = "topology.volcano.sh/hypernodes"
+    found, problem = resolved(TopologyRequest(name, asked), {name: Topology(name, TIERS)})
+    assert found is None
+    assert problem.endswith(f'has no level "{asked}"; use one of spine (tier-2), tier-1')
+
+
+def test_a_topology_that_is_misspelt_is_said_with_those_that_there_are() -> None:
+    """Of the same project alone."""
+    _, problem = resolved(TopologyRequest("kueue.x-k8s.io/other", "rack"), THEIRS)
+    assert problem.endswith("not found; create it or name one of kueue.x-k8s.io/a")
+    _, problem = resolved(TopologyRequest("kai.scheduler/a", "rack"), THEIRS)
+    assert problem.endswith("not found; create it or name another")
+
+
 @pytest.mark.parametrize(
     ("name", "problem"),
     [

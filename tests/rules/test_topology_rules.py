@@ -382,7 +382,10 @@ def test_the_status_follows_a_label_of_a_node_that_changes_under_a_gang() -> Non
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        (TopologyRequest("other", "rack"), 'Topology "other" not found; create it or name another'),
+        (
+            TopologyRequest("other", "rack"),
+            'Topology "other" not found; create it or name one of default',
+        ),
         (TopologyRequest("", "rak"), 'Topology default has no level "rak"; use one of zone, block'),
         (TopologyRequest("", "rack", "zone"), "zone is not within rack, which is required"),
     ],

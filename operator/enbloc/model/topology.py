@@ -15,6 +15,7 @@ Topologies of other projects are read as ours. Their names have the API group be
 `kueue.x-k8s.io/default`, and only who names one so uses it.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -30,6 +31,9 @@ KOORDINATOR_GROUP: Final = "scheduling.koordinator.sh"
 VOLCANO_GROUP: Final = "topology.volcano.sh"
 #: After that group, the Topology that all HyperNodes are together.
 HYPER_NODES: Final = "hypernodes"
+#: How the labels begin that tell the HyperNodes of a node: no label of the API server has a colon.
+HYPER_NODE_LABEL: Final = "hypernode:"
+_TIER: Final = re.compile(r"tier-([0-9]{1,10})")
 
 
 class Level(NamedTuple):
@@ -44,6 +48,17 @@ class Level(NamedTuple):
     name: str
     label: str
     alias: str = ""
+
+    @property
+    def tier(self) -> int | None:
+        """Of HyperNodes: nodes have the label within the scheduler alone. None = it is no tier."""
+        of_node, _, number = self.label.rpartition("-")
+        return int(number) if of_node.startswith(HYPER_NODE_LABEL) else None
+
+    @property
+    def known_as(self) -> str:
+        """Its names, for messages."""
+        return f"{self.name} ({self.alias})" if self.alias not in ("", self.name) else self.name
 
 
 def foreign_name(group: str, name: str = WHICHEVER) -> str:
@@ -259,15 +274,22 @@ def resolved_apart(
 
 
 def place_of(value: str, levels: Sequence[Level]) -> int | None:
-    """The place of the level with this name, else this alias, else this label; None = of none."""
+    """The place of the level with this name, else this alias, else this label; None = of none.
+
+    Of HyperNodes "tier 3 at most" is met by one of the highest tier that there is.
+    """
     names, aliases = [each.name for each in levels], [each.alias for each in levels]
     ways = names, aliases, [each.label for each in levels]
-    return next((way.index(value) for way in ways if value and value in way), None)
+    found = next((way.index(value) for way in ways if value and value in way), None)
+    if found is None and levels and levels[0].tier is not None:
+        asked = _TIER.fullmatch(value)
+        return 0 if asked is not None and int(asked[1]) > levels[0].tier else None
+    return found
 
 
 def _no_level(value: str, known: Topology | None) -> str:
     assert known is not None, "a label is a level of its own"
-    names = ", ".join(level.name for level in known.levels)
+    names = ", ".join(level.known_as for level in known.levels)
     return f'Topology {known.name} has no level "{value}"; use one of {names}'
 
 
@@ -290,7 +312,11 @@ def _named(
     if found is None and name == foreign_name(VOLCANO_GROUP, HYPER_NODES):
         return None, "there are no HyperNodes; create some, or remove what names their tiers"
     if found is None:
-        return None, f'Topology "{name}" not found; create it or name another'
+        others = sorted(
+            each for each in topologies if each.rpartition("/")[0] == project and each != name
+        )
+        known = f"one of {', '.join(others)}" if others else "another"
+        return None, f'Topology "{name}" not found; create it or name {known}'
     if found.problem:
         return None, f"Topology {name} cannot be used: {found.problem}"
     return found, ""

@@ -22,7 +22,14 @@ from typing import ClassVar, Final, TypeAlias
 
 from enbloc.model.hyper_node import HyperNode
 from enbloc.model.node import Node
-from enbloc.model.topology import HYPER_NODES, VOLCANO_GROUP, Level, Topology, foreign_name
+from enbloc.model.topology import (
+    HYPER_NODE_LABEL,
+    HYPER_NODES,
+    VOLCANO_GROUP,
+    Level,
+    Topology,
+    foreign_name,
+)
 from enbloc.topology.selections import Selections
 
 #: Tiers that are told apart.
@@ -226,7 +233,7 @@ def _number(tier: int) -> str:
 
 
 def _label(tier: int) -> str:
-    return f"hypernode:{_number(tier)}"
+    return f"{HYPER_NODE_LABEL}{_number(tier)}"
 
 
 def _level(tier: int, called: AbstractSet[str], uses: Mapping[str, int]) -> Level:
