@@ -94,8 +94,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-apart-one-too-many",
-        "    return np.bincount(pairs[0], minlength=level.count) >= most",
-        "    return np.bincount(pairs[0], minlength=level.count) > most",
+        "    full = np.bincount(pairs[0], minlength=level.count) >= most",
+        "    full = np.bincount(pairs[0], minlength=level.count) > most",
     ),
     Fault(
         "topology-change-unheard",

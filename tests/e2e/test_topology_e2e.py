@@ -278,5 +278,5 @@ async def test_replicas_lie_in_racks_apart(world: World) -> None:
     assert sorted(map(sorted, both)) == [["r1"], ["r2"]]
     for index in range(2):
         await world.pod(f"third-{index}", "third", cpu=CPU)
-    await world.condition("third", Condition.SCHEDULED, "False", message="apart from other groups")
+    await world.condition("third", Condition.SCHEDULED, "False", message="apart from first, second")
     assert not world.observer.bound(world.namespace, "third")

@@ -311,7 +311,7 @@ def test_replicas_lie_in_zones_of_their_own_also_when_they_are_planned_in_one_tu
     assert zones(w, "g") | zones(w, "h") == {"z1", "z2"}
     assert len(zones(w, "g")) == len(zones(w, "h")) == 1
     assert not w.where("i-")
-    assert "not in a zone apart from other groups" in message(w, "i")
+    assert "in no zone apart from g, h" in message(w, "i")
 
 
 def test_a_replica_takes_the_zone_that_another_has_left() -> None:

@@ -26,7 +26,7 @@ from enbloc.wire.problems import Problems
 from enbloc.wire.topologies import TopologyObject
 
 #: So many levels do the others allow; ours have fewer.
-_MOST_LEVELS: Final = 16
+MOST_LEVELS: Final = 16
 _HOSTNAME: Final = "kubernetes.io/hostname"
 #: Koordinator's built-in layers: of the whole cluster, and of each node.
 _CLUSTER: Final = "ClusterTopologyLayer"
@@ -90,8 +90,8 @@ def _of_labels(group: str, obj: TopologyObject) -> Topology:
 def _read(group: str, obj: TopologyObject, levels: Sequence[Level], problems: Problems) -> Topology:
     """With these levels; without any where something is wrong."""
     if not problems:
-        if not 1 <= len(levels) <= _MOST_LEVELS:
-            problems.append(f"it has {len(levels)} levels; 1 to {_MOST_LEVELS} are read")
+        if not 1 <= len(levels) <= MOST_LEVELS:
+            problems.append(f"it has {len(levels)} levels; 1 to {MOST_LEVELS} are read")
         elif len({each.label for each in levels}) < len(levels):
             problems.append("two levels have the same node label")
         elif len({each.name for each in levels}) < len(levels):
@@ -108,8 +108,8 @@ def _read(group: str, obj: TopologyObject, levels: Sequence[Level], problems: Pr
 
 def _nested(layers: Sequence[_Layer], problems: Problems) -> Sequence[Level]:
     """Koordinator's layers, the outermost first; those that are within none are left out."""
-    if len(layers) > _MOST_LEVELS:
-        problems.append(f"it has {len(layers)} layers; {_MOST_LEVELS} are read")
+    if len(layers) > MOST_LEVELS:
+        problems.append(f"it has {len(layers)} layers; {MOST_LEVELS} are read")
         return ()
     within: Mapping[str, _Layer] = {each.parent_topology_layer or _CLUSTER: each for each in layers}
     if len(within) < len(layers):

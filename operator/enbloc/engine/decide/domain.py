@@ -163,7 +163,7 @@ class _Search:
     def _beside(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
         """Place who comes to a floor that is held, where its members let them lie."""
         region = region_of((locality,), (), trial.snapshot.nodes)
-        within = inside(trial, region.mask, near=region.near)
+        within = inside(trial, region.mask, region.outside, region.near)
         if locality.parts and facts.choice is not None:
             return self._addition(facts, locality.parts, within)
         if locality.levels.slices and facts.coming:
@@ -215,11 +215,13 @@ class _Search:
     def _in_vain(self, deficit: _Deficit) -> PlacedFloor:
         """What the domain that comes nearest lacks, where none is large enough."""
         facts, locality, candidates, trial, _ = deficit
-        required = candidates.levels.required
+        required, levels = candidates.levels.required, candidates.levels.levels
         if required is None:
             return self._within(facts, locality, trial, 0)
         best = candidates.best()
+        where = f"no domain of {levels[required].name}"
         if best is not None:
+            where = f"{where} with room for all that is lacking"
             mask = candidates.domains.levels[required].mask(best[0])
             reason = _outside(candidates, required, best[0], trial)
             floor = self._within(facts, locality, inside(trial, mask, reason), 0)
@@ -227,8 +229,9 @@ class _Search:
                 return floor
         outcome = Outcome()
         outcome.failed = True
-        why = Diagnosis(nodes=len(trial.snapshot.nodes), plugins=frozenset({GANG_PLUGIN}))
-        outcome.note(why, facts.pending[0])
+        nodes = len(trial.snapshot.nodes)
+        why = ((f"node(s) were in {where}", nodes),)
+        outcome.note(Diagnosis(nodes, why, frozenset({GANG_PLUGIN})), facts.pending[0])
         return PlacedFloor(facts, outcome, trial)
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────

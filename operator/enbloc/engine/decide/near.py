@@ -38,8 +38,10 @@ def place_near(
     if any(size > 1 for size, _ in locality.levels.slices):
         return _in_slices(locality, effort, trial, floor, others)
     if locality.levels.slices:  # of one member each, in whichever domain
-        levels = domains_of(trial.snapshot.nodes, locality.levels.labels).levels
-        trial = inside(trial, levels[locality.levels.slices[0][1]].codes >= 0)
+        place = locality.levels.slices[0][1]
+        level = domains_of(trial.snapshot.nodes, locality.levels.labels).levels[place]
+        reason = f"node(s) were outside of all domains of {locality.levels.levels[place].name}"
+        trial = inside(trial, level.codes >= 0, reason)
     by_chain: dict[tuple[str, ...], list[Pod]] = {}
     for pod in others:
         fields = tuple(each.field for each in chain_of(locality, pod.role))
@@ -96,7 +98,9 @@ def _near_its_own(
     Beyond some rows (bool[N]) it may not, whatever the others say.
     """
     region = region_of(chain_of(locality, pod.role), outcome.placed, trial.snapshot.nodes)
-    mask = region.mask if within is None else region.mask & within
-    tried = inside(trial, mask, near=region.near).fork()
+    mask, reason = region.mask, region.outside
+    if within is not None:
+        mask, reason = mask & within, "node(s) were outside of the domain of their slice"
+    tried = inside(trial, mask, reason, region.near).fork()
     tried.add_all(outcome.placed)
     return tried, region.pinned

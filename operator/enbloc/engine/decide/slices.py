@@ -181,7 +181,7 @@ class _Placing:
                 last = domain
                 break
             else:
-                self._lacks(outcome, members, level)
+                self._lacks(outcome, members, level, room, held)
                 return False
             left, at = left - len(members), at + many
         return True
@@ -261,7 +261,8 @@ class _Placing:
             coming=(),
         )
         region = rows & (self._slots > 0)
-        floor = self._place(part, inside(self.trial, region), 0)
+        within = inside(self.trial, region, "node(s) were outside of the domain of their slice")
+        floor = self._place(part, within, 0)
         if floor.outcome.failed:
             for diagnosis, pod in floor.outcome.diagnoses.items():
                 outcome.note(diagnosis, pod)
@@ -276,7 +277,8 @@ class _Placing:
 
     def _accepted(self, mask: Mask) -> bool:
         """Whether plugins let all members go where adding up has put them."""
-        tried = self.trial = inside(self._origin, mask).fork()
+        reason = "node(s) were outside of the domain of their gang"
+        tried = self.trial = inside(self._origin, mask, reason).fork()
         ranking = tried.ranking(self._rows[0][0])
         if ranking.row_by_row() and tried.nodes.countable(self._rows[0][0].spec):
             rows, counts = np.unique([row for _, row in self._rows], return_counts=True)
@@ -360,14 +362,33 @@ class _Placing:
         found = np.unique(codes[np.array(self._held_rows[size].get(number, ()), np.int64)])
         return found[found >= 0]
 
-    def _lacks(self, outcome: Outcome, members: Sequence[Pod], level: int) -> None:
-        """Say which slice finds no domain; what is further in says it before."""
+    def _lacks(
+        self, outcome: Outcome, members: Sequence[Pod], level: int, room: Numbers, held: Numbers
+    ) -> None:
+        """Say which slice finds no domain; what is further in says it before.
+
+        Args:
+            outcome: learns it.
+            members: of the slice.
+            level: of the domains.
+            room: int64[D], for how many members each has room.
+            held: int64[H], the domains that hold some of the slice.
+        """
         name = self._locality.levels.levels[level].name
         first, last = self._ranks[members[0].uid], self._ranks[members[-1].uid]
-        text = f"no domain of {name} has room for ranks {first} to {last}"
+        whom = f"ranks {first} to {last}" if first < last else f"rank {first}"
+        text, where = f"no domain of {name} has room for {whom}", f"in no {name}"
+        if len(held):
+            domain = int(held[room[held].argmax()])
+            nodes = self._origin.snapshot.nodes
+            path = self._candidates.domains.path(nodes, level, domain)
+            where = f"not in {name} {path}"
+            enough = room[domain] >= len(members)
+            text = f"{name} {path}, which holds others of the slice, "
+            text += f"does not take {whom}" if enough else f"has no room for {whom}"
         outcome.lacks = outcome.lacks or text
         if not outcome.diagnoses:
-            reason = f"node(s) were in no {name} with room for the slice"
+            reason = f"node(s) were {where} with room for the slice"
             trial = inside(self._origin, np.zeros(len(self._slots), np.bool_), reason)
             outcome.note(trial.diagnosis(members[0]), members[0])
 

@@ -3,7 +3,7 @@
 """Apart: the domains that hold so many other groups that a group keeps away from them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,11 +26,17 @@ class Others(NamedTuple):
 
     Attributes:
         rows: int64[M], where they are.
-        owners: int64[M], equal for those of one group.
+        owners: int64[M], of which group each is.
+        names: of these groups, by number.
     """
 
     rows: Numbers
     owners: Numbers
+    names: Sequence[str]
+
+
+#: Of the groups that are kept away from so many are named.
+_MOST_NAMED: Final = 3
 
 
 def opinions_apart(
@@ -52,7 +58,7 @@ def opinions_apart(
         if rule.labels not in others:
             others[rule.labels] = _others(rule.labels, facts.key, groups, state, nodes)
         level = domains_of(nodes, labels).levels[-1]
-        full = _full(rule.most, level, others[rule.labels])
+        full, there = _full(rule.most, level, others[rule.labels])
         # Where it is itself, one more member of it brings no group more.
         own = level.codes[np.array(held_rows(facts.locality, nodes), np.int64)]
         full[own[own >= 0]] = False
@@ -61,7 +67,7 @@ def opinions_apart(
         mask[mask] = ~full[level.codes[mask]]
         scores = np.zeros(len(nodes), np.int64)
         if rule.required:
-            reason = f"node(s) were not in a {rule.level} apart from other groups"
+            reason = f"node(s) were in no {rule.level} apart from {_words(there)}"
             found.append(preferring(GANG_PLUGIN, scores, mask, reason))
         else:
             scores[mask] = MAX_NODE_SCORE
@@ -78,25 +84,38 @@ def _others(
     """
     rows: list[int] = []
     owners: list[int] = []
-    for number, other in enumerate(groups.labelled(key.namespace, labels)):
+    names: list[str] = []
+    for other in groups.labelled(key.namespace, labels):
         if other == key.podgroup:
             continue
+        names.append(other.name)
         for life in groups.lives(other):
             for uid in () if life.gathers else life.live:
                 seat = state.seat(uid)
                 row = None if seat is None else nodes.row(seat.node)
                 if row is not None:
                     rows.append(row)
-                    owners.append(number)
-    return Others(np.array(rows, np.int64), np.array(owners, np.int64))
+                    owners.append(len(names) - 1)
+    return Others(np.array(rows, np.int64), np.array(owners, np.int64), names)
 
 
-def _full(most: int, level: DomainLevel, others: Others) -> Mask:
-    """bool[D]: the domains that hold as many other groups as may be there."""
+def _full(most: int, level: DomainLevel, others: Others) -> tuple[Mask, Sequence[str]]:
+    """bool[D]: the domains that hold as many other groups as may be there; who these groups are."""
     codes = level.codes[others.rows]
     inside = codes >= 0
     pairs = np.unique(np.stack((codes[inside], others.owners[inside])), axis=1)
-    return np.bincount(pairs[0], minlength=level.count) >= most
+    full = np.bincount(pairs[0], minlength=level.count) >= most
+    there: list[int] = np.unique(pairs[1][full[pairs[0]]]).tolist()
+    return full, [others.names[number] for number in there]
+
+
+def _words(others: Sequence[str]) -> str:
+    """Groups by name, a few of them."""
+    if not others:
+        return "other groups"
+    more = len(others) - _MOST_NAMED
+    said = ", ".join(sorted(others)[:_MOST_NAMED])
+    return f"{said} and {more} more" if more > 0 else said
 
 
 def worse_rows(trial: Trial) -> Mask | None:

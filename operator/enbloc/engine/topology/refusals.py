@@ -46,9 +46,15 @@ def _none_large_enough(candidates: Candidates, required: int, nodes: Nodes) -> s
     outside = candidates.domains.levels[required].outside()
     if not outside:
         return said
+    nodes_ = f"{outside} of {len(nodes)} nodes"
+    if level.tier is not None:
+        be = "is" if outside == 1 else "are"
+        return f"{said}; {nodes_} {be} in no HyperNode of {level.name}"
     labels = " or ".join(each.label for each in candidates.levels.levels[: required + 1])
-    nodes_ = "node has" if outside == 1 else "nodes have"
-    return f"{said}; {outside} of {len(nodes)} {nodes_} no label {labels}"
+    said = f"{said}; {nodes_} {'has' if outside == 1 else 'have'} no label {labels}"
+    if best is None and level.name == level.label and "/" not in level.label:
+        return f"{said}; if {level.name} is to be a level, create the Topology that has it"
+    return said
 
 
 def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> str:

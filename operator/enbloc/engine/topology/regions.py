@@ -8,15 +8,15 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from enbloc.engine.plan import GANG_PLUGIN
-from enbloc.engine.topology.tree import Numbers, domains_of
+from enbloc.engine.topology.tree import Domains, Numbers, domains_of
 from enbloc.engine.trial import Trial, preferring
 from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
-#: Why a member may not lie where others of its gang do not.
-_OUTSIDE = "node(s) were outside of the topology domain of its gang"
+#: Of domains that members hold so many are named.
+_MOST_NAMED = 3
 
 
 class Region(NamedTuple):
@@ -26,14 +26,16 @@ class Region(NamedTuple):
         mask: bool[N]: the rows.
         near: bool[N]: those that go before the others.
         pinned: members are there that say so, at each level that is required.
+        outside: why members may not lie on other rows.
     """
 
     mask: Mask
     near: Mask
     pinned: bool
+    outside: str
 
 
-def inside(trial: Trial, mask: Mask, reason: str = _OUTSIDE, near: Mask | None = None) -> Trial:
+def inside(trial: Trial, mask: Mask, reason: str, near: Mask | None = None) -> Trial:
     """The same trial, on which members may lie in some rows only.
 
     Args:
@@ -66,22 +68,35 @@ def region_of(chain: Sequence[Locality], placed: Iterable[tuple[Pod, int]], node
         nodes: the node table.
     """
     mask = np.ones(len(nodes), np.bool_)
-    near, pinned = mask, True
+    near, pinned, where = mask, True, ""
     known = list(placed)
     for each in chain:
-        levels = domains_of(nodes, each.levels.labels).levels
+        domains = domains_of(nodes, each.levels.labels)
+        levels, required = domains.levels, each.levels.required
         rows = held_rows(each, nodes)
         rows += [row for pod, row in known if each.about(pod.role)]
         at = np.array(rows, np.int64)
-        if each.levels.required is not None:
-            codes = levels[each.levels.required].codes
+        if required is not None:
+            codes = levels[required].codes
             own = rows_around(codes, at)
             pinned &= own is not None
             mask = mask & (codes >= 0 if own is None else own)
+            where = _named(each.levels.levels[required].name, domains, required, at, nodes)
         if each.levels.preferred is not None:
             closer = rows_around(levels[each.levels.preferred].codes, at)
             near = near if closer is None else closer
-    return Region(mask, near, pinned)
+    return Region(mask, near, pinned, f"node(s) were outside of {where or 'their domain'}")
+
+
+def _named(name: str, domains: Domains, level: int, rows: Numbers, nodes: Nodes) -> str:
+    """The domains of a level that some rows are in, in words."""
+    held = np.unique(domains.levels[level].codes[rows])
+    held = held[held >= 0]
+    if not len(held):
+        return f"all domains of {name}"
+    said = [domains.path(nodes, level, each) for each in held[:_MOST_NAMED].tolist()]
+    more = len(held) - len(said)
+    return f"{name} {' and '.join(said)}" + (f" and {more} more" if more else "")
 
 
 def rows_around(codes: Numbers, rows: Numbers) -> Mask | None:

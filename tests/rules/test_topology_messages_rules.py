@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §11: what a gang says that waits for a domain."""
+
+from enbloc.model.names import Reason
+from enbloc.model.topology import Level, Slice, Topology, TopologyRequest
+from tests.rules.fabrics import ONE_CPU, fabric, gang, message
+from tests.rules.world import World
+from tests.world.builders import spec
+
+
+def says_no_more_than_it_knows(of: World, name: str) -> bool:
+    """Whether the message ends with a reason, and not where one should begin."""
+    return message(of, name).endswith(".")
+
+
+def test_where_no_node_is_in_a_domain_each_node_has_that_reason() -> None:
+    """Semantics §11.1."""
+    w = fabric("a1=z/b b1=z/b")
+    gang(w, "g", 2, required="rack")
+    w.settle()
+    assert "0/2 nodes are available: 2 node(s) were in no domain of rack." in message(w, "g")
+    assert says_no_more_than_it_knows(w, "g")
+
+
+def test_a_levels_name_without_a_topology_is_told_from_a_label_that_nodes_lack() -> None:
+    """Semantics §11.5: it is a node label then, and so the gang waits for nodes that have it."""
+    w = fabric("a1=z/b/r1:4", topology=None)
+    gang(w, "g", 2, required="rack")
+    gang(w, "h", 2, required="example.com/shelf")
+    w.settle()
+    assert "; if rack is to be a level, create the Topology that has it. " in message(w, "g")
+    assert "is to be a level" not in message(w, "h")
+
+
+def test_of_tiers_nodes_lack_a_hypernode_and_no_label() -> None:
+    """Semantics §11.1: nodes have no such label on the API server."""
+    name = "topology.volcano.sh/hypernodes"
+    levels = (Level("tier-2", "hypernode:tier-2"), Level("tier-1", "hypernode:tier-1"))
+    w = fabric("a1=", topology=Topology(name, levels), cpu=4)
+    w.node("b1", 1, labels=tuple((level.label, "s1") for level in levels))
+    gang(w, "g", 2, required="tier-1", topology=name)
+    w.settle()
+    assert "1 of 2 nodes is in no HyperNode of tier-1" in message(w, "g")
+    assert "label" not in message(w, "g")
+
+
+def sliced(of: World) -> None:
+    """A gang of four in two racks, of which the first loses a node with a member."""
+    request = TopologyRequest(slices=(Slice(2, "rack"),))
+    of.group("g", 4, topology=request, timeout=60, on_incomplete="Keep")
+    for index in range(4):
+        of.member(f"g-{index}", "g", spec=ONE_CPU)
+    of.settle()
+    of.run_pods(sorted(of.where("g-")))
+    of.settle()
+    lost, node = next((pod, node) for pod, node in of.where("g-").items() if node == "a2")
+    of.lose_node(node)
+    of.member(lost, "g", spec=ONE_CPU)
+    of.settle()
+
+
+def test_a_slice_names_the_domain_that_holds_the_rest_of_it() -> None:
+    """Semantics §11.9: another rack may have room, and is not where it may go."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:2 c1=z/b/r3:8")
+    w.pod("other", node="c1", spec=spec(cpu=7))
+    sliced(w)
+    assert w.condition("g")[1] == Reason.BELOW_MINIMUM
+    said = message(w, "g")
+    assert "rack z/b/r1, which holds others of the slice, has no room for rank" in said
+    assert "node(s) were not in rack z/b/r1 with room for the slice" in said
+
+
+def test_a_member_beyond_the_minimum_names_the_domain_that_is_full() -> None:
+    """Semantics §11.2."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:4")
+    w.pod("other", node="b1", spec=spec(cpu=3))
+    gang(w, "g", 3, minimum=2, required="rack")
+    w.settle()
+    [waiting] = {"g-0", "g-1", "g-2"} - w.where("g-").keys()
+    _, said = w.pod_conditions(waiting)[-1]
+    assert "1 node(s) were outside of rack z/b/r1" in said
