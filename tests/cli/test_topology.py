@@ -237,8 +237,48 @@ async def test_without_a_topology_it_says_how_to_get_one(
     assert await desk.run("show") == 1
     assert capsys.readouterr().err == (
         "error: there is no Topology; create one, as with: enbloc topology init | "
-        "kubectl apply -f -\n"
+        "kubectl apply -f -, or name the labels of nodes: --label rack=example.com/rack\n"
     )
+
+
+async def test_labels_are_shown_without_a_topology(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.rack("z1/r1", "n1")
+    await desk.rack("z1/", "n2")
+    labels = ("--label", f"zone={ZONE}", "--label", f"shelf={RACK}")
+    assert await desk.run("show", *labels) == 0
+    assert rows(capsys.readouterr().out)[1:] == [
+        "z1 zone 2 2 16 128Gi 0",
+        "z1/r1 shelf 1 1 8 64Gi 0",
+        f"outside: 1 node lacks the label {RACK}",
+    ]
+    assert await desk.run("show", *labels, "--level", "rack") == 2
+    assert capsys.readouterr().err == (
+        'error: --label names no level "rack"; pass --level with one of zone, shelf\n'
+    )
+    assert await desk.run("show", *labels, "--topology", "default") == 2
+    assert "--label and --topology exclude each other" in capsys.readouterr().err
+
+
+async def test_nodes_in_no_hypernode_are_counted_as_such(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.client.create(CRDS, crd(HYPER_NODES))
+    member = {"type": "Node", "selector": {"exactMatch": {"name": "n1"}}}
+    body = {
+        "apiVersion": HYPER_NODES.api_version,
+        "kind": HYPER_NODES.kind,
+        "metadata": {"name": "s1"},
+        "spec": {"tier": 1, "members": [member]},
+    }
+    await desk.client.create(HYPER_NODES, body)
+    await desk.nodes("n1 n2", 8)
+    assert await desk.run("show") == 0
+    assert rows(capsys.readouterr().out)[1:] == [
+        "s1 tier-1 1 1 8 64Gi 0",
+        "outside: 1 node is in no HyperNode of tier-1",
+    ]
 
 
 async def test_a_topology_that_is_not_there_is_named(

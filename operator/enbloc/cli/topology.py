@@ -20,11 +20,10 @@ from enbloc.model import names
 from enbloc.model.dns_names import LABEL
 from enbloc.model.qualified_names import object_name_problem, qualified_name_problem
 from enbloc.model.quantity import render
-from enbloc.model.topology import MOST_LEVELS, Level, place_of
+from enbloc.model.topology import MOST_LEVELS, Level, Topology, place_of
 
 if TYPE_CHECKING:
     from enbloc.live import NodeReading
-    from enbloc.model.topology import Topology
     from enbloc.topology import DomainCapacity, Found, Overview
 
 _GIB: Final = 2**30
@@ -49,6 +48,14 @@ def topology() -> None:
     help="The Topology. May be left out where enbloc has only one. Of another project, with its "
     "API group before it, as in kueue.x-k8s.io/default.",
 )
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=KEY",
+    help="Instead of a Topology a level, by its name and its node label. May be repeated, the "
+    "outermost first.",
+)
 @click.option("--level", help="The innermost level to show, by name or node label. Default: all.")
 @click.option(
     "-o",
@@ -62,12 +69,13 @@ def topology() -> None:
 def show(
     *,
     name: str | None,
+    labels: tuple[str, ...],
     level: str | None,
     output: str,
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Show the domains of a Topology as a tree, and what is free in each.
+    """Show the domains of a Topology, or of node labels, as a tree, and what is free in each.
 
     Free is what the nodes that are Ready and not cordoned offer, less what the pods on them
     request; devices of ResourceClaims are not counted. A domain with enough in all may still have
@@ -76,6 +84,10 @@ def show(
 
     Exit code: 0 shown, 1 there is no such Topology, or it cannot be read.
     """
+    given = [*map(_level, labels)]
+    _check(given)
+    if given and name is not None:
+        raise UsageError("--label and --topology exclude each other; leave one of them out")
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     try:
@@ -87,7 +99,7 @@ def show(
         say(f"warning: {problem}", err=True)
     from enbloc.topology import overview  # noqa: PLC0415  # not for `--help`
 
-    found = _named(name, reading.topologies)
+    found = Topology("", tuple(given)) if given else _named(name, reading.topologies)
     shown = overview(reading.nodes, found, _depth(found, level))
     if output == "table":
         _print(shown)
@@ -108,7 +120,7 @@ async def _read(kubeconfig: Path | None, context: str | None) -> "NodeReading":
         return await read_nodes(client)
 
 
-def _named(name: str | None, topologies: "Mapping[str, Topology]") -> "Topology":
+def _named(name: str | None, topologies: Mapping[str, Topology]) -> Topology:
     """The Topology to show.
 
     Raises:
@@ -117,7 +129,8 @@ def _named(name: str | None, topologies: "Mapping[str, Topology]") -> "Topology"
     """
     if not topologies:
         raise EnblocError(
-            "there is no Topology; create one, as with: enbloc topology init | kubectl apply -f -"
+            "there is no Topology; create one, as with: enbloc topology init | kubectl apply -f -, "
+            "or name the labels of nodes: --label rack=example.com/rack"
         )
     known = ", ".join(sorted(topologies))
     own = [each for each in topologies.values() if not each.foreign] or [*topologies.values()]
@@ -131,7 +144,7 @@ def _named(name: str | None, topologies: "Mapping[str, Topology]") -> "Topology"
     return found
 
 
-def _depth(found: "Topology", level: str | None) -> int | None:
+def _depth(found: Topology, level: str | None) -> int | None:
     """How many levels are to be shown; None = all.
 
     Raises:
@@ -142,9 +155,8 @@ def _depth(found: "Topology", level: str | None) -> int | None:
     if (place := place_of(level, found.levels)) is not None:
         return place + 1
     known = ", ".join(each.name for each in found.levels)
-    raise UsageError(
-        f'Topology {found.name} has no level "{level}"; pass --level with one of {known}'
-    )
+    which = f"Topology {found.name} has no level" if found.name else "--label names no level"
+    raise UsageError(f'{which} "{level}"; pass --level with one of {known}')
 
 
 def _print(shown: "Overview") -> None:
@@ -163,9 +175,14 @@ def _print(shown: "Overview") -> None:
     if shown.more:
         counts = " and ".join(f"{count} of {level}" for level, count in shown.more.items())
         say(f"and {sum(shown.more.values())} more: {counts}; --level shows fewer levels")
+    levels = {level.label: level for level in shown.levels}
     for label, count in shown.outside.items():
-        nodes = "node lacks" if count == 1 else "nodes lack"
-        say(f"outside: {count} {nodes} the label {label}")
+        if levels[label].tier is not None:
+            nodes = "node is" if count == 1 else "nodes are"
+            say(f"outside: {count} {nodes} in no HyperNode of {levels[label].name}")
+        else:
+            nodes = "node lacks" if count == 1 else "nodes lack"
+            say(f"outside: {count} {nodes} the label {label}")
 
 
 def _free(domain: "DomainCapacity") -> tuple[str, str, str]:
