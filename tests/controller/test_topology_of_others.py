@@ -85,6 +85,29 @@ def test_the_annotation_of_a_workload_counts_before_those_of_its_template() -> N
     assert found.spec["topology"] == RACK
 
 
+def test_a_topology_alone_is_that_of_the_levels_that_are_said() -> None:
+    """Of a Job that exists, the pod template cannot be changed."""
+    named = {"enbloc.dev/topology": "racks"}
+    spec = {"parallelism": 2, "template": template(**{OURS: "rack"})}
+    [found] = workload("Job", spec, **named)
+    assert found.spec["topology"] == {"name": "racks", "required": "rack"}
+    [found] = workload("Job", {"parallelism": 2}, **named, **{KAIS: "example.com/rack"})
+    assert found.spec["topology"] == {"name": "racks", **RACK}
+    groups = {"minMember": 2, "topologyConstraint": {"requiredTopologyLevel": "rack"}}
+    found = told(kai.KAI, groups, **named)
+    assert found.spec["topology"] == {"name": "racks", "required": "rack"}
+    root = told(native.COMPOSITE, TREE | constrained("example.com/rack"), **named)
+    assert root.spec["topology"] == {"name": "racks", **RACK}
+
+
+@pytest.mark.parametrize("spec", [{"parallelism": 2}, {"minMember": 2}], ids=["Job", "KAI"])
+def test_a_topology_of_no_level_is_refused(spec: dict[str, Any]) -> None:
+    [job] = [each for each in SOURCES if each.resources[0].kind == "Job"]
+    found = told(job if "parallelism" in spec else kai.KAI, spec, **{"enbloc.dev/topology": "t"})
+    assert isinstance(found, RefusedGroup)
+    assert "names a Topology, and no level of it" in found.problem
+
+
 def test_kais_annotation_of_a_workload_counts_where_nothing_else_is_said() -> None:
     theirs = {KAIS: "example.com/rack", "kai.scheduler/topology": "theirs"}
     [found] = workload("Job", {"parallelism": 2}, **theirs)

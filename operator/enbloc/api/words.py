@@ -378,7 +378,8 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "pod, a workload, or a PodGroup of another project",
         "you",
         "The same for spec.topology.name: which Topology has the levels; as an annotation, also "
-        "one of another project, as in kueue.x-k8s.io/default.",
+        "one of another project, as in kueue.x-k8s.io/default. Alone on a workload, or a PodGroup "
+        "of another project, it is that of the levels which these, or their pods, say.",
     ),
     names.PLAN_KEY: KeyMeaning(
         "annotation",

@@ -17,7 +17,7 @@ import msgspec
 
 from enbloc.client.decoding import UNREADABLE, why
 from enbloc.controller.sources.source import Derived, RefusedGroup, TreeNode
-from enbloc.controller.sources.topology_keys import FIELDS, topology_said
+from enbloc.controller.sources.topology_keys import FIELDS, NO_LEVEL, topology_said
 from enbloc.model.names import (
     TOPOLOGY_KEY,
     TOPOLOGY_PREFERRED_KEY,
@@ -44,6 +44,7 @@ KOORDINATORS_KEY: Final = "gang.scheduling.koordinator.sh/network-topology-spec"
 _FIELD: Final = "topology"
 #: What of a spec may say where its own members lie.
 _PARTS: Final = ("roles", "subGroups")
+_NAME: Final = frozenset({"name"})
 #: What a role or a sub-group may say; the rest is of the group.
 _OF_A_PART: Final = frozenset({"required", "preferred"})
 
@@ -147,19 +148,21 @@ def koordinators(annotations: Mapping[str, str]) -> dict[str, str]:
 def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
     """What an object calls for, with the topology of its own annotations.
 
-    Ours count whatever else is said. KAI's, of which its pod grouper makes the field of a PodGroup,
-    count where nothing else is said.
+    Ours count whatever else is said; a Topology alone is that of the levels which are said. KAI's,
+    of which its pod grouper makes the field of a PodGroup, count where nothing else is said.
     """
     annotations = metadata.annotations or {}
     kais = levels(annotations.get(_REQUIRED), annotations.get(_PREFERRED))
     if kais:
         kais = {"name": kais_topology((annotations.get(_TOPOLOGY, ""),)), **kais}
     try:
-        ours = topology_said({}, annotations)
+        ours = topology_said({}, annotations, alone=True)
     except ValueError as error:
         return _refused(found, str(error))
     if not ours and not kais:
         return found
+    if ours.keys() == _NAME and not kais and not _has_levels(found):
+        return _refused(found, NO_LEVEL)
     if isinstance(found, Derived):
         return _placed(found, ours, kais, {})  # type: ignore[return-value]  # of the same type
     if isinstance(found, tuple):
@@ -176,12 +179,25 @@ def _placed(
     kais: Mapping[str, str],
     specs: dict[int, Mapping[str, Any]],
 ) -> Derived:
-    wanted = ours or ({} if _says(found.spec) else kais)
-    if not wanted:
+    said, spec = _says(found.spec), found.spec
+    if ours.keys() - _NAME:
+        spec, wanted = _silent(spec), {**ours}
+    elif not (ours if said else kais):
         return found
+    else:
+        wanted = {**(spec.get(_FIELD, {}) if said else kais), **ours}
     # Groups that share a spec go on sharing one.
-    spec = specs.setdefault(id(found.spec), {**_silent(found.spec), _FIELD: wanted})
+    spec = specs.setdefault(id(found.spec), {**spec, _FIELD: wanted})
     return replace(found, spec=spec)
+
+
+def _has_levels(found: Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None) -> bool:
+    """Whether an object says without its annotations where members lie, or calls for nothing."""
+    if isinstance(found, Derived):
+        return _says(found.spec)
+    if isinstance(found, tuple):
+        return any(_says(each.spec) for each in found)
+    return not isinstance(found, TreeNode) or bool(found.near) or _says(found.spec)
 
 
 def _says(spec: Mapping[str, Any]) -> bool:
@@ -208,10 +224,11 @@ def _of_node(found: TreeNode, ours: Mapping[str, Any]) -> TreeNode:
     if "name" in ours and not found.root:
         notes.append(f"annotation {TOPOLOGY_KEY} is ignored: that of the root of its tree counts")
     found = replace(found, near=near or found.near, ignored="; ".join(filter(None, notes)))
+    near = near or found.spec.get(_FIELD, {})
     if not found.root or not near:
         return found
     name = {"name": ours["name"]} if "name" in ours else {}
-    return replace(found, spec={**found.spec, _FIELD: {**name, **near}})
+    return replace(found, spec={**found.spec, _FIELD: {**near, **name}})
 
 
 def _refused(found: _Found, problem: str) -> _Found | RefusedGroup:

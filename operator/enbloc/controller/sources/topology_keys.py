@@ -42,10 +42,24 @@ class PodMetadata(msgspec.Struct, gc=False):
     annotations: Texts | None = None
 
 
-def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str, Any]:
+#: Why a Topology alone is nothing to ask for.
+NO_LEVEL: Final = (
+    f"{TOPOLOGY_KEY} names a Topology, and no level of it: add {TOPOLOGY_REQUIRED_KEY} or "
+    f"{TOPOLOGY_PREFERRED_KEY}, or remove it"
+)
+
+
+def topology_said(
+    labels: Mapping[str, str], annotations: Mapping[str, str], *, alone: bool = False
+) -> dict[str, Any]:
     """The `spec.topology` that metadata of a pod gives, as JSON; empty = none.
 
     An annotation wins over a label.
+
+    Args:
+        labels: of the pod.
+        annotations: of the pod.
+        alone: a Topology without a level is something, too.
 
     Raises:
         ValueError: no PodGroup can have it; the message names the key and the fix.
@@ -60,11 +74,8 @@ def topology_said(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
             found[field] = _slices(value) if field == "slices" else _checked(field, value)
         except ValueError as error:
             raise ValueError(f"{kind} {key}: {error}") from error
-    if found.keys() == {"name"}:
-        raise ValueError(
-            f"{TOPOLOGY_KEY} names a Topology, and no level of it: add {TOPOLOGY_REQUIRED_KEY} or "
-            f"{TOPOLOGY_PREFERRED_KEY}, or remove it"
-        )
+    if found.keys() == {"name"} and not alone:
+        raise ValueError(NO_LEVEL)
     return found
 
 
