@@ -71,6 +71,18 @@ def test_nodes_that_the_members_may_not_use_do_not_count() -> None:
     assert why(facts, [tainted, machine("n1", 8)]) == ("needs 2 eligible nodes; the cluster has 1")
 
 
+def test_where_bound_members_fill_the_eligible_nodes_it_is_not_said_that_there_are_none() -> None:
+    tainted = replace(machine("n0", 8), taints=(Taint("gone", "", Effect.NO_SCHEDULE),))
+    facts = group(members(Kind(cpu=3), Kind(cpu=3)), held=1)
+    held = member(7, Kind(cpu=8), node="n1")
+    assert why(facts, [tainted, machine("n1", 8)], held) == (
+        "needs capacity for 2 members on eligible nodes; there is none beside its members that are "
+        "bound"
+    )
+    facts = group(members(Kind(cpu=3), Kind(cpu=3)))
+    assert why(facts, [tainted]) == "needs 2 eligible nodes; none exist"
+
+
 def test_members_that_keep_apart_are_told_how_many_domains_there_are() -> None:
     by_host = Kind(apart=frozenset({(HOST, "a")}))
     by_zone = Kind(apart=frozenset({(ZONE, "a")}))

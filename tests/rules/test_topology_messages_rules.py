@@ -71,6 +71,14 @@ def test_a_slice_names_the_domain_that_holds_the_rest_of_it() -> None:
     assert "node(s) were not in rack z/b/r1 with room for the slice" in said
 
 
+def test_a_slice_names_its_domain_also_where_there_is_no_room_anywhere() -> None:
+    """Semantics §11.9."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:2")
+    sliced(w)
+    said = message(w, "g")
+    assert "rack z/b/r1, which holds others of the slice, has no room for rank" in said
+
+
 def test_a_member_beyond_the_minimum_names_the_domain_that_is_full() -> None:
     """Semantics §11.2."""
     w = fabric("a1=z/b/r1:2 b1=z/b/r2:4")

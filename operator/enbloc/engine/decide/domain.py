@@ -216,6 +216,10 @@ class _Search:
         """What the domain that comes nearest lacks, where none is large enough."""
         facts, locality, candidates, trial, _ = deficit
         required, levels = candidates.levels.required, candidates.levels.levels
+        if required is None and candidates.levels.slices:
+            everywhere = np.ones(len(trial.snapshot.nodes), np.bool_)
+            place, effort = self._place, self.effort
+            return place_slices(facts, locality, candidates, trial, everywhere, place, effort)
         if required is None:
             return self._within(facts, locality, trial, 0)
         best = candidates.best()

@@ -130,6 +130,12 @@ def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nod
         )
     most = packing.places[list(short.kinds)].max(initial=0)
     nodes_ = "node" if short.need == 1 else "nodes"
+    members = "member" if short.need == 1 else "members"
+    if most == 0 and each == _ALLOWED and held:  # which may fill nodes that are eligible
+        return (
+            f"needs capacity for {short.need} {members} on eligible nodes; there is none beside "
+            "its members that are bound"
+        )
     if most == 0 and each == _ALLOWED:
         exist = "exists" if short.need == 1 else "exist"
         return f"needs {short.need} eligible {nodes_}; none {exist}"
@@ -137,7 +143,6 @@ def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nod
         eligible = "eligible " if each.endswith(_ALLOWED) else ""
         shape = each.removesuffix(_ALLOWED)
         return f"needs {short.need} {eligible}{nodes_}{shape}; the cluster has {short.have}"
-    members = "member" if short.need == 1 else "members"
     return f"needs capacity for {short.need} {members}{each}; the empty nodes fit {short.have}"
 
 
