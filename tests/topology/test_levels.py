@@ -203,3 +203,25 @@ def test_levels_that_are_chosen_stay_whatever_nodes_have(column: str, notes: Seq
     found = chosen(nodes({"example.com/rack": column, HOSTNAME: "n1 n2 n3"}), levels)
     assert found.levels == levels
     assert list(found.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("racks", "warns"),
+    [
+        ("r1 r2 r3 r4", True),
+        pytest.param("r1 r2 r1 r2", False, id="names that repeat in each block"),
+        pytest.param("r1 r1 r2 r2", False, id="one rack for each block"),
+    ],
+)
+def test_levels_that_are_chosen_from_the_inside_out_are_told_of(racks: str, warns: bool) -> None:
+    block, rack = Level("block", "example.com/block"), Level("rack", "example.com/rack")
+    labels = nodes({block.label: "b1 b1 b2 b2", rack.label: racks})
+    assert chosen(labels, (block, rack)).notes == ()
+    found = chosen(labels, (rack, block))
+    assert found.levels == (rack, block)
+    assert bool(found.notes) == warns
+    for note in found.notes:
+        assert note == (
+            "example.com/block: each rack is of one block only, as if block were around it; the "
+            "outermost level comes first"
+        )

@@ -14,6 +14,7 @@ path of values.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from enbloc.model.topology import Level
@@ -150,7 +151,7 @@ def guessed(nodes: Sequence[Labels], *, host: bool = False) -> Found:
 
 
 def chosen(nodes: Sequence[Labels], levels: Iterable[Level]) -> Found:
-    """These levels, and on how many nodes their labels are.
+    """These levels, on how many nodes their labels are, and whether their order is another one.
 
     Args:
         nodes: the labels of each.
@@ -165,7 +166,19 @@ def chosen(nodes: Sequence[Labels], levels: Iterable[Level]) -> Found:
                 f"{level.label}: {carrying} of {len(nodes)} nodes have it; the others are in no "
                 f"domain of {level.name}"
             )
+    notes += [
+        f"{inner.label}: each {outer.name} is of one {inner.name} only, as if {inner.name} were "
+        f"around it; the outermost level comes first"
+        for outer, inner in pairwise(levels)
+        if _is_around(inner.label, outer.label, nodes)
+    ]
     return Found(levels, tuple(notes))
+
+
+def _is_around(label: str, other: str, nodes: Sequence[Labels]) -> bool:
+    """Whether domains of one label hold those of another whole, and are fewer."""
+    pairs = {(each[other], each[label]) for each in nodes if other in each and label in each}
+    return len(pairs) == len({inner for inner, _ in pairs}) > len({outer for _, outer in pairs})
 
 
 def _taken(
