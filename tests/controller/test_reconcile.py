@@ -161,6 +161,20 @@ STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
             STARTED,
             pods(running, pending),
             says(
+                ("Scheduled", "False", "InvalidSpec", "spec.topology.required: no such level"),
+                ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
+            ),
+            (
+                "False",
+                Reason.BELOW_MINIMUM,
+                "1 of 2 members hold; spec.topology.required: no such level",
+            ),
+            id="a started group that lost a member says as well why none can be placed",
+        ),
+        pytest.param(
+            STARTED,
+            pods(running, pending),
+            says(
                 ("Scheduled", "False", "TimedOut", "evicting 2 members to release capacity"),
                 ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
             ),

@@ -155,7 +155,10 @@ def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
     ):
         # The scheduler also says what the missing members wait for, where it tried to place them.
         lacking = scheduled if scheduled.reason == Reason.BELOW_MINIMUM else satisfied
-        return replace(satisfied, reason=Reason.BELOW_MINIMUM, message=lacking.message)
+        words = lacking.message
+        if scheduled.reason == Reason.INVALID_SPEC:
+            words = f"{words}; {scheduled.message}"
+        return replace(satisfied, reason=Reason.BELOW_MINIMUM, message=words)
     if scheduled.status == "True":
         ready = _starting_or_running(view)
         if view.started and satisfied is not None and satisfied.status == "True":
