@@ -108,6 +108,25 @@ def test_a_topology_of_no_level_is_refused(spec: dict[str, Any]) -> None:
     assert "names a Topology, and no level of it" in found.problem
 
 
+@pytest.mark.parametrize("kind", ["Job", "LeaderWorkerSet"])
+def test_a_key_on_a_workload_that_is_misspelt_is_noted(kind: str) -> None:
+    """It would be placed anywhere, and nobody would know why."""
+    [first, *_] = workload(kind, {}, **{"enbloc.dev/topology-requierd": "rack"})
+    assert "topology" not in first.spec
+    assert first.ignored == (
+        "annotation enbloc.dev/topology-requierd is not a key of enbloc; use "
+        "enbloc.dev/topology-required"
+    )
+
+
+def test_a_label_on_a_workload_that_counts_as_an_annotation_alone_is_noted() -> None:
+    [job] = [each for each in SOURCES if each.resources[0].kind == "Job"]
+    metadata = {"name": "w", "namespace": "n", "uid": "u", "labels": {OURS: "rack"}}
+    found = called_for(job, msgspec.convert({"metadata": metadata, "spec": {}}, job.shape))
+    assert isinstance(found, Derived)
+    assert found.ignored == f"label {OURS} is ignored: write it as an annotation"
+
+
 def test_kais_annotation_of_a_workload_counts_where_nothing_else_is_said() -> None:
     theirs = {KAIS: "example.com/rack", "kai.scheduler/topology": "theirs"}
     [found] = workload("Job", {"parallelism": 2}, **theirs)

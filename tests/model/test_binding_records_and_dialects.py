@@ -165,13 +165,23 @@ def test_a_near_miss_of_our_key_is_a_problem_that_names_the_right_one(key: str, 
     assert said == Membership(problem=f"{kind} {key} is unknown; use {OURS}")
 
 
-def test_a_key_of_our_domain_that_means_nothing_is_a_problem() -> None:
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        ("pod-gruop", "use enbloc.dev/pod-group"),
+        ("topology_required", "use enbloc.dev/topology-required"),
+        ("Topology-Slice", "use enbloc.dev/topology-slices"),
+        ("min-members", "use enbloc.dev/min-member"),
+        (
+            "topology-rack",
+            "a pod names its PodGroup with enbloc.dev/pod-group and its role with enbloc.dev/role",
+        ),
+    ],
+)
+def test_a_key_of_our_domain_that_means_nothing_is_a_problem(key: str, advice: str) -> None:
     """Semantics §6.5."""
-    said = membership({"enbloc.dev/pod-gruop": "g"}, {})
-    assert said.problem == (
-        "label enbloc.dev/pod-gruop is not a key of enbloc; a pod names its PodGroup with "
-        "enbloc.dev/pod-group and its role with enbloc.dev/role"
-    )
+    said = membership({f"enbloc.dev/{key}": "g"}, {})
+    assert said.problem == f"label enbloc.dev/{key} is not a key of enbloc; {advice}"
 
 
 @pytest.mark.parametrize(

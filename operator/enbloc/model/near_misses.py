@@ -3,6 +3,7 @@
 """Keys that look like ours and are not: a slip of the pen must not place a member alone."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -40,6 +41,10 @@ _OURS: Final = frozenset(
         TOPOLOGY_SLICES_KEY,
     }
 )
+#: Those of them that people write.
+_WRITTEN: Final = sorted(_OURS - {PLAN_KEY, RANK_KEY, SIZE_KEY})
+#: So much alike is a slip of the pen to what was meant.
+_ALIKE: Final = 0.8
 _PROJECT: Final = API_GROUP.partition(".")[0]
 _SEPARATORS: Final = str.maketrans("", "", "-_./ ")
 _GROUPS: Final = ("podgroup", "podgroups", "podgroupname", "groupname", "group", "gang", "gangname")
@@ -76,12 +81,22 @@ def near_miss(key: str) -> NearMiss | None:
     if about_us and flat.endswith(_ROLES):
         return NearMiss(f"is unknown; use {ROLE_KEY}", certain=True)
     if key.lower().startswith(f"{API_GROUP}/"):
+        meant = _meant(key)
+        if meant:
+            return NearMiss(f"is not a key of enbloc; use {meant}", certain=True)
         keys = f"a pod names its PodGroup with {POD_GROUP_KEY} and its role with {ROLE_KEY}"
         return NearMiss(f"is not a key of enbloc; {keys}", certain=True)
     if flat in ("podgroup", "podgroupname") and key != "pod-group-name":
         said = f"is ignored; to name a PodGroup of enbloc, use {POD_GROUP_KEY}"
         return NearMiss(said, certain=False)
     return None
+
+
+def _meant(key: str) -> str:
+    """The key of ours that this one is most like; "" = it is like none."""
+    names = {each.partition("/")[2]: each for each in _WRITTEN}
+    found = get_close_matches(key.lower().partition("/")[2], names, 1, _ALIKE)
+    return names[found[0]] if found else ""
 
 
 def near_misses(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[str, bool]:

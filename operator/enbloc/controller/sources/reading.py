@@ -18,6 +18,7 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.controller.sources.timeouts import with_timeout
 from enbloc.controller.sources.topology import as_annotated
+from enbloc.controller.sources.unread import with_unread
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,8 @@ def called_for(
     """What an object calls for; of one that a bug keeps from being read, a message."""
     try:
         called = with_timeout(source.derive(found), found.metadata)
-        return checked(as_annotated(called, found.metadata))
+        called = with_unread(as_annotated(called, found.metadata), found.metadata)
+        return checked(called)
     except Exception as error:  # noqa: BLE001  # a bug must not keep other objects from being followed
         key = ObjectKey(source.name, found.metadata.namespace or "", found.metadata.name)
         return RefusedGroup(fault(key, error))

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of ours on a workload, or on a PodGroup of another project, that nothing reads there."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from enbloc.controller.sources.source import Derived, RefusedGroup, TreeNode
+from enbloc.controller.sources.topology_keys import FIELDS
+from enbloc.model.names import API_GROUP, SCHEDULE_TIMEOUT_KEY
+from enbloc.model.near_misses import near_miss
+from enbloc.wire.objects import Metadata
+
+_PREFIX: Final = f"{API_GROUP}/"
+#: On these objects they count as annotations alone.
+_ANNOTATIONS: Final = frozenset((*FIELDS, SCHEDULE_TIMEOUT_KEY))
+_Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
+
+
+def with_unread(found: _Found, metadata: Metadata) -> _Found:
+    """What an object calls for, with notes on keys of its metadata that are misspelt."""
+    notes = [*_notes(metadata)]
+    if not notes:
+        return found
+    if isinstance(found, Derived):
+        return _noted(found, notes)  # type: ignore[return-value]  # of the same type
+    if isinstance(found, TreeNode):
+        return _noted(found, notes)  # type: ignore[return-value]
+    if isinstance(found, tuple) and found:
+        first, *others = found
+        return (_noted(first, notes), *others)  # type: ignore[return-value]
+    return found
+
+
+def _notes(metadata: Metadata) -> Iterator[str]:
+    for key in metadata.annotations or ():
+        if key.startswith(_PREFIX) and (miss := near_miss(key)) is not None:
+            yield f"annotation {key} {miss.said}"
+    for key in metadata.labels or ():
+        if key in _ANNOTATIONS:
+            yield f"label {key} is ignored: write it as an annotation"
+
+
+_Noted = TypeVar("_Noted", Derived, TreeNode)
+
+
+def _noted(found: _Noted, notes: list[str]) -> _Noted:
+    return replace(found, ignored="; ".join(filter(None, (found.ignored, *notes))))
