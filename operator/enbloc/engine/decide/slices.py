@@ -29,7 +29,7 @@ from enbloc.model.member_index import member_index
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodUID
 
-#: A slice of members that differ is tried in so many domains.
+#: A slice of members that differ is tried in so many domains beside that of the slice before it.
 _MOST_DOMAINS: Final = 8
 #: So many rows are looked at in one decision: for each kind of members whenever a domain is tried,
 #: once for each slice that is cut again, and for members that differ many times for each kind in a
@@ -319,17 +319,23 @@ class _Placing:
             held: int64[H], the domains that hold some of the slice.
             skipped: domains that cannot hold it.
         """
-        if last >= 0 and room[last] >= members and (not len(held) or last in held):
+        tried = set(skipped)
+        joins = not len(held) or last in held
+        if last >= 0 and room[last] >= members and joins and last not in tried:
+            tried.add(last)
             yield last
         if self._alike and not len(held) and (room >= members).any():
             enough = room >= left  # the first of all that are sorted below
             least = np.where(enough, room, room.max() + 1).argmin()
-            yield int(least if enough.any() else room.argmax())
+            best = int(least if enough.any() else room.argmax())
+            if best not in tried:
+                tried.add(best)
+                yield best
         able = np.flatnonzero(room >= members)
         if len(held):
             able = able[np.isin(able, held)]
-        if skipped:
-            able = able[~np.isin(able, list(skipped))]
+        if tried:
+            able = able[~np.isin(able, list(tried))]
         enough = room[able] >= left
         size = np.where(enough, room[able], -room[able])
         order = np.lexsort((able, size, ~enough))
