@@ -88,6 +88,11 @@ TOPOLOGY: Final = (
         "    for size, place in ():\n        rows = _by_slice",
     ),
     Fault(
+        "topology-role-that-comes-is-not-cut",
+        "        if locality.levels.slices and facts.coming:",
+        "        if False:",
+    ),
+    Fault(
         "topology-apart-counts-itself",
         "        if other == key.podgroup:",
         "        if other == key:",
