@@ -323,7 +323,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "Its spec, or that of a member, is invalid; the note names the field.",
     ),
     EventReason.UNSUPPORTED_FIELD: EventMeaning(
-        "PodGroup of another project, pod",
+        "workload, PodGroup of another project, pod",
         True,
         "A field or annotation of it has no effect; the note names it and says what to use "
         "instead.",
