@@ -3,15 +3,30 @@
 """Semantics §11: parts and slices that find a place only where somebody else takes another."""
 
 from collections import Counter
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import pytest
 
+from enbloc.engine.decide.assign import place_group
 from enbloc.engine.events import SlotsFree
 from enbloc.model.names import RANK_KEY
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.topology import Slice, TopologyPart, TopologyRequest
-from tests.rules.fabrics import BLOCK, HOST, ONE_CPU, RACK, ZONE, fabric, lying, racks
+from tests.rules.fabrics import (
+    BLOCK,
+    HOST,
+    ONE_CPU,
+    RACK,
+    ZONE,
+    fabric,
+    gang,
+    lying,
+    message,
+    racks,
+)
 from tests.rules.world import World
 from tests.world.builders import spec
 
@@ -333,6 +348,54 @@ def test_a_member_of_a_role_that_came_is_no_replacement_in_a_slice() -> None:
     w.settle()
     assert w.where("g-z-") == {"g-z-9": "a1"}
     assert set(w.where("g-b-").values()) == {"b1"}
+
+
+# ── what it may cost ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_domains_that_hold_all_but_a_few_of_many_unlike_members_end_a_decision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §9.1 and §11.3: each member that is placed in vain counts."""
+    monkeypatch.setattr("enbloc.engine.decide.domain.MOST_ROWS", 20_000)
+    w = fabric(" ".join(f"n{index}=z/b/r{index}:5" for index in range(20)))
+    w.group("g", 5, topology=_in("rack"), timeout=60)
+    for index in range(5):
+        w.member(f"g-{index}", "g", spec=spec(cpu=1 if index else 3))
+    w.settle()
+    [decided] = w.decisions()
+    assert decided.steps >= 20_000 // 100
+    assert "; searched 7 domains" in message(w, "g")
+
+
+def counting(asked: list[int]) -> Callable[..., Any]:
+    """Places as ever, and remembers that it was asked."""
+
+    def place(*given: Any, **more: Any) -> Any:
+        asked.append(1)
+        return place_group(*given, **more)
+
+    return place
+
+
+def test_one_domain_that_preemption_can_clear_will_do_when_looking_was_dear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §10.5."""
+    tried: list[int] = []
+    for limit in (2000, 0):
+        monkeypatch.setattr(import_module("enbloc.engine.preemption.search"), "SEARCH_LIMIT", limit)
+        w = fabric(" ".join(f"n{index}=z/b/r{index}:2" for index in range(8)))
+        for index in range(8):
+            w.pod(f"low-{index}", node=f"n{index}", spec=spec(cpu=2))
+        with monkeypatch.context() as patch:
+            asked: list[int] = []
+            patch.setattr("enbloc.engine.decide.cycle.place_group", counting(asked))
+            gang(w, "g", 2, required="rack", priority=10)
+            w.settle()
+        assert len(w.evictions) == 1
+        tried.append(len(asked))
+    assert tried[1] < tried[0] - 7
 
 
 # ── facts of other projects' own suites ──────────────────────────────────────────────────────────

@@ -254,6 +254,9 @@ def test_slices_of_members_that_differ_end_a_decision_when_they_have_cost_enough
     w.settle()
     assert not w.where("g-")
     assert "slices are too many for one decision; use larger ones" in message(w, "g")
+    assert "4000 nodes are available: 4000 node(s) were not tried for every slice" in message(
+        w, "g"
+    )
 
 
 def test_members_beyond_the_minimum_join_their_slices() -> None:

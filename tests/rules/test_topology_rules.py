@@ -107,6 +107,15 @@ def test_a_node_without_a_label_is_outside_and_counted() -> None:
     assert f"2 of 5 nodes have no label {labels}" in message(w, "g")
 
 
+def test_a_level_that_no_node_is_in_is_what_each_node_lacks() -> None:
+    """Semantics §11.1 and §7."""
+    w = fabric("a1=z/b b1=z/b")
+    gang(w, "g", 2, required="rack")
+    w.settle()
+    assert "no node is in a domain of rack" in message(w, "g")
+    assert "0/2 nodes are available: 2 node(s) were in no domain of rack." in message(w, "g")
+
+
 def test_a_node_without_the_label_of_a_level_around_it_is_outside_of_both() -> None:
     """Semantics §11.1: its rack has a name, but nobody knows of which block that is."""
     w = fabric("a1=z/b/r1:1")

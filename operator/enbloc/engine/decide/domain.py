@@ -21,7 +21,13 @@ from enbloc.engine.choices import MOST_CHOICES, held_roles, of_choice, of_part, 
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.decide.near import place_near
 from enbloc.engine.decide.shares import Shares, of_no_part, shares_of, without
-from enbloc.engine.decide.slices import MOST_ROWS, Effort, PlaceFloor, place_slices
+from enbloc.engine.decide.slices import (
+    MOST_ROWS,
+    OF_A_MEMBER,
+    Effort,
+    PlaceFloor,
+    place_slices,
+)
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
     Candidate,
@@ -46,6 +52,8 @@ from enbloc.model.pods import Pod
 _COUNTING: Final = 20_000
 #: So many tries each part of a group is sure to have, however large the cluster is.
 _OF_A_PART: Final = 2
+#: To look at so many rows is as much work as one step of a search.
+_ROWS_A_STEP: Final = 100
 
 
 def place_in_domain(
@@ -68,7 +76,8 @@ def place_in_domain(
     sure = _OF_A_PART * _parts(locality)
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
     floor = search.floor(facts, locality, trial)
-    floor.outcome.steps = steps - search.steps
+    looked_at = MOST_ROWS - search.effort.left
+    floor.outcome.steps = steps - search.steps + looked_at // _ROWS_A_STEP
     return floor._replace(beside=partial(place_near, locality, search.effort, trial))
 
 
@@ -145,8 +154,11 @@ class _Search:
             if not floor.outcome.failed:
                 found += 1
                 yield floor
-            if not trial.ranking(facts.pending[0]).row_by_row():  # each that was placed was dear
-                self.effort.take(len(floor.outcome.needed) * len(nodes))
+            # Each that was placed was dear: looked for anew, or where plugins look at all rows.
+            if not trial.ranking(facts.pending[0]).row_by_row():
+                self.effort.take(len(floor.outcome.needed) * max(OF_A_MEMBER, len(nodes)))
+            elif len(kinds) > 1 and not levels.slices:
+                self.effort.take(len(floor.outcome.needed) * OF_A_MEMBER)
             first = first or floor
         if found:
             return

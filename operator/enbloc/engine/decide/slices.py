@@ -33,10 +33,12 @@ from enbloc.model.pods import Pod, PodUID
 _MOST_DOMAINS: Final = 8
 #: So many rows are looked at in one decision: for each kind of members whenever a domain is tried,
 #: once for each slice that is cut again, and for members that differ many times for each kind in a
-#: slice, whenever that is tried in a domain. A slice itself is as much work as so many rows.
+#: slice, whenever that is tried in a domain. A slice itself is as much work as so many rows, and so
+#: is a member that is placed by itself.
 MOST_ROWS: Final = 10_000_000
 _OF_A_KIND: Final = 16
 _OF_A_SLICE: Final = 1000
+OF_A_MEMBER: Final = 1000
 
 
 class Effort:
@@ -147,6 +149,7 @@ class _Placing:
             outcome.failed = True
             if self._effort.left < 0:
                 outcome.lacks = "slices are too many for one decision; use larger ones"
+                self._note(outcome, pods[0], "node(s) were not tried for every slice")
         elif self._alike and not self._accepted(mask):
             outcome.failed = True
             outcome.note(self.trial.diagnosis(pods[0]), pods[0])
@@ -207,8 +210,11 @@ class _Placing:
     ) -> bool:
         """Place one slice in a domain; whether it fits there."""
         before, placed, refused = self._slots, len(self._rows), self._refused.copy()
-        kinds = 1 if self._alike else _OF_A_KIND * len(self._classes(members))
-        if not self._effort.take(kinds * len(self._slots)):
+        cost = len(self._slots)
+        if not self._alike:
+            cost *= _OF_A_KIND * len(self._classes(members))
+            cost = cost if inner else max(cost, OF_A_MEMBER * len(members))
+        if not self._effort.take(cost):
             return False
         rows = self._candidates.domains.levels[level].codes == domain
         if inner:
@@ -393,10 +399,13 @@ class _Placing:
             text = f"{name} {path}, which holds others of the slice, "
             text += f"does not take {whom}" if enough else f"has no room for {whom}"
         outcome.lacks = outcome.lacks or text
+        self._note(outcome, members[0], f"node(s) were {where} with room for the slice")
+
+    def _note(self, outcome: Outcome, pod: Pod, reason: str) -> None:
+        """Say why no node will do for a member, unless that was said of another."""
         if not outcome.diagnoses:
-            reason = f"node(s) were {where} with room for the slice"
             trial = inside(self._origin, np.zeros(len(self._slots), np.bool_), reason)
-            outcome.note(trial.diagnosis(members[0]), members[0])
+            outcome.note(trial.diagnosis(pod), pod)
 
 
 def slice_region(

@@ -202,11 +202,13 @@ class _Search:
         prices, some = self._prices(units), frozenset(units)
         able = self._able()
         order = sorted(prices, key=lambda row: (not able[row], prices[row], row))
-        found = [
-            victims
-            for inside, rows in self._domains(order, some, able)
-            if (victims := self._without_rows(rows, some, prices, inside)) is not None
-        ]
+        found: list[Units] = []
+        for inside, rows in self._domains(order, some, able):
+            victims = self._without_rows(rows, some, prices, inside)
+            if victims is not None:
+                found.append(victims)
+                if self._steps >= self._limit:
+                    break
         if found:
             return min(found, key=lambda victims: cost(victims, self._budgets))
         for share in _ROWS_A_MEMBER:
