@@ -142,3 +142,17 @@ async def test_a_request_does_not_wait_for_a_long_step_at_each_of_its_turns(worl
     assert world.engine.steps == 2
     world.loop.stop()
     await running
+
+
+def test_of_what_takes_each_others_place_only_the_newest_waits() -> None:
+    queue = EventQueue()
+    queue.put_newest("n1", NodeGone("n1 at first"))
+    queue.put(NodeGone("between"))
+    for number in range(BATCH):
+        queue.put_newest("n2", NodeGone(f"n2 for the {number}. time"))
+    queue.put_newest("n1", NodeGone("n1 at last"))
+    assert queue.take(2) == [NodeGone("between"), NodeGone(f"n2 for the {BATCH - 1}. time")]
+    queue.put_newest("n2", NodeGone("n2 again"))
+    assert queue.take() == [NodeGone("n1 at last"), NodeGone("n2 again")]
+    queue.put_newest("n1", NodeGone("n1 again"))
+    assert queue.take() == [NodeGone("n1 again")]

@@ -13,12 +13,24 @@ from enbloc.engine.events import Event
 BATCH: Final = 2048
 
 
+class _Newest:
+    """An event that a newer one of the same name may take the place of; None = one has."""
+
+    __slots__ = ("event", "name")
+
+    def __init__(self, name: str, event: Event) -> None:
+        self.name = name
+        self.event: Event | None = event
+
+
 class EventQueue:
     """Events in order of arrival; any task of the loop puts, one takes."""
 
     def __init__(self) -> None:
         #: Those that were not taken, the oldest first.
-        self._events: deque[Event] = deque()
+        self._events: deque[Event | _Newest] = deque()
+        #: Those of them of which only the newest of a name is taken, by that.
+        self._newest: dict[str, _Newest] = {}
         #: Set by whatever ends a wait, and cleared by the wait.
         self._awake = asyncio.Event()
         #: How many were ever put.
@@ -27,6 +39,15 @@ class EventQueue:
     def put(self, event: Event) -> None:
         """Add an event, and wake who waits."""
         self._events.append(event)
+        self._put += 1
+        self._awake.set()
+
+    def put_newest(self, name: str, event: Event) -> None:
+        """Add an event that makes an earlier one of this name, if nobody has taken it, needless."""
+        if name in self._newest:
+            self._newest[name].event = None
+        self._newest[name] = newest = _Newest(name, event)
+        self._events.append(newest)
         self._put += 1
         self._awake.set()
 
@@ -56,4 +77,13 @@ class EventQueue:
 
     def take(self, limit: int = BATCH) -> Sequence[Event]:
         """The oldest events, at most so many."""
-        return [self._events.popleft() for _ in range(min(limit, len(self._events)))]
+        found: list[Event] = []
+        while self._events and len(found) < limit:
+            event: Event | _Newest | None = self._events.popleft()
+            if isinstance(event, _Newest):
+                if event.event is not None:
+                    del self._newest[event.name]
+                event = event.event
+            if event is not None:
+                found.append(event)
+        return found

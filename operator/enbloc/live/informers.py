@@ -279,8 +279,8 @@ class Informers:
         problem = ""
 
         def changed(nodes: Iterable[Node]) -> Event:
-            for node in nodes:
-                self.queue.put(NodeSeen(node))
+            for node in nodes:  # it may be all of them, time and again
+                self.queue.put_newest(node.name, NodeSeen(node))
             topology = self.hyper_nodes.topology
             return TopologySeen(topology) if topology else TopologyGone(HyperNodes.TOPOLOGY)
 
