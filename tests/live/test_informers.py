@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -321,6 +322,33 @@ async def test_a_pod_that_was_shown_without_its_node_is_bound_again_when_it_show
     unbound = {**pod("p", 6), "status": {"phase": "Pending"}}
     events, _ = await watched(unbound, shown(7, phase="Running"))
     assert [each.pod.node for each in events if isinstance(each, PodSeen)] == ["n", "", "n"]
+
+
+async def test_other_tasks_have_turns_among_objects_that_take_long() -> None:
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return pods(5, *(pod(f"p{index}", 5) for index in range(8)))
+        return await stream(request, [], "hang")
+
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def slowly(_: Any) -> None:
+        at.append(turns)
+        time.sleep(0.01)  # noqa: TID251  # as patterns for all nodes may
+
+    queue, at, other = EventQueue(), list[int](), asyncio.create_task(others())
+    async with talking_to(server) as client:
+        malformed = MalformedObjects(lambda *_: None)
+        informer = Informers(client, queue, malformed, {}, Problems()).pods(also=slowly)
+        await heard(informer, queue, lambda events: pods_seen(events) == 8)
+    other.cancel()
+    assert at[:8] == sorted(set(at[:8]))
 
 
 async def test_a_bound_pod_that_can_be_read_again_is_malformed_no_more() -> None:

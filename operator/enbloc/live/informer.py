@@ -4,6 +4,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, assert_never
 
@@ -21,6 +22,10 @@ T = TypeVar("T", bound=HasMeta)
 #: So many seconds in turn must a list be refused for the scheduler to do without it: a server that
 #: has just started may not know the roles yet.
 OPTIONAL_SECONDS: Final = 5
+
+#: After an object that took longer to be taken in (seconds), the other tasks have a turn: hundreds
+#: of HyperNodes may arrive at once, each with patterns for all nodes.
+_LONG_TAKE: Final = 0.005
 
 logger = logging.getLogger(__name__)
 
@@ -100,9 +105,12 @@ class Informer(Generic[T]):
         doing_without = asyncio.ensure_future(self._do_without())
         try:
             async for item in self.reflector.stream():
+                began = time.monotonic()
                 self._take(item)
                 if self.also is not None:
                     self.also(item)
+                if time.monotonic() - began > _LONG_TAKE:
+                    await asyncio.sleep(0)
         finally:
             doing_without.cancel()
 
