@@ -62,8 +62,8 @@ class HyperNodes:
         self._listed: dict[str, set[str]] = {}
         #: Of each HyperNode that is in others, the names of these; it need not exist.
         self._parents: dict[str, set[str]] = {}
-        #: How many HyperNodes there are of each tier.
-        self._counts: Counter[int] = Counter()
+        #: How many HyperNodes there are of each tier and name for it.
+        self._counts: Counter[tuple[int, str]] = Counter()
         #: The tiers that are told apart, ascending.
         self._tiers: tuple[int, ...] = ()
 
@@ -142,9 +142,9 @@ class HyperNodes:
         if not self._hyper_nodes:
             return None
         called: dict[int, set[str]] = {}
-        for each in self._hyper_nodes.values():
-            if each.tier_name:
-                called.setdefault(each.tier, set()).add(each.tier_name)
+        for tier, name in self._counts:
+            if name:
+                called.setdefault(tier, set()).add(name)
         uses = Counter(name for names in called.values() for name in names)
         uses.update(map(_number, self._tiers))
         levels = [_level(tier, called.get(tier, _NOBODY), uses) for tier in reversed(self._tiers)]
@@ -167,7 +167,7 @@ class HyperNodes:
             self._take_out(known)
         if hyper_node is not None:
             self._put_in(hyper_node)
-        self._tiers = _told_apart(self._counts.keys())
+        self._tiers = _told_apart({tier for tier, _ in self._counts})
         # A tier more or less is one of every node that is in any HyperNode.
         concerned |= self._under(name) if tiers == self._tiers else self._listed_by.keys()
         changed: list[Node] = []
@@ -189,8 +189,10 @@ class HyperNodes:
             self._parents[child].discard(name)
             if not self._parents[child]:
                 del self._parents[child]
-        self._counts[hyper_node.tier] -= 1
-        self._counts += Counter()  # without those of which there is none
+        called = hyper_node.tier, hyper_node.tier_name
+        self._counts[called] -= 1
+        if not self._counts[called]:
+            del self._counts[called]
 
     def _put_in(self, hyper_node: HyperNode) -> None:
         name = hyper_node.name
@@ -199,7 +201,7 @@ class HyperNodes:
             self._list(name, node, lists=True)
         for child in hyper_node.children:
             self._parents.setdefault(child, set()).add(name)
-        self._counts[hyper_node.tier] += 1
+        self._counts[hyper_node.tier, hyper_node.tier_name] += 1
 
     def _under(self, name: str) -> set[str]:
         """The names of the nodes in a HyperNode, and in those within it."""
