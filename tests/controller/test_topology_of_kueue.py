@@ -175,6 +175,16 @@ def test_slices_that_cannot_be_followed_are_noted(annotations: dict[str, str], n
     assert note in found.ignored
 
 
+@pytest.mark.parametrize("value", ["*/rack", "a" * 300, "no label"])
+def test_what_is_no_node_label_is_noted_and_in_no_group(value: str) -> None:
+    """The API server would take no group with it, and nobody would hear why."""
+    spec = {"parallelism": 2, "template": template(**{REQUIRED: value, SLICE: "x/r", SIZE: "2"})}
+    [found] = workload("Job", spec)
+    assert found.spec["topology"] == ANY | {"slices": [{"size": 2, "required": "x/r"}]}
+    assert "required" not in found.spec["topology"]
+    assert f"annotation {REQUIRED} is ignored: a node label must be a name" in found.ignored
+
+
 def test_slices_of_one_template_among_several_are_noted() -> None:
     said = {SLICE: "example.com/rack", SIZE: "2", REQUIRED: "example.com/block"}
     group = {"size": 5, "leaderTemplate": template(), "workerTemplate": template(**said)}

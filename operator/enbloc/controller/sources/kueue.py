@@ -82,7 +82,7 @@ def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
         return Asked()
     parts = tuple(_together(templates))
     slices, note = _slices(templates)
-    notes = [note]
+    notes = [*_unusable(templates), note]
     if any(pairs.get(_SPREADING) for pairs in templates.values()):
         notes.append(
             f"annotation {_SPREADING} is ignored: a domain's share is not counted; use "
@@ -101,7 +101,21 @@ def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
 
 
 def _near(pairs: Mapping[str, str]) -> dict[str, str]:
-    return {field: pairs[key] for field, key in _FIELDS.items() if pairs.get(key)}
+    """What of it can be in a PodGroup."""
+    return {
+        field: value
+        for field, key in _FIELDS.items()
+        if (value := pairs.get(key)) and not qualified_name_problem(value)
+    }
+
+
+def _unusable(templates: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """The notes on what can be in none."""
+    for key in _FIELDS.values():
+        values = [value for pairs in templates.values() if (value := pairs.get(key))]
+        problem = next(filter(None, map(qualified_name_problem, values)), "")
+        if problem:
+            yield f"annotation {key} is ignored: a node label {problem}"
 
 
 def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[Together]:
