@@ -98,6 +98,11 @@ TOPOLOGY: Final = (
         "        if other == key:",
     ),
     Fault(
+        "topology-forgets-who-is-not-needed",
+        "            keys.append(-found.usable)",
+        "            keys.append(0 * found.usable)",
+    ),
+    Fault(
         "topology-apart-one-too-many",
         "    full = np.bincount(pairs[0], minlength=level.count) >= most",
         "    full = np.bincount(pairs[0], minlength=level.count) > most",

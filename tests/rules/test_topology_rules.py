@@ -215,6 +215,25 @@ def test_the_smallest_domain_that_holds_it_is_taken() -> None:
     assert racks(w, "g") == {"z/b/r2": 3}
 
 
+def test_a_gang_goes_where_members_beyond_its_minimum_have_room_too() -> None:
+    """Semantics §11.3: among those that hold all of them, to the one with the least room."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:12 c1=z/b/r3:8")
+    gang(w, "g", 6, required="rack", minimum=2)
+    w.settle()
+    assert racks(w, "g") == {"z/b/r3": 6}
+    gang(w, "h", 2, required="rack")
+    w.settle()
+    assert racks(w, "h") == {"z/b/r3": 2}, "whose room is the least that is enough"
+
+
+def test_where_no_domain_holds_all_members_the_one_that_holds_most_is_taken() -> None:
+    """Semantics §11.3."""
+    w = fabric("a1=z/b/r1:3 b1=z/b/r2:5 c1=z/b/r3:4")
+    gang(w, "g", 9, required="rack", minimum=2)
+    w.settle()
+    assert racks(w, "g") == {"z/b/r2": 5}
+
+
 def test_nodes_that_take_no_member_are_no_room_of_their_rack() -> None:
     """Semantics §11.3: of a rack of eight CPUs half are cordoned, so it holds less than five."""
     w = fabric("a1=z/b/r1:4 b1=z/b/r2:5")

@@ -131,6 +131,8 @@ class Candidates:
             part = self.domains.levels[each]
             sizes, groups = self._room(each).slots, level.codes[part.first]
             keys.append(fewest(self.room.members, sizes, groups, level.count))
+        if sum(self.room.counts) > self.room.members:  # some are not needed, and follow
+            keys.append(-found.usable)
         keys.append(self.room.beyond_of(level))
         table = np.array(keys)[:, numbers]
         order = np.lexsort((numbers, *table[::-1]))
