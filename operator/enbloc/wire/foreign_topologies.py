@@ -8,7 +8,7 @@ apis/scheduling/v1alpha1/cluster_network_topology_types.go.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -51,6 +51,9 @@ class _LayerSpec(msgspec.Struct, gc=False, rename="camel"):
     network_topology_spec: tuple[_Layer, ...] = ()
 
 
+_Spec = TypeVar("_Spec", _LabelSpec, _LayerSpec)
+
+
 def kueues(obj: TopologyObject) -> Topology:
     """A Topology of Kueue's."""
     return _of_labels(KUEUE_GROUP, obj)
@@ -64,27 +67,26 @@ def kais(obj: TopologyObject) -> Topology:
 def koordinators(obj: TopologyObject) -> Topology:
     """A ClusterNetworkTopology of Koordinator's."""
     problems = Problems()
-    levels: Sequence[Level] = ()
-    try:
-        given = msgspec.convert(obj.spec, _LayerSpec).network_topology_spec
-    except msgspec.ValidationError as error:
-        problems.append(f"spec.networkTopologySpec: {error}")
-    else:
-        levels = _nested(given, problems)
+    given = _given(obj.spec, _LayerSpec, "spec.networkTopologySpec", problems)
+    levels = _nested(given.network_topology_spec, problems)
     return _read(KOORDINATOR_GROUP, obj, levels, problems)
 
 
 def _of_labels(group: str, obj: TopologyObject) -> Topology:
     """One whose levels are labels of nodes, and have no other names."""
     problems = Problems()
-    levels: Sequence[Level] = ()
-    try:
-        given = msgspec.convert(obj.spec, _LabelSpec).levels
-    except msgspec.ValidationError as error:
-        problems.append(f"spec.levels: {error}")
-    else:
-        levels = [Level(each.node_label, each.node_label) for each in given]
+    given = _given(obj.spec, _LabelSpec, "spec.levels", problems)
+    levels = [Level(each.node_label, each.node_label) for each in given.levels]
     return _read(group, obj, levels, problems)
+
+
+def _given(spec: Any, shape: type[_Spec], field: str, problems: Problems) -> _Spec:
+    """A spec as it is given; an empty one where it has another form."""
+    try:
+        return msgspec.convert(spec, shape)
+    except msgspec.ValidationError as error:
+        problems.append(f"{field}: {error}")
+        return shape()
 
 
 def _read(group: str, obj: TopologyObject, levels: Sequence[Level], problems: Problems) -> Topology:
