@@ -18,10 +18,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final
 
 from enbloc.model.hyper_node import HyperNode
 from enbloc.model.node import Node
+from enbloc.model.selectors import Labels
 from enbloc.model.topology import (
     HYPER_NODE_LABEL,
     HYPER_NODES,
@@ -34,8 +35,6 @@ from enbloc.topology.selections import Selections
 
 #: Tiers that are told apart.
 MOST_TIERS: Final = 16
-#: `(key, value)` in key order.
-Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 _NOBODY: Final[frozenset[str]] = frozenset()
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
-from enbloc.engine.decide.slices import Effort, slice_region
+from enbloc.engine.decide.slices import OUTSIDE, Effort, slice_region
 from enbloc.engine.ranks import ranks_of
 from enbloc.engine.topology import chain_of, domains_of, inside, region_of
 from enbloc.engine.trial import Outcome, Trial
@@ -100,7 +100,7 @@ def _near_its_own(
     region = region_of(chain_of(locality, pod.role), outcome.placed, trial.snapshot.nodes)
     mask, reason = region.mask, region.outside
     if within is not None:
-        mask, reason = mask & within, "node(s) were outside of the domain of their slice"
+        mask, reason = mask & within, OUTSIDE
     tried = inside(trial, mask, reason, region.near).fork()
     tried.add_all(outcome.placed)
     return tried, region.pinned

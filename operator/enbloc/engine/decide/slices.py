@@ -39,6 +39,8 @@ MOST_ROWS: Final = 10_000_000
 _OF_A_KIND: Final = 16
 _OF_A_SLICE: Final = 1000
 OF_A_MEMBER: Final = 1000
+#: Why a member may not lie where others of its slice do not.
+OUTSIDE: Final = "node(s) were outside of the domain of their slice"
 
 
 class Effort:
@@ -267,7 +269,7 @@ class _Placing:
             coming=(),
         )
         region = rows & (self._slots > 0)
-        within = inside(self.trial, region, "node(s) were outside of the domain of their slice")
+        within = inside(self.trial, region, OUTSIDE)
         floor = self._place(part, within, 0)
         if floor.outcome.failed:
             for diagnosis, pod in floor.outcome.diagnoses.items():

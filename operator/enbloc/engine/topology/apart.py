@@ -3,7 +3,7 @@
 """Apart: the domains that hold so many other groups that a group keeps away from them."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.selectors import Labels
 
-#: `(key, value)` in key order.
-Labels: TypeAlias = tuple[tuple[str, str], ...]
+#: Of the groups that are kept away from so many are named.
+_MOST_NAMED: Final = 3
 
 
 class Others(NamedTuple):
@@ -33,10 +34,6 @@ class Others(NamedTuple):
     rows: Numbers
     owners: Numbers
     names: Sequence[str]
-
-
-#: Of the groups that are kept away from so many are named.
-_MOST_NAMED: Final = 3
 
 
 def opinions_apart(

@@ -3,7 +3,7 @@
 """Regions: a trial on which members may lie in some rows only, and what that follows from."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
 #: Of domains that members hold so many are named.
-_MOST_NAMED = 3
+_MOST_NAMED: Final = 3
 
 
 class Region(NamedTuple):
