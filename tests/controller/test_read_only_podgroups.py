@@ -168,24 +168,20 @@ def test_sub_groups_of_kai_lie_in_domains_of_their_own() -> None:
 NEAR = {"requiredTopologyLevel": "x/rack"}
 
 
-def test_sub_groups_of_kai_name_its_topology_together_or_each_its_own() -> None:
-    names = [{**NEAR, "topology": name} for name in ("one", "other")]
-    alike = from_kai(
+@pytest.mark.parametrize(
+    ("other", "named"), [("one", "kai.scheduler/one"), ("other", "kai.scheduler/*")]
+)
+def test_sub_groups_of_kai_name_its_topology_together_or_each_its_own(
+    other: str, named: str
+) -> None:
+    found = from_kai(
         subGroups=[
-            {"name": "a", "minMember": 2, "topologyConstraint": names[0]},
-            {"name": "b", "minMember": 2, "topologyConstraint": names[0]},
+            {"name": name, "minMember": 2, "topologyConstraint": {**NEAR, "topology": topology}}
+            for name, topology in (("a", "one"), ("b", other))
         ]
     )
-    assert isinstance(alike, Derived)
-    assert alike.spec["topology"] == {"name": "kai.scheduler/one"}
-    several = from_kai(
-        subGroups=[
-            {"name": "a", "minMember": 2, "topologyConstraint": names[0]},
-            {"name": "b", "minMember": 2, "topologyConstraint": names[1]},
-        ]
-    )
-    assert isinstance(several, Derived)
-    assert several.spec["topology"] == {"name": "kai.scheduler/*"}
+    assert isinstance(found, Derived)
+    assert found.spec["topology"] == {"name": named}
 
 
 def test_a_topology_of_kai_that_no_object_can_be_called_is_refused() -> None:
