@@ -23,7 +23,7 @@ import yaml
 
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import controller, run, scheduler
-from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, DRAIN_CHECK, ROLES, TOPOLOGY, Rule
+from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, SIMULATION, ROLES, TOPOLOGY, Rule
 from enbloc.config import default_configuration, policy, unhonoured
 from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN, is_implied
@@ -275,7 +275,7 @@ def permissions_page() -> str:
         parts += [f"\n## {process}\n\n", *rule_rows(rules)]
     parts += [BESIDE_THE_CLUSTERS_OWN, *rule_rows(BEYOND_KUBE_SCHEDULER), FOR_USERS]
     parts += ["\n## enbloc drain-check\n\n", "For its user; no role is installed for it.\n\n"]
-    parts += rule_rows(DRAIN_CHECK)
+    parts += rule_rows(SIMULATION)
     parts += ["\n## enbloc topology\n\n", "For its user, as above; `init` lists nodes alone.\n\n"]
     parts += rule_rows(TOPOLOGY)
     return "".join(parts)

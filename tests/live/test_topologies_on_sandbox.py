@@ -18,7 +18,7 @@ from enbloc.client.paths import (
     TOPOLOGIES,
     Resource,
 )
-from enbloc.client.permissions import DRAIN_CHECK
+from enbloc.client.permissions import SIMULATION
 from enbloc.config import Configuration, default_profiles
 from enbloc.engine import Settings
 from enbloc.engine.effects import SetGroupStatus
@@ -197,10 +197,10 @@ async def test_one_reading_of_a_cluster_knows_its_topologies(world: World) -> No
     await gang_in(world, "train", 2, name="default", required="rack")
     await gang_in(world, "lost", 2, name="none", required="rack")
     configuration = Configuration(default_profiles(), Settings())
-    async with Client(world.cluster, component="drain-check", rules=DRAIN_CHECK) as client:
+    async with Client(world.cluster, component="drain-check", rules=SIMULATION) as client:
         reading = await read_once(client, configuration)
 
-    effects = reading.engine.step(reading.now)
+    effects = reading.present.engine().step(reading.present.now)
 
     invalid = {
         each.group.name

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc drain-check`: which groups would stay whole if these nodes were drained."""
 
-import asyncio
 import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,14 +11,12 @@ import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.files import sources
 from enbloc.cli.flags import cluster_flags, config_flag, output_flag
+from enbloc.cli.present import present
 from enbloc.cli.tables import print_table, say
 
 if TYPE_CHECKING:
-    from enbloc.config import Configuration
     from enbloc.engine import Aftermath
-    from enbloc.live import Reading
 
 #: Exit codes beside 0. As with diff, an answer that is no differs from having none.
 NOT_WHOLE: Final = 1
@@ -50,8 +46,6 @@ def drain_check(
     Exit code: 0 every group would be whole, 1 at least one would not, 2 the answer is not known.
     """
     nodes = tuple(dict.fromkeys(nodes))
-    # What would be logged of malformed objects is among the warnings.
-    logging.getLogger("enbloc").addHandler(logging.NullHandler())
     code = NO_ANSWER
     try:
         found = _found(nodes, configs, kubeconfig, context)
@@ -76,33 +70,8 @@ def _found(
     nodes: Sequence[str], configs: Sequence[Path], kubeconfig: Path | None, context: str | None
 ) -> "Sequence[Aftermath]":
     """What would become of each group."""
-    from enbloc.config import configure, default_configuration  # noqa: PLC0415  # not for `--help`
-
-    configuration = configure(sources(configs)) if configs else default_configuration()
-    _warn(configuration.warnings)
-    reading = asyncio.run(_read(kubeconfig, context, configuration))
-    _warn(reading.problems)
-    return reading.engine.without(nodes, reading.now)
-
-
-async def _read(
-    kubeconfig: Path | None, context: str | None, configuration: "Configuration"
-) -> "Reading":
-    # Imported here: `--help` needs none of it.
-    from enbloc.client.client import Client  # noqa: PLC0415
-    from enbloc.client.cluster_access import load  # noqa: PLC0415
-    from enbloc.client.permissions import DRAIN_CHECK  # noqa: PLC0415
-    from enbloc.live import read_once  # noqa: PLC0415
-
-    named = Path(configuration.kubeconfig) if configuration.kubeconfig else None
-    cluster = await load(kubeconfig or named, context)
-    async with Client(cluster, component="drain-check", rules=DRAIN_CHECK) as client:
-        return await read_once(client, configuration)
-
-
-def _warn(warnings: Sequence[str]) -> None:
-    for warning in warnings:
-        say(f"warning: {warning}", err=True)
+    found, _ = present("drain-check", configs, kubeconfig, context)
+    return found.engine().without(nodes, found.now)
 
 
 def _verdict(after: "Aftermath") -> str:

@@ -49,6 +49,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.doctor:doctor",
         "Say what clashes with enbloc in this cluster, or keeps it from working.",
     ),
+    "explain": (
+        "enbloc.cli.explain:explain",
+        "Say why a group, a pod or a job waits, and with what it would start.",
+    ),
+    "queue": (
+        "enbloc.cli.queue:queue",
+        "List who waits for nodes, in order, and why.",
+    ),
     "drain-check": (
         "enbloc.cli.drain_check:drain_check",
         "Say which groups would stay whole if these nodes were drained.",

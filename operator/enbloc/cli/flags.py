@@ -59,6 +59,33 @@ def output_flag(command: F) -> F:
     return all_of((flag,), command)
 
 
+def document_flag(command: F) -> F:
+    """`--output`, of the commands whose answer is a table, or an object of many fields."""
+    flag = click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "wide", "json", "yaml"]),
+        default="table",
+        show_default=True,
+        help="Output format. (wide cuts no text)",
+    )
+    return all_of((flag,), command)
+
+
+def namespace_flag(command: F) -> F:
+    """`--namespace`, of the commands that are about objects of users."""
+    flag = click.option(
+        "-n", "--namespace", help="The namespace. Default: that of the kubeconfig's context."
+    )
+    return all_of((flag,), command)
+
+
+def namespace_flags(command: F) -> F:
+    """`--namespace` and `--all-namespaces`."""
+    flag = click.option("-A", "--all-namespaces", is_flag=True, help="Those of all namespaces.")
+    return namespace_flag(all_of((flag,), command))
+
+
 def dump_flag(command: F) -> F:
     """`--dump-dir`, of the commands that run a scheduler."""
     flag = click.option(

@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and lines on a terminal; what they tell comes from objects too, so it is escaped."""
+"""Tables, lines and documents on stdout; what they tell comes from objects too, so it is escaped."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -23,3 +25,13 @@ def print_table(
 def say(line: str = "", *, err: bool = False) -> None:
     """Print one line, on stdout or stderr."""
     click.echo(printable(line), err=err)
+
+
+def print_document(document: Any, output: str) -> None:
+    """Print what programs read, as "json" or "yaml"."""
+    if output == "json":
+        click.echo(json.dumps(document, indent=2))
+    else:
+        import yaml  # noqa: PLC0415  # not for `--help`
+
+        click.echo(yaml.safe_dump(document, sort_keys=False, width=100), nl=False)

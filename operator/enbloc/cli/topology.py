@@ -3,7 +3,6 @@
 """`enbloc topology`: the domains of a Topology with what is free in each; one from node labels."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import say_each
 from enbloc.cli.flags import cluster_flags
-from enbloc.cli.tables import print_table, say
+from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
 from enbloc.model.dns_names import LABEL
@@ -104,7 +103,7 @@ def show(
     if output == "table":
         _print(shown)
     else:
-        _print_document(_document(shown), output)
+        print_document(_document(shown), output)
     return OK
 
 
@@ -221,15 +220,6 @@ def _levels(levels: Sequence[Level]) -> list[dict[str, str]]:
     return [{"name": level.name, "nodeLabel": level.label} for level in levels]
 
 
-def _print_document(document: Any, output: str) -> None:
-    if output == "json":
-        click.echo(json.dumps(document, indent=2))
-    else:
-        import yaml  # noqa: PLC0415  # not for `--help`
-
-        click.echo(yaml.safe_dump(document, sort_keys=False, width=100), nl=False)
-
-
 # ── init ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -278,7 +268,7 @@ def init(
             "which are near, the outermost first: --label zone=example.com/zone "
             "--label rack=example.com/rack"
         )
-    _print_document(_topology(name, found), "yaml")
+    print_document(_topology(name, found), "yaml")
     return OK
 
 

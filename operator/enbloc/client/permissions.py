@@ -368,7 +368,7 @@ BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
 ]
 
 #: What the user of `enbloc drain-check` needs: to list what the scheduler lists.
-DRAIN_CHECK: Final[Sequence[Rule]] = [
+SIMULATION: Final[Sequence[Rule]] = [
     replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
 ]
 

@@ -11,7 +11,6 @@ from enbloc.client.client import Client
 from enbloc.client.errors import APIError
 from enbloc.client.events import ObjectReference
 from enbloc.config import Configuration
-from enbloc.engine import Engine
 from enbloc.engine.events import Event, NodeSeen, PodSeen, TopologySeen
 from enbloc.ledgers import Ledgers
 from enbloc.live.event_queue import EventQueue
@@ -22,6 +21,7 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.topology import Topology
+from enbloc.simulation import Present
 from enbloc.telemetry import Problems
 
 
@@ -30,13 +30,11 @@ class Reading:
     """A cluster as it was a moment ago.
 
     Attributes:
-        engine: has every first list, and has decided nothing.
-        now: server time, seconds since the epoch.
+        present: every first list.
         problems: what could not be read of which object, one line each.
     """
 
-    engine: Engine
-    now: float
+    present: Present
     problems: Sequence[str]
 
 
@@ -59,8 +57,8 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
     """List what the scheduler lists, each resource once.
 
     Args:
-        client: the API; `client.permissions.DRAIN_CHECK` is all it needs.
-        configuration: by which the engine is made.
+        client: the API; `client.permissions.SIMULATION` is all it needs.
+        configuration: of the scheduler.
 
     Raises:
         ExceptionGroup: of the APIError of each resource that cannot be listed.
@@ -68,10 +66,13 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), configuration.profiles, Problems())
     await _read_all(informers.every())
-    engine = Engine(configuration.profiles, configuration.settings)
-    for event in _taken(queue):
-        engine.apply(event)
-    return Reading(engine, client.server_clock().now(), problems)
+    present = Present(
+        configuration.profiles,
+        configuration.settings,
+        tuple(_taken(queue)),
+        client.server_clock().now(),
+    )
+    return Reading(present, problems)
 
 
 async def read_nodes(client: Client) -> NodeReading:

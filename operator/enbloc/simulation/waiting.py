@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting: the groups and pods that have no node yet, in the order in which they are decided."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from enbloc.engine.state import solo_key
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import Condition, Reason
+from enbloc.model.pods import Pod, PodKey
+from enbloc.simulation.cluster import SimulatedCluster
+
+#: Members of one group that have no node yet, the oldest first.
+Members = tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A group, or a pod without one, of which members have no node.
+
+    Attributes:
+        key: of the group; that of the implied group for a pod without one.
+        pending: those members, the oldest first.
+        members: all that are live.
+        minimum: how many the group needs; 1 for a pod without one.
+        priority: by which it is ordered.
+        placed: the members that get a node now, each with it; empty = none does.
+        victims: pods of lower priority that give way to it.
+        reason: why the others do not.
+        message: the same in a sentence; "" = all do.
+        decided: whether the scheduler has tried it; who was not tried waits for something else
+            than capacity.
+    """
+
+    key: GroupKey
+    pending: Members
+    members: int
+    minimum: int
+    priority: int
+    placed: Mapping[PodKey, str]
+    victims: tuple[PodKey, ...]
+    reason: Reason
+    message: str
+    decided: bool
+
+    @property
+    def starts(self) -> bool:
+        """Members of it get nodes now: its minimum, or some beyond it."""
+        return bool(self.placed)
+
+    @property
+    def solo(self) -> bool:
+        """It is a pod without a group."""
+        return self.key.name.startswith("/")
+
+    @property
+    def name(self) -> str:
+        """For people: `namespace/name`, with "pod " before it for a pod without a group."""
+        return f"pod {self.pending[0].key}" if self.solo else str(self.key)
+
+    @property
+    def short_name(self) -> str:
+        """For people, within its namespace: "pod/" before it for a pod without a group."""
+        return f"pod/{self.pending[0].key.name}" if self.solo else self.key.name
+
+    @property
+    def owner(self) -> str:
+        """What made its pods, as "Job/train"; "" = nothing did."""
+        owner = self.pending[0].owner
+        return f"{owner.kind}/{owner.name}" if owner is not None else ""
+
+    @property
+    def since(self) -> float:
+        """When the first of those members was created, server seconds."""
+        return min(pod.created for pod in self.pending)
+
+
+def group_of(pod: Pod) -> GroupKey:
+    """The group of a pod, or its implied one."""
+    return pod.group or solo_key(pod)
+
+
+def members_waiting(
+    pods: Collection[Pod], schedulers: Collection[str]
+) -> Mapping[GroupKey, Members]:
+    """The pods of these schedulers that have no node, by group."""
+    found: dict[GroupKey, list[Pod]] = {}
+    for pod in pods:
+        if pod.live and not pod.node and pod.scheduler in schedulers:
+            found.setdefault(group_of(pod), []).append(pod)
+    return {
+        key: tuple(sorted(each, key=lambda pod: pod.seniority)) for key, each in found.items()
+    }
+
+
+def queue(
+    settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]
+) -> Sequence[Waiting]:
+    """What becomes of who waits, in the order in which the scheduler decides.
+
+    Those that it does not try, as they lack members, come last.
+
+    Args:
+        settled: the cluster, after the scheduler did what it could.
+        waiting: who had no node before.
+    """
+    turns = {key: turn for turn, key in enumerate(settled.told.decided)}
+    live: dict[GroupKey, int] = {}
+    for pod in settled.pods.values():
+        if pod.live:
+            live[group_of(pod)] = live.get(group_of(pod), 0) + 1
+    found = [_outcome(settled, key, pods, live.get(key, 0)) for key, pods in waiting.items()]
+    return sorted(found, key=lambda each: (turns.get(each.key, math.inf), each.since, each.key))
+
+
+def _outcome(settled: SimulatedCluster, key: GroupKey, pods: Members, live: int) -> Waiting:
+    told, group = settled.told, settled.groups.get(key)
+    status = told.statuses.get(key)
+    placed = {pod.key: told.bound[pod.uid] for pod in pods if pod.uid in told.bound}
+    by = {pod.uid for pod in pods} | ({group.uid} if group is not None else set())
+    victims = tuple(pod for pod, winner in told.preempted.items() if winner in by)
+    reason, message = _why(settled, key, pods)
+    priority = status.priority if status is not None else None
+    return Waiting(
+        key,
+        pods,
+        live,
+        group.least if group is not None else 1,
+        min(pod.priority for pod in pods) if priority is None else priority,
+        placed,
+        victims,
+        Reason.SCHEDULED if len(placed) == len(pods) else reason,
+        "" if len(placed) == len(pods) else message,
+        key in told.decided,
+    )
+
+
+def _why(settled: SimulatedCluster, key: GroupKey, pods: Members) -> tuple[Reason, str]:
+    """Why members of a group have no node, in the words of its conditions, or of theirs."""
+    status = settled.told.statuses.get(key)
+    for condition in status.conditions if status is not None else ():
+        if condition.type is Condition.SCHEDULED and not condition.status:
+            return condition.reason, condition.message
+    gates = sorted({gate for pod in pods for gate in pod.gates})
+    if gates:
+        return Reason.PENDING, f"scheduling gates keep it from being tried: {', '.join(gates)}"
+    for pod in pods:
+        said = settled.told.conditions.get(pod.uid)
+        if said is not None and pod.uid not in settled.told.bound:
+            return said.reason, said.message
+    return Reason.PENDING, "waiting for its turn"
