@@ -64,6 +64,7 @@ class Trick:
         bindings: what becomes of the tenant's Bindings: "ok", "denied" or "hang"; others than "ok"
             are for the engine alone.
         engine_only: the API server would not do it.
+        evicts: pods of its give way to others, and leave when they are told to.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Trick:
     round: Callable[[int], Iterator[Change]] = lambda _: iter(())
     bindings: str = "ok"
     engine_only: bool = False
+    evicts: bool = False
 
 
 def pod(name: str, group: str = "", *, namespace: str = HOSTILE, **how: Any) -> Create:

@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from benchmarks.changes import (
+    HOSTILE,
     LOW,
     LOW_CLASS,
     PERIOD,
@@ -58,6 +59,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 class _Meta(msgspec.Struct):
     name: str
+    deletion: str = msgspec.field(default="", name="deletionTimestamp")
 
 
 class _Pod(msgspec.Struct):
@@ -147,15 +149,28 @@ class Flood:
 
     async def watch(self) -> None:
         """Learn which pods of the gang's namespace are bound; for ever."""
+        async for pod in self._pods(VICTIM):
+            self._seen(pod)
+
+    async def end_pods(self) -> None:
+        """Have the tenant's pods that are told to end do so, as kubelets would; for ever."""
+        async for pod in self._pods(HOSTILE):
+            if pod.metadata.deletion:
+                await self.carry_out([Delete(PODS, HOSTILE, pod.metadata.name)])
+
+    async def _pods(self, namespace: str) -> AsyncGenerator[_Pod]:
+        """The pods of a namespace, as they change."""
         query = {"resourceVersion": "0"}
         while True:
             with suppress(APIError):
-                async with self._client.watch(PODS, VICTIM, query=query, silence=600) as stream:
+                async with self._client.watch(PODS, namespace, query=query, silence=600) as stream:
                     left = b""
                     async for chunk in stream:
                         *lines, left = (left + chunk).split(b"\n")
                         for line in lines:
-                            self._seen(msgspec.json.decode(line, type=_Change).object)
+                            change = msgspec.json.decode(line, type=_Change)
+                            if change.type != "DELETED":
+                                yield change.object
 
     def _seen(self, pod: _Pod) -> None:
         if pod.spec.node_name:
@@ -202,6 +217,8 @@ async def flooded(trick: Trick, directory: Path) -> AsyncGenerator[Flood]:
             scheduler.start()
             flood = Flood(client, trick)
             tasks = [asyncio.create_task(flood.watch())]
+            if trick.evicts:
+                tasks.append(asyncio.create_task(flood.end_pods()))
             try:
                 await flood.carry_out(trick.before())
                 tasks.append(asyncio.create_task(flood.rounds()))

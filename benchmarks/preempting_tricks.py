@@ -134,4 +134,5 @@ def preempting(low: int, nodes: int, count: int = 20) -> Trick:
             one.body["spec"].pop("nodeName")
             yield one
 
-    return Trick(f"{count} gangs at a time preempt {low} low pods", before, round_)
+    name = f"{count} gangs at a time preempt {low} low pods"
+    return Trick(name, before, round_, evicts=True)

@@ -274,13 +274,17 @@ def permissions_page() -> str:
     for process, rules in ROLES.items():
         parts += [f"\n## {process}\n\n", *rule_rows(rules)]
     parts += [BESIDE_THE_CLUSTERS_OWN, *rule_rows(BEYOND_KUBE_SCHEDULER), FOR_USERS]
-    parts += ["\n## enbloc drain-check\n\n", "For its user; no role is installed for it.\n\n"]
+    parts += ["\n## Commands that simulate\n\n", SIMULATING]
     parts += rule_rows(SIMULATION)
     parts += ["\n## enbloc topology\n\n", "For its user, as above; `init` lists nodes alone.\n\n"]
     parts += rule_rows(TOPOLOGY)
     return "".join(parts)
 
 
+SIMULATING = """For users of `enbloc explain`, `enbloc queue` and `enbloc drain-check`; no role is installed for it.
+Without --config they also read the ConfigMap `enbloc-scheduler` in `enbloc-system`, if they may.
+
+"""
 BESIDE_THE_CLUSTERS_OWN = """
 ## The scheduler, with the cluster's own roles
 

@@ -410,6 +410,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "When the work of the pod, or of all members, was saved last, as 2026-01-31T12:00:00Z: "
         "an eviction loses what was done since. The later of the two counts.",
     ),
+    names.EXPECTED_SECONDS_KEY: KeyMeaning(
+        "annotation",
+        "pod",
+        "you",
+        "For how many seconds the pod is expected to run, as a whole number. Nobody ends it then: "
+        "`enbloc queue` estimates by it when others start.",
+    ),
     names.SCHEDULE_TIMEOUT_KEY: KeyMeaning(
         "annotation",
         "a workload, or a PodGroup of another project",

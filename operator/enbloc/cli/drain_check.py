@@ -12,7 +12,7 @@ import click
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.failures import say_each
 from enbloc.cli.flags import cluster_flags, config_flag, output_flag
-from enbloc.cli.present import present
+from enbloc.cli.present import Access, present
 from enbloc.cli.tables import print_table, say
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def drain_check(
     nodes = tuple(dict.fromkeys(nodes))
     code = NO_ANSWER
     try:
-        found = _found(nodes, configs, kubeconfig, context)
+        found = _found(nodes, Access("drain-check", configs, kubeconfig, context))
         _print(nodes, found, output)
         code = OK if all(after.whole for after in found) else NOT_WHOLE
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as a gang that breaks does
@@ -66,11 +66,9 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
         say(f"No group has members on {', '.join(nodes)}.")
 
 
-def _found(
-    nodes: Sequence[str], configs: Sequence[Path], kubeconfig: Path | None, context: str | None
-) -> "Sequence[Aftermath]":
+def _found(nodes: Sequence[str], access: Access) -> "Sequence[Aftermath]":
     """What would become of each group."""
-    found, _ = present("drain-check", configs, kubeconfig, context)
+    found, _ = present(access)
     return found.engine().without(nodes, found.now)
 
 

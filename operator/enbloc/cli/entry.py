@@ -57,6 +57,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.queue:queue",
         "List who waits for nodes, in order, and why.",
     ),
+    "nodes": (
+        "enbloc.cli.nodes:nodes",
+        "Show what is free on nodes of each shape, and who gets it next.",
+    ),
     "drain-check": (
         "enbloc.cli.drain_check:drain_check",
         "Say which groups would stay whole if these nodes were drained.",

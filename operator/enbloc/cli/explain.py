@@ -3,24 +3,25 @@
 """`enbloc explain`: why a group, a pod or a job has no nodes, and with what it would."""
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from enbloc.cli.entry import OK
-from enbloc.cli.flags import cluster_flags, config_flag, document_flag, namespace_flag
-from enbloc.cli.present import Simulated, simulated
+from enbloc.cli.entry import ERROR, OK
+from enbloc.cli.failures import forbidden, say_each
+from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flag
+from enbloc.cli.present import Access, outlook
 from enbloc.cli.queue import row_document
+from enbloc.cli.reported import reported, say_note
 from enbloc.cli.tables import print_document, say
 from enbloc.errors import EnblocError
 from enbloc.model import names
 
 if TYPE_CHECKING:
     from enbloc.model.pods import Pod
-    from enbloc.simulation import Explanation, Remedy, Waiting
+    from enbloc.simulation import Explanation, Outlook, Remedy, Waiting
 
 _MOST_NAMED: Final = 5
 #: Short names and plurals by which kubectl knows the kinds that are asked about.
@@ -56,49 +57,68 @@ def explain(
 ) -> int:
     """Say why a group, a pod or a job waits, and with what it would start.
 
-    NAME is that of a PodGroup, of a pod, or of the Job or other object that made the pods; KIND/NAME
-    says which is meant, as in pod/train-0 or job/train. The first line is the answer. Then come who
-    is before it, and of each kind of change the least with which it would start: each was tried, by
-    the engine itself, on what the scheduler lists; one step less was not enough. Nothing is written,
-    and no scheduler needs to run.
+    NAME is that of a PodGroup, of a pod, or of the Job or other object that made the pods;
+    KIND/NAME says which is meant, as in pod/train-0 or job/train. The first line is the answer.
+    Then come who is before it, and of each kind of change the least with which it would start: each
+    was tried, by the engine itself, on what the scheduler lists; one step less was not enough.
+    Nothing is written, and no scheduler needs to run.
 
     Exit code: 0 answered, 1 there is no such object, or the cluster cannot be read.
     """
-    found = simulated("explain", configs, kubeconfig, context)
-    meant = _meant(found, namespace or found.namespace, name)
-    if isinstance(meant, _Placed):
-        if output in ("table", "wide"):
-            say(meant.sentence)
-        else:
-            print_document(_placed_document(meant), output)
-        return OK
-    explanation = found.explain(meant)
-    if output in ("table", "wide"):
-        _print(explanation)
+    access = Access("explain", configs, kubeconfig, context)
+    try:
+        found, default = outlook(access)
+    except ExceptionGroup as group:
+        return _without_outlook(access, namespace, name, output, group)
+    meant = _meant(found, namespace or default, name)
+    if isinstance(meant, str):
+        document, lines = _answer(meant), [meant]
     else:
-        print_document(_document(explanation), output)
+        explanation = found.explain(meant)
+        document, lines = _document(explanation), _lines(explanation)
+    _print(document, lines, output)
+    return OK
+
+
+def _print(document: Any, lines: Iterable[str], output: str) -> None:
+    if output in DOCUMENTS:
+        print_document(document, output)
+        return
+    for line in lines:
+        say(line)
+
+
+def _without_outlook(
+    access: Access,
+    namespace: str | None,
+    name: str,
+    output: str,
+    group: ExceptionGroup[Exception],
+) -> int:
+    """Say what the scheduler reported last, where the cluster cannot be listed."""
+    if not forbidden(group):
+        say_each(group)
+        return ERROR
+    kind, _, wanted = name.rpartition("/")
+    kind = _KINDS.get(kind.lower(), kind)
+    known = [each for each in reported(access, namespace) if kind in ("", each.kind)]
+    found = [each for each in known if each.name == wanted]
+    say_note()
+    if not found:
+        near = difflib.get_close_matches(wanted, [each.name for each in known], 3)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise EnblocError(f"no PodGroup or pod {name} waits in this namespace{hint}")
+    told = found[0]
+    sentence = f"{told.namespace}/{told.name} waits: {told.reason}: {told.message}"
+    _print(_answer(sentence), [sentence], output)
     return OK
 
 
 # ── who is meant ─────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A group, or a pod, of which nothing waits; or that is not ours.
-
-    Attributes:
-        pods: all that are live.
-        sentence: what there is to say.
-    """
-
-    name: str
-    pods: Sequence["Pod"]
-    sentence: str
-
-
-def _meant(found: Simulated, namespace: str, text: str) -> "Waiting | _Placed":
-    """Who waits by this name; or what has it, and does not.
+def _meant(found: "Outlook", namespace: str, text: str) -> "Waiting | str":
+    """Who waits by this name; or what there is to say of pods that do not wait for us.
 
     Raises:
         EnblocError: there is nothing of this name, or there are several.
@@ -125,10 +145,10 @@ def _meant(found: Simulated, namespace: str, text: str) -> "Waiting | _Placed":
     rows = [row for row in found.rows if row.key in keys]
     if rows:
         return rows[0]
-    return _Placed(f"{namespace}/{name}", pods, _placed(f"{namespace}/{name}", pods, found))
+    return _placed(f"{namespace}/{name}", pods, found)
 
 
-def _unknown(found: Simulated, namespace: str, text: str, here: Sequence["Pod"]) -> str:
+def _unknown(found: "Outlook", namespace: str, text: str, here: Sequence["Pod"]) -> str:
     """Nothing is called so; what is called nearly so."""
     name = text.rpartition("/")[2]
     groups = {key.name for key in found.groups if key.namespace == namespace}
@@ -148,7 +168,7 @@ def _unknown(found: Simulated, namespace: str, text: str, here: Sequence["Pod"])
     return f"{text} not found in namespace {namespace}{hint}"
 
 
-def _placed(name: str, pods: Sequence["Pod"], found: Simulated) -> str:
+def _placed(name: str, pods: Sequence["Pod"], found: "Outlook") -> str:
     """What there is to say of pods of which none waits for our scheduler."""
     waiting = [pod for pod in pods if pod.live and not pod.node]
     if waiting:
@@ -157,50 +177,58 @@ def _placed(name: str, pods: Sequence["Pod"], found: Simulated) -> str:
     live = [pod for pod in pods if pod.live]
     if not live:
         return f"{name} has ended: none of its {len(pods)} pods runs any more."
-    nodes = sorted({pod.node for pod in live})
-    more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
     pods_are = "1 pod is" if len(live) == 1 else f"{len(live)} pods are"
-    return f"{name} does not wait: {pods_are} on {', '.join(nodes[:_MOST_NAMED])}{more}."
+    return f"{name} does not wait: {pods_are} on {_several(sorted({pod.node for pod in live}))}."
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────
 
 
-def _print(explanation: "Explanation") -> None:
+def _lines(explanation: "Explanation") -> Iterator[str]:
+    """The answer, for people."""
     from enbloc.simulation import amounts, taken  # noqa: PLC0415  # not for `--help`
 
-    say(explanation.sentence)
+    yield explanation.sentence
     row = explanation.waiting
     if not row.solo:
         have = row.members - len(row.pending) + len(row.placed)
-        say(f"\nMembers: {row.members} of at least {row.minimum}, {have} with a node.")
+        yield ""
+        yield f"Members: {row.members} of at least {row.minimum}, {have} with a node."
     if explanation.ahead:
-        rows = explanation.ahead
-        named = ", ".join(each.name for each in rows[:_MOST_NAMED])
-        more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
-        say(f"\nAhead of it, and starting now: {named}{more}; they take {amounts(taken(rows))}.")
+        ahead = _several([each.name for each in explanation.ahead])
+        yield ""
+        requests = amounts(taken(explanation.ahead))
+        yield f"Ahead of it, and starting now: {ahead}; requests: {requests}."
     if explanation.remedies:
-        say("\nIt would start with any one of these:")
-        for whose, heading in _HEADINGS.items():
-            mine = [each for each in explanation.remedies if each.whose == whose]
-            if mine:
-                say(f"  {heading}:")
-            for each in mine:
-                say(f"    {each.text}{_evicting(each)}")
-    elif not row.starts and row.decided:
-        say("\nNo single change of those that were tried would do.")
+        yield ""
+        yield "It would start with any one of these:"
+        yield from _remedies(explanation.remedies)
+    if explanation.later:
+        yield ""
+        yield "It would fit, once others have ended, with any one of these:"
+        yield from _remedies(explanation.later)
+    if not (row.starts or explanation.remedies or explanation.later):
+        yield ""
+        yield "No single change of those that were tried is enough."
     if not explanation.complete:
-        say("\nNot every change was tried: there are too many.")
+        yield "Not every change was tried: there are too many."
 
 
-def _evicting(remedy: "Remedy") -> str:
-    """Who would give way."""
-    pods = remedy.victims
-    if not pods:
-        return ""
-    named = ", ".join(map(str, pods[:_MOST_NAMED]))
-    more = f" and {len(pods) - _MOST_NAMED} more" if len(pods) > _MOST_NAMED else ""
-    return f" (evicts {named}{more})"
+def _remedies(found: "Sequence[Remedy]") -> Iterator[str]:
+    """A line for each, by those in whose hand it is."""
+    for whose, heading in _HEADINGS.items():
+        mine = [each for each in found if each.whose == whose]
+        if mine:
+            yield f"  {heading}:"
+        for each in mine:
+            victims = _several([str(pod) for pod in each.victims])
+            yield f"    {each.text}" + (f" (evicts {victims})" if victims else "")
+
+
+def _several(texts: Sequence[str]) -> str:
+    """Some of them, and how many more there are."""
+    more = len(texts) - _MOST_NAMED
+    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _document(explanation: "Explanation") -> Any:
@@ -210,28 +238,29 @@ def _document(explanation: "Explanation") -> Any:
         "kind": "Explanation",
         "sentence": explanation.sentence,
         "cause": str(explanation.kind),
-        **{"of": row_document(explanation.waiting)},
+        "of": row_document(explanation.waiting),
         "ahead": [row_document(each) for each in explanation.ahead],
-        "remedies": [
-            {
-                "change": each.text,
-                "whose": str(each.whose),
-                "victims": [{"namespace": pod.namespace, "name": pod.name} for pod in each.victims],
-            }
-            for each in explanation.remedies
-        ],
+        "remedies": [_remedy_document(each) for each in explanation.remedies],
+        "onceOthersHaveEnded": [_remedy_document(each) for each in explanation.later],
         "complete": explanation.complete,
     }
 
 
-def _placed_document(placed: _Placed) -> Any:
+def _remedy_document(remedy: "Remedy") -> Any:
+    victims = [{"namespace": pod.namespace, "name": pod.name} for pod in remedy.victims]
+    return {"change": remedy.text, "whose": str(remedy.whose), "victims": victims}
+
+
+def _answer(sentence: str) -> Any:
+    """The answer where that is one sentence, for programs."""
     return {
         "apiVersion": names.CLI_API_VERSION,
         "kind": "Explanation",
-        "sentence": placed.sentence,
-        "cause": "nothing",
+        "sentence": sentence,
+        "cause": None,
         "of": None,
         "ahead": [],
         "remedies": [],
+        "onceOthersHaveEnded": [],
         "complete": True,
     }

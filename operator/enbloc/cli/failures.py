@@ -16,6 +16,13 @@ def say_each(group: ExceptionGroup[Exception]) -> None:
         say(f"error: {line}", err=True)
 
 
+def forbidden(group: ExceptionGroup[Exception]) -> bool:
+    """Whether nothing went wrong but that something may not be read."""
+    from enbloc.client.errors import Forbidden  # noqa: PLC0415  # not for `--help`
+
+    return all(isinstance(error, Forbidden) for error in _leaves(group))
+
+
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
     """The exceptions of a group, and of the groups in it."""
     for error in group.exceptions:

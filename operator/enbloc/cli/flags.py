@@ -5,9 +5,12 @@
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
+
+#: Output formats for programs.
+DOCUMENTS: Final = ("json", "yaml")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,7 +67,7 @@ def document_flag(command: F) -> F:
     flag = click.option(
         "-o",
         "--output",
-        type=click.Choice(["table", "wide", "json", "yaml"]),
+        type=click.Choice(["table", "wide", *DOCUMENTS]),
         default="table",
         show_default=True,
         help="Output format. (wide cuts no text)",

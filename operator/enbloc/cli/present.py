@@ -6,58 +6,100 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from enbloc.cli.files import sources
 from enbloc.cli.tables import say
+from enbloc.model import names
 
 if TYPE_CHECKING:
-    from enbloc.config import Configuration
+    from enbloc.client.client import Client
+    from enbloc.config import Configuration, Source
     from enbloc.live import Reading
-    from enbloc.simulation import Explanation, Present, Waiting
+    from enbloc.simulation import Outlook, Present
+
+#: Where the chart and the manifests put the scheduler's configuration.
+_CONFIG_MAP: Final = f"{names.SCHEDULER_NAME}-scheduler"
 
 
-def present(
-    command: str, configs: Sequence[Path], kubeconfig: Path | None, context: str | None
-) -> "tuple[Present, str]":
+class Access(NamedTuple):
+    """How a command reaches a cluster, by its flags.
+
+    Attributes:
+        command: who asks, for the API server's logs.
+        configs: files with the scheduler's configuration; none = that of the cluster's ConfigMap,
+            or the defaults.
+        kubeconfig: None = the usual ones.
+        context: within it; None = the current one.
+    """
+
+    command: str
+    configs: Sequence[Path]
+    kubeconfig: Path | None
+    context: str | None
+
+
+def present(access: Access) -> "tuple[Present, str]":
     """What the scheduler would list now, and the namespace that the kubeconfig's context names.
 
     What could not be read of it is printed as a warning.
-
-    Args:
-        command: who asks, for the API server's logs.
-        configs: files with the scheduler's configuration; none = its defaults.
-        kubeconfig: its path; None = the usual ones.
-        context: within it; None = the current one.
 
     Raises:
         ExceptionGroup: of the APIError of each resource that cannot be listed.
         EnblocError: the configuration, or the kubeconfig, cannot be used.
     """
-    # Imported here: `--help` needs none of it.
-    from enbloc.config import configure, default_configuration  # noqa: PLC0415
-
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
-    configuration = configure(sources(configs)) if configs else default_configuration()
-    _warn(configuration.warnings)
-    reading, namespace = asyncio.run(_read(command, kubeconfig, context, configuration))
+    reading, namespace = asyncio.run(_read(access))
     _warn(reading.problems)
     return reading.present, namespace
 
 
-async def _read(
-    command: str, kubeconfig: Path | None, context: str | None, configuration: "Configuration"
-) -> "tuple[Reading, str]":
+async def _read(access: Access) -> "tuple[Reading, str]":
+    # Imported here: `--help` needs none of it.
     from enbloc.client.client import Client  # noqa: PLC0415
     from enbloc.client.cluster_access import load  # noqa: PLC0415
     from enbloc.client.permissions import SIMULATION  # noqa: PLC0415
     from enbloc.live import read_once  # noqa: PLC0415
 
-    named = Path(configuration.kubeconfig) if configuration.kubeconfig else None
-    cluster = await load(kubeconfig or named, context)
-    async with Client(cluster, component=command, rules=SIMULATION) as client:
-        return await read_once(client, configuration), cluster.namespace
+    given = _configured(sources(access.configs)) if access.configs else None
+    named = Path(given.kubeconfig) if given is not None and given.kubeconfig else None
+    cluster = await load(access.kubeconfig or named, access.context)
+    async with Client(cluster, component=access.command, rules=SIMULATION) as client:
+        found, unread = ((), "") if given is not None else await _of_cluster(client)
+        reading = await read_once(client, given or _configured(found))
+    _warn([unread] if unread else [])  # nothing of it matters where the cluster cannot be read
+    return reading, cluster.namespace
+
+
+def _configured(found: "Sequence[Source]") -> "Configuration":
+    """The configuration of the scheduler, with defaults."""
+    from enbloc.config import configure, default_configuration  # noqa: PLC0415
+
+    configuration = configure(found) if found else default_configuration()
+    _warn(configuration.warnings)
+    return configuration
+
+
+async def _of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
+    """The configuration that the scheduler of this cluster reads, and why it cannot be read.
+
+    None, and "", where there is no such ConfigMap.
+    """
+    from enbloc.client.errors import APIError, NotFound  # noqa: PLC0415
+    from enbloc.client.paths import CONFIG_MAPS  # noqa: PLC0415
+    from enbloc.config import Source  # noqa: PLC0415
+
+    where = f"ConfigMap {names.NAMESPACE}/{_CONFIG_MAP}"
+    try:
+        found = await client.get(CONFIG_MAPS, _CONFIG_MAP, names.NAMESPACE)
+    except NotFound:
+        return (), ""
+    except APIError as error:
+        return (), f"{where}: {error.message}; assuming the defaults: pass --config FILE"
+    data = found.get("data")
+    texts = data.items() if isinstance(data, dict) else ()
+    return [Source(f"{where}, {key}", text) for key, text in texts if isinstance(text, str)], ""
 
 
 def _warn(warnings: Sequence[str]) -> None:
@@ -65,48 +107,15 @@ def _warn(warnings: Sequence[str]) -> None:
         say(f"warning: {warning}", err=True)
 
 
-class Simulated:
-    """The cluster as it is, and what becomes of who waits in it.
-
-    Args:
-        present: the cluster.
-        namespace: that the kubeconfig's context names.
-
-    Attributes:
-        rows: who waits, in the order in which they are decided.
-        pods: all pods, as they are.
-        groups: all PodGroups.
-        schedulers: the names that pods of ours write.
-        now: server time.
-    """
-
-    def __init__(self, present: "Present", namespace: str) -> None:
-        from enbloc.simulation import SimulatedCluster, members_waiting, queue  # noqa: PLC0415
-
-        self.namespace = namespace
-        self.schedulers = tuple(present.profiles)
-        self.now = present.now
-        self._present = present
-        cluster = SimulatedCluster(present)
-        self.pods = list(cluster.pods.values())
-        self.groups = list(cluster.groups)
-        waiting = members_waiting(self.pods, self.schedulers)
-        self._settled = cluster.settle()
-        self.rows = queue(self._settled, waiting)
-
-    def explain(self, row: "Waiting") -> "Explanation":
-        """Why one of them waits."""
-        from enbloc.simulation import explain, trying  # noqa: PLC0415
-
-        return explain(self._settled, self.rows, row, trying(self._present, row.key))
-
-
-def simulated(
-    command: str, configs: Sequence[Path], kubeconfig: Path | None, context: str | None
-) -> Simulated:
-    """The cluster as it is, and what becomes of who waits; the arguments are those of `present`.
+def outlook(access: Access) -> "tuple[Outlook, str]":
+    """What becomes of who waits, and the namespace that the kubeconfig's context names.
 
     Raises:
-        EnblocError: what cannot be read, a line each.
+        ExceptionGroup: of the APIError of each resource that cannot be listed.
+        EnblocError: the configuration, or the kubeconfig, cannot be used.
     """
-    return Simulated(*present(command, configs, kubeconfig, context))
+    found, namespace = present(access)
+    from enbloc.process import copies  # noqa: PLC0415  # not for `--help`
+    from enbloc.simulation import Outlook  # noqa: PLC0415
+
+    return Outlook(found, copies.in_copy if copies.AVAILABLE else None), namespace

@@ -2,30 +2,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc queue`: who waits for nodes, in the order in which the scheduler decides, and why."""
 
-import json
+import asyncio
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from enbloc.cli.entry import OK
-from enbloc.cli.flags import cluster_flags, config_flag, document_flag, namespace_flags
-from enbloc.cli.present import simulated
+from enbloc.cli.entry import ERROR, OK
+from enbloc.cli.failures import forbidden, say_each
+from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flags
+from enbloc.cli.present import Access, outlook
+from enbloc.cli.reported import reported, say_note
 from enbloc.cli.tables import print_document, print_table, say
+from enbloc.errors import UsageError
 from enbloc.model import names
+from enbloc.model.text import clipped
 from enbloc.model.times import time_text
 
 if TYPE_CHECKING:
-    from enbloc.simulation import Waiting
+    from enbloc.simulation import Outlook, Waiting
 
 #: A table shows so much of a message.
 _WIDTH: Final = 100
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
+#: Seconds between two looks of --watch.
+PERIOD: Final = 10.0
+
+
 @click.command(short_help="List who waits for nodes, in order, and why.")
 @namespace_flags
+@click.option("--start", is_flag=True, help="Show when they start, and sort by it.")
+@click.option("-w", "--watch", is_flag=True, help="List them again whenever something changed.")
 @document_flag
 @config_flag
 @cluster_flags
@@ -33,6 +44,8 @@ def queue(
     *,
     namespace: str | None,
     all_namespaces: bool,
+    start: bool,
+    watch: bool,
     output: str,
     configs: tuple[Path, ...],
     kubeconfig: Path | None,
@@ -41,56 +54,139 @@ def queue(
     """List the groups and pods that wait for nodes, in the order in which they are decided.
 
     It lists what the scheduler lists, and lets the engine decide on that as if everything that it
-    asks for succeeded at once: so START "now" is who gets nodes when the scheduler takes it next.
-    It writes nothing, and no scheduler needs to run. Those that were not tried, as they lack
-    members or a PodGroup, come last and have no PLACE.
+    asks for succeeded at once. It writes nothing, and no scheduler needs to run.
+
+    START is "now" for those that get nodes when the scheduler takes them next. For others it is
+    when enough has ended: "<=20m" where limits (activeDeadlineSeconds) end it, "~20m" where it is
+    expected to (annotation enbloc.dev/expected-seconds); nobody new is taken to come. "-" is not
+    known. Those that were not tried, as they lack members or a PodGroup, come last and have no
+    PLACE.
 
     Exit code: 0 listed, 1 the cluster cannot be read.
     """
-    found = simulated("queue", configs, kubeconfig, context)
-    chosen = None if all_namespaces else namespace or found.namespace
-    numbered = _numbered(found.rows)
-    rows = [(n, row) for n, row in numbered if chosen is None or row.key.namespace == chosen]
-    if output != "table" and output != "wide":
-        print_document(_document(rows, found.now), output)
-    elif not rows:
-        where = f"namespace {chosen}" if chosen is not None else "any namespace"
-        say(f"Nobody waits for nodes in {where}.", err=True)
+    access = Access("queue", configs, kubeconfig, context)
+    asked = _Asked(access, namespace, all_namespaces, start, output)
+    if watch and output in DOCUMENTS:
+        raise UsageError(f"--watch prints tables; leave out --output={output}")
+    shown: object = None
+    while True:
+        try:
+            found, default = outlook(access)
+        except ExceptionGroup as group:
+            return _without_outlook(asked, group)
+        rows = _rows(asked, found, default)
+        if output in DOCUMENTS:
+            print_document(_document(rows, found.now), output)
+        elif (now := [(row.place, row.waiting) for row in rows]) != shown:
+            _print(asked, _table(asked, rows, found.now), namespace or default)
+            shown = now
+        if not watch:
+            return OK
+        asyncio.run(asyncio.sleep(PERIOD))
+
+
+class _Asked(NamedTuple):
+    """What was typed."""
+
+    access: Access
+    namespace: str | None
+    everywhere: bool
+    by_start: bool
+    output: str
+
+
+class _Row(NamedTuple):
+    """One line.
+
+    Attributes:
+        place: counted from 1; None = it was not tried.
+        start: when it starts, server seconds; None = nobody knows.
+        latest: it starts then or earlier, if nobody new comes.
+    """
+
+    place: int | None
+    waiting: "Waiting"
+    start: float | None
+    latest: bool
+
+
+def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
+    chosen = None if asked.everywhere else asked.namespace or default
+    starts = found.starts()
+    rows: list[_Row] = []
+    for place, each in enumerate(found.rows, start=1):
+        if chosen in (None, each.key.namespace):
+            later = starts.get(each.key)
+            at = found.now if each.starts else later.at if later is not None else None
+            latest = later is None or later.latest
+            rows.append(_Row(place if each.decided else None, each, at, latest))
+    if asked.by_start:
+        rows.sort(key=lambda row: math.inf if row.start is None else row.start)
+    return rows
+
+
+def _without_outlook(asked: _Asked, group: ExceptionGroup[Exception]) -> int:
+    """List what can be seen of one namespace, where the cluster cannot be listed."""
+    if not forbidden(group):
+        say_each(group)
+        return ERROR
+    found = reported(asked.access, None if asked.everywhere else asked.namespace)
+    say_note()
+    if asked.output in DOCUMENTS:
+        items = [each._asdict() for each in found]
+        document = {"apiVersion": names.CLI_API_VERSION, "kind": "Queue", "items": items}
+        print_document(document, asked.output)
     else:
-        _print(rows, found.now, namespaces=chosen is None, wide=output == "wide")
+        lines = [(r.name, r.kind, r.reason, _cut(asked, r.message)) for r in found]
+        print_table(("NAME", "KIND", "REASON", "WHY"), lines)
     return OK
 
 
-Numbered = Sequence[tuple[int | None, "Waiting"]]
-
-
-def _numbered(rows: Sequence["Waiting"]) -> Numbered:
-    """Each with its place, counted from 1; None = it was not tried."""
-    return [(n if row.decided else None, row) for n, row in enumerate(rows, start=1)]
-
-
-def _print(rows: Numbered, now: float, *, namespaces: bool, wide: bool) -> None:
+def _print(asked: _Asked, table: Sequence[Sequence[str]], namespace: str) -> None:
+    if not table:
+        where = "any namespace" if asked.everywhere else f"namespace {namespace}"
+        say(f"Nobody waits for nodes in {where}.", err=True)
+        return
     headers = ["PLACE", "NAME", "OWNER", "PENDING", "NEEDS", "PRIORITY", "WAITING", "START", "WHY"]
-    if namespaces:
+    if asked.everywhere:
         headers.insert(1, "NAMESPACE")
+    print_table(headers, table)
+
+
+def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Sequence[str]]:
     lines: list[list[str]] = []
-    for place, row in rows:
-        why = row.message
+    for row in rows:
+        each = row.waiting
         line = [
-            "-" if place is None else str(place),
-            row.short_name,
-            row.owner or "-",
-            str(len(row.pending)),
-            str(row.minimum),
-            str(row.priority),
-            duration(now - row.since),
-            "now" if row.starts else "-",
-            why if wide or len(why) <= _WIDTH else f"{why[: _WIDTH - 1]}…",
+            "-" if row.place is None else str(row.place),
+            each.short_name,
+            each.owner or "-",
+            str(len(each.pending)),
+            str(each.minimum),
+            str(each.priority),
+            duration(now - each.since),
+            _start(asked, row, now),
+            _cut(asked, each.message),
         ]
-        if namespaces:
-            line.insert(1, row.key.namespace)
+        if asked.everywhere:
+            line.insert(1, each.key.namespace)
         lines.append(line)
-    print_table(headers, lines)
+    return lines
+
+
+def _start(asked: _Asked, row: _Row, now: float) -> str:
+    """When it starts: a time with --start, else in how long."""
+    if row.start is None:
+        return "-"
+    if row.waiting.starts:
+        return "now"
+    sign = "<=" if row.latest else "~"
+    return sign + (time_text(row.start) if asked.by_start else duration(row.start - now))
+
+
+def _cut(asked: _Asked, text: str) -> str:
+    """A message, cut where the table is not wide."""
+    return text if asked.output == "wide" else clipped(text, _WIDTH)
 
 
 def duration(seconds: float) -> str:
@@ -105,13 +201,21 @@ def duration(seconds: float) -> str:
     return f"{whole // _DAY}d"
 
 
-def _document(rows: Numbered, now: float) -> Any:
+def _document(rows: Sequence[_Row], now: float) -> Any:
     """The answer, for programs."""
     return {
         "apiVersion": names.CLI_API_VERSION,
         "kind": "Queue",
         "time": time_text(now),
-        "items": [{"place": place, **row_document(row)} for place, row in rows],
+        "items": [
+            {
+                "place": row.place,
+                "start": None if row.start is None else time_text(row.start),
+                "startIsLatest": row.latest,
+                **row_document(row.waiting),
+            }
+            for row in rows
+        ],
     }
 
 

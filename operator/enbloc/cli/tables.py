@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, lines and documents on stdout; what they tell comes from objects too, so it is escaped."""
+"""Tables, lines and documents on a terminal; they tell of objects too, so they are escaped."""
 
 import json
 from collections.abc import Sequence

@@ -367,7 +367,7 @@ BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
     if rule.scope == "cluster" and (rule.group, rule.resources[0]) in _BEYOND
 ]
 
-#: What the user of `enbloc drain-check` needs: to list what the scheduler lists.
+#: What users of commands that simulate need: to list what the scheduler lists.
 SIMULATION: Final[Sequence[Rule]] = [
     replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
 ]

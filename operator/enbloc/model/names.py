@@ -40,6 +40,8 @@ AUTO_GROUP_KEY: Final = "enbloc.dev/auto-group"
 SCHEDULE_TIMEOUT_KEY: Final = "enbloc.dev/schedule-timeout-seconds"
 #: On a pod or a PodGroup: when its work was saved last. Volcano's, where it has none of ours.
 CHECKPOINT_KEY: Final = "enbloc.dev/checkpointed-at"
+#: On a pod: for how many seconds it is expected to run.
+EXPECTED_SECONDS_KEY: Final = "enbloc.dev/expected-seconds"
 VOLCANO_CHECKPOINT_KEY: Final = "volcano.sh/last-checkpoint-time"
 #: By this label of a pod Kueue knows those that it admits, and evicts, together.
 KUEUE_GROUP_KEY: Final = "kueue.x-k8s.io/pod-group-name"

@@ -276,6 +276,9 @@ class Pod:
         mirror: it stands for a static pod, which its kubelet alone can end.
         checkpointed: when its work was saved last, as its annotation says, server seconds;
             infinity = that is no time, None = it says nothing.
+        limit: `spec.activeDeadlineSeconds`: so long after its start its kubelet ends it; None = it
+            does not.
+        expected: seconds that it is expected to run, as its annotation says; None = nobody knows.
     """
 
     key: PodKey
@@ -321,6 +324,8 @@ class Pod:
     priority_class: str = ""
     mirror: bool = False
     checkpointed: float | None = None
+    limit: float | None = None
+    expected: float | None = None
 
     @property
     def size(self) -> int:

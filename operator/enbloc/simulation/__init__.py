@@ -7,17 +7,23 @@ All of it is pure: the engine decides on facts of the present, and what it asks 
 
 from enbloc.simulation.changes import Whose
 from enbloc.simulation.cluster import Present, SimulatedCluster
+from enbloc.simulation.estimates import Start
 from enbloc.simulation.explanation import Explanation, Kind, amounts, explain, taken
-from enbloc.simulation.remedies import Remedy, Result, Try, outcome, trying
+from enbloc.simulation.node_shapes import NodeShape
+from enbloc.simulation.outlook import Outlook
+from enbloc.simulation.remedies import Remedy, Result, Try, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
 
 __all__ = [
     "Explanation",
     "Kind",
+    "NodeShape",
+    "Outlook",
     "Present",
     "Remedy",
     "Result",
     "SimulatedCluster",
+    "Start",
     "Try",
     "Waiting",
     "Whose",
@@ -28,5 +34,4 @@ __all__ = [
     "outcome",
     "queue",
     "taken",
-    "trying",
 ]

@@ -17,12 +17,15 @@ from enbloc.model.names import Reason
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.quantity import render
+from enbloc.model.resources import PODS
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, tolerated
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import Waiting, group_of
 
-#: So many shapes of nodes, running groups, taints and terms are tried, of each kind.
+#: So many shapes of nodes, taints, labels and cordoned nodes are tried.
 _MOST_TRIED: Final = 8
+#: So many members are made up at most.
+_MOST_MEMBERS: Final = 1024
 #: In how many degrees a request is lowered, at least where its unit allows it.
 _DEGREES: Final = 8
 #: By which units requests are lowered, the largest first.
@@ -200,9 +203,7 @@ def more_tolerations(asked: Asked) -> Iterator[Change]:
     for taint, _ in taints.most_common():
         if all(tolerated(pod.spec.tolerations, taint) for pod in asked.waiting.pending):
             continue
-        yield _respecced(
-            asked, f"a toleration of {_taint(taint)}", partial(_tolerating, taint)
-        )
+        yield _respecced(asked, f"a toleration of {_taint(taint)}", partial(_tolerating, taint))
 
 
 def _tolerating(taint: Taint, spec: PodSpec) -> PodSpec:
@@ -276,7 +277,7 @@ def more_members(asked: Asked) -> Iterator[Change]:
     """Members that do not exist yet, each like one that does."""
     waiting, group = asked.waiting, asked.group
     missing = waiting.minimum - waiting.members
-    if group is None or group.roles or missing < 1:
+    if group is None or group.roles or not 0 < missing <= _MOST_MEMBERS:
         return
     like = waiting.pending[-1]
 
@@ -299,34 +300,48 @@ def _another(pod: Pod, number: int) -> Pod:
 
 
 def others_ending(asked: Asked) -> Iterator[Change]:
-    """A group that runs, or a pod without one, has ended; the smallest first."""
+    """A group that runs, or a pod without one, has ended: in degrees, the smallest first.
+
+    What counts is what it has of the first resource that is insufficient, on nodes that members may
+    use; that a larger one helps where a smaller does is likely, and no more.
+    """
+    resource = next(iter(asked.insufficient), PODS)
+    eligible = {
+        node.name
+        for node in asked.cluster.nodes.values()
+        if any(_may_use(spec, node) for spec in {pod.spec for pod in asked.waiting.pending})
+    }
     running: dict[GroupKey, list[Pod]] = {}
     for pod in asked.cluster.pods.values():
         if pod.bound and group_of(pod) != asked.waiting.key and not pod.mirror:
             running.setdefault(group_of(pod), []).append(pod)
-    lacking = asked.insufficient
+    sizes = {
+        key: sum(dict(pod.spec.requests).get(resource, 0) for pod in pods if pod.node in eligible)
+        for key, pods in running.items()
+    }
+    units = sorted((key for key in running if sizes[key]), key=lambda key: (sizes[key], key))
 
-    def size(pods: Sequence[Pod]) -> int:
-        return sum(dict(pod.spec.requests).get(lacking[0], 0) for pod in pods) if lacking else 0
+    def words(degree: int) -> str:
+        key = units[degree - 1]
+        return f"the end of {f'pod {running[key][0].key}' if key.name.startswith('/') else key}"
 
-    for key, pods in sorted(running.items(), key=lambda each: (size(each[1]), each[0])):
-        if lacking and not size(pods):
-            continue
-        name = f"pod {pods[0].key}" if key.name.startswith("/") else str(key)
-        yield Change(
-            Whose.OTHERS,
-            1,
-            partial(_end_of, name),
-            partial(_all_gone, asked.cluster, tuple(pods)),
+    def events(degree: int) -> Sequence[Event]:
+        return asked.cluster.ended(running[units[degree - 1]])
+
+    if units:
+        yield Change(Whose.OTHERS, len(units), words, events)
+
+
+def _may_use(spec: PodSpec, node: Node) -> bool:
+    """Whether a node has the labels that a pod selects, and no taint that keeps it off."""
+    return (
+        not node.unschedulable
+        and set(spec.node_selector) <= set(node.labels)
+        and all(
+            taint.effect is Effect.PREFER_NO_SCHEDULE or tolerated(spec.tolerations, taint)
+            for taint in node.taints
         )
-
-
-def _end_of(name: str, _: int) -> str:
-    return f"the end of {name}"
-
-
-def _all_gone(cluster: SimulatedCluster, pods: Sequence[Pod], _: int) -> Sequence[Event]:
-    return [event for pod in pods for event in cluster.leaves(pod)]
+    )
 
 
 def more_nodes(asked: Asked) -> Iterator[Change]:
@@ -393,5 +408,7 @@ def _uncordon(nodes: Sequence[Node], _: int) -> str:
 
 
 def _uncordoned(node: Node) -> Node:
-    taints = tuple(taint for taint in node.taints if taint.key != "node.kubernetes.io/unschedulable")
+    taints = tuple(
+        taint for taint in node.taints if taint.key != "node.kubernetes.io/unschedulable"
+    )
     return replace(node, unschedulable=False, taints=taints)

@@ -9,7 +9,7 @@
 It is the engine itself that decides, so what comes out is what the scheduler would do.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -43,7 +43,6 @@ from enbloc.engine.events import (
     PodGone,
     PodSeen,
     PreBound,
-    PriorityClassGone,
     PriorityClassSeen,
     SlotsFree,
     Unreserved,
@@ -55,7 +54,7 @@ from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.names import PLAN_KEY, RANK_KEY, EventReason
 from enbloc.model.node import Node
-from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.storage.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
 
 #: So many Bindings are under way at once; each is answered before the next step.
@@ -105,11 +104,23 @@ class Told:
 
     decided: dict[GroupKey, Decided] = field(default_factory=dict[GroupKey, Decided])
     statuses: dict[GroupKey, SetGroupStatus] = field(default_factory=dict[GroupKey, SetGroupStatus])
-    conditions: dict[PodUID, SetPodCondition] = field(
-        default_factory=dict[PodUID, SetPodCondition]
-    )
+    conditions: dict[PodUID, SetPodCondition] = field(default_factory=dict[PodUID, SetPodCondition])
     bound: dict[PodUID, str] = field(default_factory=dict[PodUID, str])
     preempted: dict[PodKey, str] = field(default_factory=dict[PodKey, str])
+
+    def note(self, effect: Effect) -> None:
+        """One more thing that it said."""
+        match effect:
+            case Decided(group=group):
+                self.decided[group.podgroup] = effect
+            case SetGroupStatus(group=group):
+                self.statuses[group.podgroup] = effect
+            case SetPodCondition(uid=uid):
+                self.conditions[uid] = effect
+            case Emit(reason=EventReason.PREEMPTED, pod=PodKey() as pod, related=related):
+                self.preempted[pod] = related.uid if related is not None else ""
+            case _:
+                pass
 
 
 class SimulatedCluster:
@@ -161,14 +172,12 @@ class SimulatedCluster:
                 self.groups[group.key] = group
             case GroupGone(key=key):
                 self.groups.pop(key, None)
-            case PriorityClassSeen(name, value):
-                self.classes[name] = value
-            case PriorityClassGone(name):
-                self.classes.pop(name, None)
             case FactSeen(fact):
                 self.facts[fact.kind, fact.key] = fact
             case FactGone(kind, key):
                 self.facts.pop((kind, key), None)
+            case PriorityClassSeen(name, value):  # lists alone tell of them
+                self.classes[name] = value
             case _:
                 pass
 
@@ -201,16 +210,8 @@ class SimulatedCluster:
                 self.tell(EvictStopped(uid) for uid in sorted(uids))
             case Ask():
                 self.tell([_lets_pass(effect)])
-            case Decided(group=group):
-                self.told.decided[group.podgroup] = effect
-            case SetGroupStatus(group=group):
-                self.told.statuses[group.podgroup] = effect
-            case SetPodCondition(uid=uid):
-                self.told.conditions[uid] = effect
-            case Emit(reason=EventReason.PREEMPTED, pod=PodKey() as pod, related=related):
-                self.told.preempted[pod] = related.uid if related is not None else ""
             case _:
-                pass
+                self.told.note(effect)
 
     def _bind(self, target: Target) -> None:
         self._prepared.get(target.plan, {}).pop(target.uid, None)
@@ -238,12 +239,22 @@ class SimulatedCluster:
         self.tell([Evicted(uid)])
         pod = self.pods.get(uid)
         if pod is not None:
-            self.tell([PodSeen(replace(pod, deleting=True)), *self.leaves(pod)])
+            gone = PodGone(pod.key, uid)
+            self.tell([PodSeen(replace(pod, deleting=True)), gone, *self._freed(pod)])
 
-    def leaves(self, pod: Pod) -> Sequence[Event]:
-        """A pod is gone, and the claims that it held are free."""
-        freed = (made_again(fact, {pod.uid}) for fact in self.facts.values() if pod.spec.holds)
-        return [PodGone(pod.key, pod.uid), *(FactSeen(fact) for fact in freed if fact is not None)]
+    def ended(self, pods: Iterable[Pod]) -> Sequence[Event]:
+        """Pods have succeeded, and the claims that they held are free."""
+        return [
+            event
+            for pod in pods
+            for event in (PodSeen(replace(pod, phase=Phase.SUCCEEDED)), *self._freed(pod))
+        ]
+
+    def _freed(self, pod: Pod) -> Iterator[Event]:
+        """The claims that a pod held, once it holds them no more."""
+        if pod.spec.holds:
+            anew = (made_again(fact, {pod.uid}) for fact in self.facts.values())
+            yield from [FactSeen(fact) for fact in anew if fact is not None]
 
     def _written(self, target: Target) -> Iterable[Event]:
         """The claims of a pod as its PreBind leaves them."""

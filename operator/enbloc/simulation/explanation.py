@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Explanation: why a group waits, in one sentence; who comes before it; with what it would start."""
+"""Explanation: why a group waits, who comes before it, and with what it would start."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from enbloc.engine.events import Event
 from enbloc.model.names import Reason
-from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
 from enbloc.simulation.changes import Asked, Whose
 from enbloc.simulation.cluster import SimulatedCluster
-from enbloc.simulation.remedies import Remedy, Try, bounded, remedies, until_enough
-from enbloc.simulation.waiting import Waiting, group_of
+from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
+from enbloc.simulation.waiting import Waiting
 
 #: So many changes are tried for one explanation.
 MOST_TRIES: Final = 120
@@ -44,6 +42,8 @@ class Explanation:
             cluster, whose nodes would not do if they were empty; or what its message says.
         ahead: who comes before it and starts now, in order, with what those take.
         remedies: of each kind of change the least with which it would start.
+        later: where the cluster would not do if it were empty: of each kind the least with which it
+            would; those that are enough now are in `remedies`.
         complete: all changes were tried.
     """
 
@@ -51,6 +51,7 @@ class Explanation:
     kind: Kind
     ahead: Sequence[Waiting] = ()
     remedies: Sequence[Remedy] = ()
+    later: Sequence[Remedy] = ()
     complete: bool = True
 
     @property
@@ -59,13 +60,18 @@ class Explanation:
         name, message = self.waiting.name, _told(self.waiting.message)
         match self.kind:
             case Kind.NOTHING:
-                return f"{name} starts as soon as the scheduler takes it{_after(self.waiting)}."
+                left = len(self.waiting.pending) - len(self.waiting.placed)
+                verb = "does" if left == 1 else "do"
+                rest = f" {left} of its members {verb} not fit yet: {message}." if left else ""
+                return (
+                    f"{name} starts as soon as the scheduler takes it{_after(self.waiting)}.{rest}"
+                )
             case Kind.MEMBERS:
                 return f"{name} waits for its members: {message}."
             case Kind.CAPACITY:
                 return f"{name} waits for capacity that others hold: {message}.{self._with()}"
             case Kind.CLUSTER:
-                return f"{name} fits on no nodes of this cluster, even if empty: {message}.{self._with()}"
+                return f"{name} would not fit if the cluster were empty: {message}.{self._with()}"
             case Kind.OTHER:
                 return f"{name} waits: {message}.{self._with()}"
 
@@ -73,12 +79,20 @@ class Explanation:
         """The first remedy of those in whose hand the cause is."""
         first = (Whose.OTHERS, Whose.YOURS) if self.kind is Kind.CAPACITY else (Whose.YOURS,)
         order = [*first, *Whose]
-        best = min(self.remedies, key=lambda each: order.index(each.whose), default=None)
-        return f" It would start with {best.text}." if best is not None else ""
+        best = min(self.later or self.remedies, key=lambda r: order.index(r.whose), default=None)
+        if best is None:
+            return ""
+        if best in self.later:
+            return f" It would fit, once others have ended, with {best.text}."
+        return f" It would start with {best.text}."
 
 
 def explain(
-    settled: SimulatedCluster, rows: Sequence[Waiting], waiting: Waiting, attempt: Try
+    settled: SimulatedCluster,
+    rows: Sequence[Waiting],
+    waiting: Waiting,
+    attempt: Try,
+    attempt_alone: Try,
 ) -> Explanation:
     """Why a group waits, and with what it would start.
 
@@ -87,37 +101,30 @@ def explain(
         rows: all who wait, in the order in which they are decided.
         waiting: the one of them that is meant.
         attempt: tries a change.
+        attempt_alone: the same where all others have ended.
     """
     if waiting.starts:
         return Explanation(waiting, Kind.NOTHING)
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
-    limited = bounded(attempt, MOST_TRIES)
-    found, complete = until_enough(remedies(Asked(waiting, settled), limited))
-    kind = _kind(settled, waiting, attempt)
-    return Explanation(waiting, kind, ahead, found, complete)
+    asked = Asked(waiting, settled)
+    found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
+    kind = _kind(waiting, attempt_alone)
+    later: Sequence[Remedy] = ()
+    if kind is Kind.CLUSTER:
+        later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES))
+        now = {each.text for each in found}
+        later = [each for each in later if each.text not in now]
+        complete &= all_later
+    return Explanation(waiting, kind, ahead, found, later, complete)
 
 
-def _kind(settled: SimulatedCluster, waiting: Waiting, attempt: Try) -> Kind:
+def _kind(waiting: Waiting, attempt_alone: Try) -> Kind:
     if waiting.reason is Reason.WAITING_FOR_MEMBERS:
         return Kind.MEMBERS
     if waiting.reason not in (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM):
         return Kind.OTHER
-    return Kind.CAPACITY if attempt(_others_gone(settled, waiting)).starts else Kind.CLUSTER
-
-
-def _others_gone(settled: SimulatedCluster, waiting: Waiting) -> Sequence[Event]:
-    """Everybody else has ended, but pods that belong to their node."""
-    others = (
-        pod
-        for pod in settled.pods.values()
-        if group_of(pod) != waiting.key and not pod.mirror and not _of_its_node(pod)
-    )
-    return [event for pod in others for event in settled.leaves(pod)]
-
-
-def _of_its_node(pod: Pod) -> bool:
-    return pod.owner is not None and pod.owner.kind == "DaemonSet"
+    return Kind.CAPACITY if attempt_alone(()).starts else Kind.CLUSTER
 
 
 def _told(message: str) -> str:
@@ -146,7 +153,9 @@ def taken(rows: Sequence[Waiting]) -> Mapping[str, int]:
 def amounts(total: Mapping[str, int]) -> str:
     """CPUs, memory, then what else there is, but pods."""
     names = [*_FIRST, *sorted(total.keys() - {*_FIRST, "pods"})]
-    shown = (f"{render(name, total[name])} {_NAMED.get(name, name)}" for name in names if total.get(name))
+    shown = (
+        f"{render(name, total[name])} {_NAMED.get(name, name)}" for name in names if total.get(name)
+    )
     return ", ".join(shown)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remedies: of each kind of change the least with which a group starts, as it was tried."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from enbloc.engine.events import Event
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey
 from enbloc.simulation.changes import Alternatives, Asked, Change, Whose, changes
-from enbloc.simulation.cluster import Present, SimulatedCluster
+from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
 
@@ -31,7 +31,7 @@ class Result(NamedTuple):
         return bool(self.nodes)
 
 
-#: Says what becomes of the group if this had happened before the scheduler began.
+#: Says what becomes of the group if this happens.
 Try = Callable[[Sequence[Event]], Result]
 
 
@@ -58,22 +58,6 @@ class Remedy:
     change: Change
 
 
-def trying(present: Present, key: GroupKey) -> Try:
-    """Try on the engine itself, anew each time.
-
-    Args:
-        present: the cluster as it is.
-        key: of the group.
-    """
-
-    def attempt(events: Sequence[Event]) -> Result:
-        cluster = SimulatedCluster(present)
-        cluster.tell(events)
-        return outcome(cluster.settle(), key)
-
-    return attempt
-
-
 def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
     """What became of one group.
 
@@ -87,18 +71,6 @@ def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
     nodes = (settled.told.bound[pod.uid] for pod in pods if pod.uid in settled.told.bound)
     victims = (pod for pod, winner in settled.told.preempted.items() if winner in by)
     return Result(tuple(sorted(set(nodes))), tuple(victims))
-
-
-def remedies(asked: Asked, attempt: Try) -> Iterator[Remedy]:
-    """Of each kind of change the least that helps; those of the user's own hand first.
-
-    Raises:
-        OutOfTriesError: `attempt` has had enough; what was found before stands.
-    """
-    for alternatives in changes(asked):
-        found = least(alternatives, attempt)
-        if found is not None:
-            yield found
 
 
 def least(alternatives: Alternatives, attempt: Try) -> Remedy | None:
@@ -128,24 +100,43 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
     return Remedy(change.whose, change.words(most), most, result.victims, change)
 
 
-def bounded(attempt: Try, most: int) -> Try:
-    """The same, so often at most."""
-    left = iter(range(most))
+class Bounded:
+    """Tries so often at most.
 
-    def limited(events: Sequence[Event]) -> Result:
-        if next(left, None) is None:
+    Args:
+        attempt: tries.
+        most: how often.
+    """
+
+    def __init__(self, attempt: Try, most: int) -> None:
+        self._attempt = attempt
+        self._left = most
+
+    def __call__(self, events: Sequence[Event]) -> Result:
+        """Try once more.
+
+        Raises:
+            OutOfTriesError: it was tried so often already.
+        """
+        if not self._left:
             raise OutOfTriesError
-        return attempt(events)
+        self._left -= 1
+        return self._attempt(events)
 
-    return limited
 
+def remedies(asked: Asked, attempt: Try) -> tuple[Sequence[Remedy], bool]:
+    """Of each kind of change the least that helps, and whether all kinds were tried.
 
-def until_enough(found: Iterable[Remedy]) -> tuple[Sequence[Remedy], bool]:
-    """All that is found, and whether all was tried."""
-    kept: list[Remedy] = []
+    Args:
+        asked: who is to start.
+        attempt: raises OutOfTriesError once it was asked often enough.
+    """
+    found: list[Remedy] = []
     try:
-        for each in found:
-            kept.append(each)
+        for alternatives in changes(asked):
+            best = least(alternatives, attempt)
+            if best is not None:
+                found.append(best)
     except OutOfTriesError:
-        return kept, False
-    return kept, True
+        return found, False
+    return found, True

@@ -90,14 +90,10 @@ def members_waiting(
     for pod in pods:
         if pod.live and not pod.node and pod.scheduler in schedulers:
             found.setdefault(group_of(pod), []).append(pod)
-    return {
-        key: tuple(sorted(each, key=lambda pod: pod.seniority)) for key, each in found.items()
-    }
+    return {key: tuple(sorted(each, key=lambda pod: pod.seniority)) for key, each in found.items()}
 
 
-def queue(
-    settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]
-) -> Sequence[Waiting]:
+def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Sequence[Waiting]:
     """What becomes of who waits, in the order in which the scheduler decides.
 
     Those that it does not try, as they lack members, come last.

@@ -287,6 +287,7 @@ class PodSpecObject(_Struct):
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     scheduling_group: SchedulingGroupObject | None = None
 
 

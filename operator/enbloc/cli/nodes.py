@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc nodes`: what is free on nodes of each shape, and who gets it next."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from enbloc.cli.entry import ERROR, OK
+from enbloc.cli.failures import say_each
+from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag
+from enbloc.cli.present import Access, outlook
+from enbloc.cli.tables import print_document, print_table, say
+from enbloc.model import names
+from enbloc.model.quantity import render
+
+if TYPE_CHECKING:
+    from enbloc.simulation import NodeShape
+
+_GIB: Final = 2**30
+_MOST_NAMED: Final = 3
+
+
+@click.command(short_help="Show what is free on nodes of each shape, and who gets it next.")
+@document_flag
+@config_flag
+@cluster_flags
+def nodes(
+    *, output: str, configs: tuple[Path, ...], kubeconfig: Path | None, context: str | None
+) -> int:
+    """Show what is free on nodes of each shape, and who gets it next.
+
+    Nodes of one shape offer the same resources and have the same taints. CPU, MEMORY and GPUS are
+    what is free on those that are Ready and not cordoned, of what they offer; much in all may still
+    be too little on each. STARTING are the groups that get nodes when the scheduler takes them
+    next, by a simulation on what it lists: nothing is written.
+
+    Exit code: 0 shown, 1 the cluster cannot be read.
+    """
+    try:
+        found, _ = outlook(Access("nodes", configs, kubeconfig, context))
+    except ExceptionGroup as group:  # of every resource that cannot be listed
+        say_each(group)
+        return ERROR
+    shapes = found.node_shapes()
+    if output in DOCUMENTS:
+        items = [_document(shape) for shape in shapes]
+        document = {"apiVersion": names.CLI_API_VERSION, "kind": "NodeShapes", "items": items}
+        print_document(document, output)
+    elif not shapes:
+        say("There are no nodes.", err=True)
+    else:
+        headers = ("LIKE", "NODES", "USABLE", "CPU", "MEMORY", "GPUS", "PODS", "TAINTS", "STARTING")
+        print_table(headers, [_line(shape, wide=output == "wide") for shape in shapes])
+    return OK
+
+
+def _line(shape: "NodeShape", *, wide: bool) -> tuple[str, ...]:
+    starting = list(shape.starting)
+    more = 0 if wide else len(starting) - _MOST_NAMED
+    named = ", ".join(starting if wide else starting[:_MOST_NAMED])
+    gpus = sorted(name for name in shape.offered if name.endswith("/gpu"))
+    return (
+        shape.nodes[0],
+        str(len(shape.nodes)),
+        str(len(shape.usable)),
+        f"{_cpus(shape.free('cpu'))}/{_cpus(shape.offered['cpu'])}",
+        f"{shape.free('memory') // _GIB}/{shape.offered['memory'] // _GIB}Gi",
+        f"{sum(map(shape.free, gpus))}/{sum(shape.offered[name] for name in gpus)}",
+        str(shape.pods),
+        ", ".join(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in shape.taints)
+        or "-",
+        named + (f" and {more} more" if more > 0 else "") or "-",
+    )
+
+
+def _cpus(milli: int) -> str:
+    """CPUs, rounded down to tenths."""
+    return f"{milli // 100 / 10:g}"
+
+
+def _document(shape: "NodeShape") -> Any:
+    """One shape, for programs."""
+    resources = [name for name in sorted(shape.offered) if name != "pods"]
+    return {
+        "like": shape.nodes[0],
+        "nodes": shape.nodes,
+        "usable": shape.usable,
+        "taints": [
+            {"key": taint.key, "value": taint.value, "effect": str(taint.effect)}
+            for taint in shape.taints
+        ],
+        "offered": {name: render(name, shape.offered[name]) for name in resources},
+        "free": {name: render(name, shape.free(name)) for name in resources},
+        "pods": shape.pods,
+        "starting": list(shape.starting),
+    }

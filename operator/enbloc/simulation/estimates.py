@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates: when those who wait start, as others end at their limits, or as is expected.
+
+Nobody new comes, whoever starts runs for as long as its own pods say, and what says nothing stays.
+"""
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod, PodUID
+from enbloc.simulation.cluster import SimulatedCluster
+from enbloc.simulation.waiting import group_of
+
+#: So many times something ends, at most.
+_MOST_ENDS: Final = 1000
+#: Seconds from now that are looked at: a month.
+_HORIZON: Final = 30 * 86_400.0
+
+
+class Start(NamedTuple):
+    """When a group starts.
+
+    Attributes:
+        at: server seconds.
+        latest: all that ends until then ends by a limit, so it is then or earlier; else by what its
+            users expect.
+    """
+
+    at: float
+    latest: bool
+
+
+class _Ends:
+    """When pods end that have a node, the first one first.
+
+    Args:
+        cluster: whose pods they are.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._began = cluster.now
+        self._known: set[PodUID] = set()
+        #: When, whether by its limit, and who.
+        self._ends: list[tuple[float, bool, PodUID]] = []
+        self.look(cluster.pods)
+
+    def look(self, uids: Iterable[PodUID]) -> None:
+        """These may have got a node since."""
+        for uid in uids:
+            pod = self._cluster.pods.get(uid)
+            if pod is not None and pod.bound and uid not in self._known:
+                self._known.add(uid)
+                end = _end(pod)
+                if end is not None:
+                    at, by_limit = end
+                    heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
+
+    def first(self) -> tuple[float, bool] | None:
+        """When the next one ends, and whether by its limit; None = nobody does."""
+        return self._ends[0][:2] if self._ends else None
+
+    def until(self, now: float) -> Sequence[Pod]:
+        """Who has ended by then, each once."""
+        ended: list[Pod] = []
+        while self._ends and self._ends[0][0] <= now:
+            pod = self._cluster.pods.get(heapq.heappop(self._ends)[2])
+            if pod is not None and pod.bound:
+                ended.append(pod)
+        return ended
+
+
+def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mapping[GroupKey, Start]:
+    """When groups start; those that are not in it do not, as far as anybody can tell.
+
+    Args:
+        settled: the cluster, after the scheduler did what it could; it goes on from there.
+        waiting: who waits.
+    """
+    began, latest = settled.now, True
+    found: dict[GroupKey, Start] = {}
+    left = set(waiting) - _started(settled)
+    ends = _Ends(settled)
+    for _ in range(_MOST_ENDS):
+        first = ends.first()
+        if not left or first is None or first[0] > began + _HORIZON:
+            break
+        at, by_limit = first
+        latest &= by_limit
+        settled.now = max(settled.now, at)
+        settled.tell(settled.ended(ends.until(settled.now)))
+        settled.settle()
+        ends.look(settled.told.bound)
+        started = left & _started(settled)
+        found |= dict.fromkeys(started, Start(at, latest))
+        left -= started
+    return found
+
+
+def _started(settled: SimulatedCluster) -> set[GroupKey]:
+    """The groups of which a member got a node in the simulation."""
+    pods = (settled.pods.get(uid) for uid in settled.told.bound)
+    return {group_of(pod) for pod in pods if pod is not None}
+
+
+def _end(pod: Pod) -> tuple[float, bool] | None:
+    """When a pod ends, and whether it is made to; None = nobody says."""
+    since = pod.started if pod.started is not None else pod.bound_at
+    given = ((pod.limit, True), (pod.expected, False))
+    ends = [(since + seconds, made) for seconds, made in given if seconds is not None]
+    return min(ends, default=None)

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Outlook: a cluster as it is, and what becomes of who waits in it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+from enbloc.engine.events import Event, FactSeen, PodSeen
+from enbloc.ledgers import made_again
+from enbloc.model.groups import GroupKey
+from enbloc.model.pods import Pod
+from enbloc.simulation.cluster import Present, SimulatedCluster
+from enbloc.simulation.estimates import Start, estimates
+from enbloc.simulation.explanation import Explanation, explain
+from enbloc.simulation.node_shapes import NodeShape, shapes
+from enbloc.simulation.remedies import Result, outcome
+from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
+
+T = TypeVar("T")
+
+
+class InCopy(Protocol):
+    """Does something in a copy of this process, and forgets what it changes."""
+
+    def __call__(self, work: Callable[[], T], /) -> T:
+        """What `work` returns."""
+        ...
+
+
+class Outlook:
+    """What the scheduler would do with a cluster as it is.
+
+    Args:
+        present: the cluster.
+        in_copy: how changes are tried; None = on a cluster that is made anew for each, which takes
+            as long as this does.
+
+    Attributes:
+        rows: who waits, in the order in which they are decided.
+        pods: all pods, as they are.
+        groups: the keys of all PodGroups.
+        schedulers: the names that pods of ours write.
+        now: server time, seconds since the epoch.
+    """
+
+    def __init__(self, present: Present, in_copy: InCopy | None = None) -> None:
+        self._present = present
+        self._in_copy = in_copy
+        cluster = SimulatedCluster(present)
+        self.schedulers = tuple(present.profiles)
+        self.now = present.now
+        self.pods = tuple(cluster.pods.values())
+        self.groups = tuple(cluster.groups)
+        waiting = members_waiting(self.pods, self.schedulers)
+        self._settled = cluster.settle()
+        self.rows = tuple(queue(self._settled, waiting))
+
+    def starts(self) -> Mapping[GroupKey, Start]:
+        """When those start that do not now, as far as the ends of others can be told."""
+        waiting = [row.key for row in self.rows if not row.starts]
+        return self._tried(self._present, self._settled, lambda it: estimates(it, waiting))
+
+    def node_shapes(self) -> Sequence[NodeShape]:
+        """The shapes of nodes, with what is free on them, and who gets it next."""
+        return shapes(self._settled.nodes, self.pods, self.rows)
+
+    def explain(self, row: Waiting) -> Explanation:
+        """Why one of them waits, and with what it would start."""
+        empty = alone(self._present, row.key)
+        cluster = SimulatedCluster(empty).settle()
+
+        def now(events: Sequence[Event]) -> Result:
+            return self._tried(self._present, self._settled, lambda it: _after(it, events, row.key))
+
+        def later(events: Sequence[Event]) -> Result:
+            return self._tried(empty, cluster, lambda it: _after(it, events, row.key))
+
+        return explain(self._settled, self.rows, row, now, later)
+
+    def _tried(
+        self, present: Present, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]
+    ) -> T:
+        """What is found on a copy of a cluster in which the scheduler has done what it could."""
+        if self._in_copy is not None:
+            return self._in_copy(partial(work, settled))
+        return work(SimulatedCluster(present).settle())
+
+
+def alone(present: Present, key: GroupKey) -> Present:
+    """The same where all pods have ended but those of one group, and those of their node."""
+    others = {
+        event.pod.uid
+        for event in present.events
+        if isinstance(event, PodSeen) and group_of(event.pod) != key and not _of_node(event.pod)
+    }
+    events: list[Event] = []
+    for event in present.events:
+        if isinstance(event, FactSeen):
+            anew = made_again(event.fact, others)
+            events.append(event if anew is None else FactSeen(anew))
+        elif not (isinstance(event, PodSeen) and event.pod.uid in others):
+            events.append(event)
+    return replace(present, events=tuple(events))
+
+
+def _of_node(pod: Pod) -> bool:
+    """A pod that belongs to its node, as those of a DaemonSet."""
+    return pod.mirror or (pod.owner is not None and pod.owner.kind == "DaemonSet")
+
+
+def _after(cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> Result:
+    cluster.tell(events)
+    return outcome(cluster.settle(), key)

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc explain` and `enbloc queue`, on a sandbox where nobody schedules."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from enbloc.cli import main
+from enbloc.client.config import Cluster
+from enbloc.client.paths import CONFIG_MAPS, POD_GROUPS, PODS
+from enbloc.process import copies
+from enbloc_sandbox import Sandbox
+from tests.cli.processes import unreachable
+from tests.cli.test_drain_check import rows
+from tests.live.world import NAMESPACE, World
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j", "controller": True}
+
+
+class Desk(World):
+    """A cluster, and the commands as people type them."""
+
+    def __init__(self, sandbox: Sandbox, path: Path) -> None:
+        super().__init__(Cluster(sandbox.url))
+        self.faults = sandbox.faults
+        self.kubeconfig = path
+        sandbox.write_kubeconfig(path)
+
+    async def type(self, *words: str) -> int:
+        """The exit code of a command."""
+        flags = ("--kubeconfig", str(self.kubeconfig))
+        return await asyncio.to_thread(main, [*words, *flags])
+
+    async def waiting(self, group: str, size: int, **spec: Any) -> None:
+        """A gang of a Job, whose pods have this in their specs."""
+        await self.group(group, size)
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        for at in range(size):
+            metadata = {
+                "name": f"{group}-{at}",
+                "annotations": {"enbloc.dev/pod-group": group},
+                "ownerReferences": [JOB],
+            }
+            body = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {"schedulerName": "enbloc", "containers": [container], **spec},
+            }
+            await self.client.create(PODS, body, NAMESPACE)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    monkeypatch.setattr(copies, "AVAILABLE", False)  # a test starts no process
+    async with Sandbox() as sandbox, Desk(sandbox, tmp_path / "kubeconfig") as opened:
+        yield opened
+
+
+async def test_the_first_line_says_what_is_wrong_and_with_what_it_would_start(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.waiting("train", 2, nodeSelector={"gpu": "a100"})
+    assert await desk.type("explain", "train") == 0
+    captured = capsys.readouterr()
+    first, *_, last = captured.out.splitlines()
+    assert first.startswith("default/train would not fit if the cluster were empty: needs 2 ")
+    assert first.endswith("It would start with no nodeSelector gpu=a100.")
+    assert last == "    no nodeSelector gpu=a100"
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["train-1", "pod/train-1", "job/train", "podgroup/train", "epg/train"]
+)
+async def test_a_group_is_found_by_its_pods_and_by_what_made_them(
+    desk: Desk, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    await desk.nodes("n1", cpu=1)
+    await desk.waiting("train", 2)
+    assert await desk.type("explain", name) == 0
+    assert capsys.readouterr().out.startswith("default/train waits")
+
+
+async def test_a_group_that_has_its_nodes_says_where(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=4)
+    await desk.waiting("train", 1, nodeName="n1")
+    assert await desk.type("explain", "train") == 0
+    assert capsys.readouterr().out == "default/train does not wait: 1 pod is on n1.\n"
+
+
+async def test_a_pod_of_another_scheduler_says_whose_it_is(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.waiting("train", 1, schedulerName="default-scheduler")
+    assert await desk.type("explain", "train") == 0
+    said = "default/train is scheduled by default-scheduler, not by enbloc.\n"
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param("trian", "not found in namespace default; did you mean train", id="a slip"),
+        pytest.param("-n=other train", "not found in namespace other; there is one in namespace "
+                     "default: pass --namespace", id="elsewhere"),
+        pytest.param("empty", "PodGroup default/empty has no pods", id="no pods"),
+    ],
+)  # fmt: skip
+async def test_what_does_not_exist_is_told_with_what_does(
+    desk: Desk, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    await desk.waiting("train", 1)
+    await desk.group("empty", 1)
+    assert await desk.type("explain", *name.split()) == 1
+    assert said in capsys.readouterr().err
+
+
+async def test_programs_get_the_same_as_a_document(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=1)
+    await desk.waiting("train", 2)
+    assert await desk.type("explain", "train", "--output=json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["cause"]) == ("Explanation", "cluster")
+    assert found["of"]["pending"] == ["train-0", "train-1"]
+    assert {"change": "1 more node like n1", "whose": "administrator", "victims": []} in (
+        found["remedies"]
+    )
+    assert await desk.type("explain", "train", "--output=yaml") == 0
+    assert yaml.safe_load(capsys.readouterr().out) == found
+
+
+async def test_the_queue_lists_those_of_the_namespace_in_order(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=2)
+    await desk.waiting("train", 2)
+    await desk.waiting("late", 1)
+    assert await desk.type("queue") == 0
+    header, first, second = rows(capsys.readouterr().out)
+    assert header == "PLACE NAME OWNER PENDING NEEDS PRIORITY WAITING START WHY"
+    assert first.startswith("1 train Job/train 2 2 0 ")
+    assert first.endswith(" now")
+    assert second.startswith("2 late Job/train 1 1 0 ")
+    assert "- The 1 required member does not fit: 0/1 nodes" in second
+    assert await desk.type("queue", "-n", "other") == 0
+    assert capsys.readouterr().err == "Nobody waits for nodes in namespace other.\n"
+    assert await desk.type("queue", "-A") == 0
+    assert rows(capsys.readouterr().out)[1].startswith("1 default train Job/train")
+
+
+async def test_the_queue_is_a_document_for_programs(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=2)
+    await desk.waiting("train", 2)
+    assert await desk.type("queue", "-o", "json") == 0
+    [item] = json.loads(capsys.readouterr().out)["items"]
+    assert (item["place"], item["name"], item["starts"]) == (1, "train", True)
+    assert item["placements"] == [
+        {"pod": "train-0", "node": "n1"},
+        {"pod": "train-1", "node": "n1"},
+    ]
+
+
+async def test_the_queue_says_when_limits_end_enough(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=2)
+    await desk.waiting("early", 2, nodeName="n1", activeDeadlineSeconds=7200)
+    await desk.waiting("late", 2)
+    assert await desk.type("queue") == 0
+    [_, late] = rows(capsys.readouterr().out)
+    assert re.match(r"1 late Job/train 2 2 0 \d+s <=(119m|2h) None of the 2", late)
+    assert await desk.type("queue", "--start") == 0
+    [_, late] = rows(capsys.readouterr().out)
+    assert re.match(r"1 late Job/train 2 2 0 \d+s <=20\d\d-", late)
+
+
+async def test_the_nodes_of_a_shape_have_a_line(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    await desk.nodes("large", cpu=32)
+    await desk.waiting("busy", 1, nodeName="n1")
+    await desk.waiting("train", 2)
+    assert await desk.type("nodes") == 0
+    assert rows(capsys.readouterr().out) == [
+        "LIKE NODES USABLE CPU MEMORY GPUS PODS TAINTS STARTING",
+        "n1 2 2 7/8 128/128Gi 0/0 1 - -",
+        "large 1 1 32/32 64/64Gi 0/0 0 - default/train",
+    ]
+
+
+@pytest.mark.parametrize("command", [("explain", "train"), ("queue",)], ids=["explain", "queue"])
+async def test_who_may_not_list_nodes_learns_what_the_scheduler_reported_last(
+    desk: Desk, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    await desk.waiting("train", 1)
+    condition = {
+        "type": "Scheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "no GPU is free",
+        "lastTransitionTime": "2026-01-31T12:00:00Z",
+    }
+    status = {"conditions": [condition]}
+    body = {**await desk.client.get(POD_GROUPS, "train", NAMESPACE), "status": status}
+    await desk.client.replace(POD_GROUPS, "train", body, NAMESPACE, subresource="status")
+    desk.faults.add(verb="list", resource="nodes", status=403)
+    assert await desk.type(*command) == 0
+    captured = capsys.readouterr()
+    assert "Unschedulable" in captured.out
+    assert "no GPU is free" in captured.out
+    assert captured.err.startswith("note: this is what the scheduler reported last")
+
+
+async def test_the_configuration_of_the_cluster_is_read_where_none_is_given(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{schedulerName: ours}]\n"
+    )
+    metadata = {"name": "enbloc-scheduler", "namespace": "enbloc-system"}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
+            "data": {"config.yaml": text}}  # fmt: skip
+    await desk.client.create(CONFIG_MAPS, body, "enbloc-system")
+    await desk.waiting("train", 1)
+    assert await desk.type("explain", "train") == 0
+    assert capsys.readouterr().out == "default/train is scheduled by enbloc, not by ours.\n"
+
+
+@pytest.mark.parametrize("command", [("explain", "train"), ("queue",)], ids=["explain", "queue"])
+def test_a_server_that_is_away_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    assert main([*command, "--kubeconfig", str(unreachable(tmp_path))]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the API server cannot be reached: ")

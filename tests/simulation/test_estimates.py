@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""When those who wait start, as far as the ends of others can be told."""
+
+from typing import Any
+
+from enbloc.simulation import Start
+from tests.simulation.present import outlook, run
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
+
+
+def full(**of: Any) -> Cluster:
+    """A node that a gang fills whose pods say this, and for which another waits."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    cluster.gang("early", 2, spec=spec(cpu=2), **of)
+    run(cluster, "early")
+    cluster.gang("late", 2, spec=spec(cpu=2))
+    return cluster
+
+
+def starts(cluster: Cluster) -> dict[str, Start]:
+    """Who starts when, by name, in seconds from now."""
+    found = outlook(cluster)
+    return {
+        key.name: start._replace(at=start.at - found.now) for key, start in found.starts().items()
+    }
+
+
+def test_a_gang_starts_at_the_latest_when_the_limit_of_others_ends_them() -> None:
+    assert starts(full(limit=600.0)) == {"late": Start(600.0, latest=True)}
+
+
+def test_a_gang_is_expected_to_start_when_others_are_expected_to_end() -> None:
+    assert starts(full(expected=60.0, limit=600.0)) == {"late": Start(60.0, latest=False)}
+
+
+def test_nobody_knows_when_others_end_that_say_nothing() -> None:
+    assert starts(full()) == {}
+
+
+def test_who_runs_for_longer_than_expected_is_expected_to_end_at_once() -> None:
+    cluster = full(expected=60.0)
+    cluster.now += 500.0
+    assert starts(cluster) == {"late": Start(0.0, latest=False)}
+
+
+def test_one_after_the_other_starts_as_each_runs_for_its_own_limit() -> None:
+    cluster = full(limit=600.0)
+    for pod in list(cluster.pods.values()):
+        if pod.key.name.startswith("late"):
+            cluster.change(pod.key.name, limit=300.0)
+    cluster.gang("last", 2, spec=spec(cpu=2), created=cluster.now + 1)
+    assert starts(cluster) == {
+        "late": Start(600.0, latest=True),
+        "last": Start(900.0, latest=True),
+    }
+
+
+def test_a_gang_that_fits_no_empty_node_never_starts() -> None:
+    cluster = full(limit=600.0)
+    cluster.gang("large", 1, spec=spec(cpu=8))
+    assert "large" not in starts(cluster)

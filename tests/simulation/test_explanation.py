@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Why a group waits, and the least with which it would start."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enbloc.engine.events import TopologySeen
+from enbloc.model.selectors import Labels
+from enbloc.model.taints import Taint
+from enbloc.model.topology import Level, Topology, TopologyRequest
+from enbloc.simulation import Explanation, Kind, Outlook, Remedy, Whose
+from tests.simulation.present import outlook, present, run
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
+
+GPU = "nvidia.com/gpu"
+
+
+def explained(found: Outlook, name: str) -> Explanation:
+    """The explanation of the group of this name."""
+    [row] = [row for row in found.rows if row.short_name == name]
+    return found.explain(row)
+
+
+def texts(found: Explanation, whose: Whose | None = None) -> list[str]:
+    """What would do, of those in this hand."""
+    return [each.text for each in found.remedies if whose in (None, each.whose)]
+
+
+def cluster(names: str = "n1 n2", **of: Any) -> Cluster:
+    """A cluster of such nodes, of eight CPUs unless they say otherwise."""
+    made = Cluster()
+    made.nodes(names, **{"cpu": 8, **of})
+    return made
+
+
+def test_a_gang_that_fits_waits_for_its_turn_alone() -> None:
+    here = cluster()
+    here.gang("train", 2)
+    found = explained(outlook(here), "train")
+    assert found.kind is Kind.NOTHING
+    assert found.sentence == "ns/train starts as soon as the scheduler takes it."
+
+
+def test_members_beyond_the_minimum_that_do_not_fit_are_told_of() -> None:
+    here = cluster("n1", cpu=2)
+    here.gang("train", 3, 2)
+    found = explained(outlook(here), "train")
+    assert found.sentence == (
+        "ns/train starts as soon as the scheduler takes it. 1 of its members does not fit yet: "
+        "0/1 nodes are available: 1 Insufficient cpu."
+    )
+
+
+def test_a_gang_behind_another_names_the_one_whose_end_lets_it_start() -> None:
+    here = cluster()
+    here.gang("early", 2, spec=spec(cpu=6))
+    run(here, "early")
+    here.gang("late", 2, spec=spec(cpu=6))
+    found = explained(outlook(here), "late")
+    assert found.kind is Kind.CAPACITY
+    assert found.sentence == (
+        "ns/late waits for capacity that others hold: None of the 2 required members fits: 0/2 "
+        "nodes are available: 2 Insufficient cpu. It would start with the end of ns/early."
+    )
+    assert texts(found, Whose.YOURS) == ["2 CPUs instead of 6 for each member"]
+    assert texts(found, Whose.ADMINISTRATOR) == ["2 more nodes like n1"]
+
+
+def test_of_several_that_run_the_smallest_that_is_enough_is_named() -> None:
+    here = cluster("n1 n2 n3")
+    for name, cpu in (("large", 8), ("middle", 5), ("small", 2)):
+        here.pod(name, spec=spec(cpu=cpu))
+    here.settle()
+    here.gang("late", 1, spec=spec(cpu=8))
+    found = explained(outlook(here), "late")
+    assert texts(found, Whose.OTHERS) == ["the end of pod ns/small"]
+
+
+def test_what_no_node_has_is_not_blamed_on_those_that_run() -> None:
+    here = cluster(gpu=4)
+    here.pod("busy", spec=spec(gpu=2))
+    here.settle()
+    here.gang("train", 2, spec=spec(gpu=8))
+    found = explained(outlook(here), "train")
+    assert found.kind is Kind.CLUSTER
+    assert found.sentence.startswith("ns/train would not fit if the cluster were empty: ")
+    assert found.sentence.endswith(
+        f"It would fit, once others have ended, with 4 {GPU} instead of 8 for each member."
+    )
+    assert texts(found, Whose.YOURS) == [f"2 {GPU} instead of 8 for each member"]
+
+
+def test_a_label_that_no_node_has_comes_with_one_that_would_do() -> None:
+    here = cluster(labels=(("gpu", "a10"),))
+    here.gang("train", 2, spec=spec(cpu=1, node_selector=(("gpu", "a100"),)))
+    found = explained(outlook(here), "train")
+    assert texts(found) == ["nodeSelector gpu=a10 instead of gpu=a100"]
+
+
+def test_a_label_that_nodes_do_not_have_at_all_is_to_be_left_out() -> None:
+    here = cluster()
+    here.gang("train", 2, spec=spec(cpu=1, node_selector=(("gpu", "a100"),)))
+    assert texts(explained(outlook(here), "train")) == ["no nodeSelector gpu=a100"]
+
+
+def test_a_taint_comes_with_the_toleration() -> None:
+    here = cluster(taints=(Taint("dedicated", "ml"),))
+    here.gang("train", 2)
+    found = explained(outlook(here), "train")
+    assert texts(found, Whose.YOURS) == ["a toleration of dedicated=ml:NoSchedule"]
+
+
+def test_nobody_is_told_to_tolerate_what_kubernetes_says_of_a_node() -> None:
+    here = cluster(taints=(Taint("node.kubernetes.io/disk-pressure"),))
+    here.gang("train", 2)
+    assert not texts(explained(outlook(here), "train"), Whose.YOURS)
+
+
+def test_a_cordoned_node_is_named() -> None:
+    here = cluster("n1")
+    here.node("n2", cpu=8, unschedulable=True)
+    here.gang("train", 2, spec=spec(cpu=5))
+    found = explained(outlook(here), "train")
+    assert "n2 uncordoned" in texts(found, Whose.ADMINISTRATOR)
+
+
+def test_a_lower_minimum_is_the_largest_that_starts() -> None:
+    here = cluster("n1 n2 n3", cpu=2)
+    here.gang("train", 5, spec=spec(cpu=2))
+    found = explained(outlook(here), "train")
+    assert "minMember 3 instead of 5" in texts(found, Whose.YOURS)
+
+
+def test_a_required_rack_is_named_where_the_cluster_has_the_room() -> None:
+    here = Cluster()
+    for at in range(4):
+        here.node(f"n{at}", cpu=4, labels=(("rack", f"r{at // 2}"),))
+    here.group("train", 3, topology=TopologyRequest("dc", required="rack"))
+    for at in range(3):
+        here.pod(f"train-{at}", "train", spec=spec(cpu=4))
+    racks = TopologySeen(Topology("dc", (Level("rack", "rack"),)))
+    found = explained(Outlook(present(here, None, racks)), "train")
+    assert "no required topology (rack)" in texts(found, Whose.YOURS)
+
+
+def test_a_priority_class_says_who_would_give_way() -> None:
+    here = cluster("n1")
+    here.gang("low", 2, spec=spec(cpu=4))
+    run(here, "low")
+    here.gang("late", 2, spec=spec(cpu=4))
+    found = explained(outlook(here, {"normal": 10, "urgent": 100, "system-node-critical": 2000}),
+                      "late")  # fmt: skip
+    [remedy] = [each for each in found.remedies if "priorityClassName" in each.text]
+    assert remedy.text == "priorityClassName normal"
+    assert sorted(pod.name for pod in remedy.victims) == ["low-0", "low-1"]
+
+
+def test_missing_members_are_counted() -> None:
+    here = cluster()
+    here.group("few", 4)
+    here.pod("few-0", "few")
+    found = explained(outlook(here), "few")
+    assert found.kind is Kind.MEMBERS
+    assert found.sentence == "ns/few waits for its members: 1 of 4 members exist."
+    assert texts(found) == ["3 more members (1 of 4 exist)"]
+
+
+def test_members_of_several_sizes_share_one_limit() -> None:
+    here = cluster("n1 n2", cpu=4)
+    here.group("mixed", 2)
+    here.pod("mixed-0", "mixed", spec=spec(cpu=2))
+    here.pod("mixed-1", "mixed", spec=spec(cpu=6))
+    assert texts(explained(outlook(here), "mixed"), Whose.YOURS)[0] == (
+        "at most 4 CPUs for each member"
+    )
+
+
+def test_who_comes_before_it_and_takes_the_room_is_listed() -> None:
+    here = cluster("n1", cpu=4)
+    here.gang("first", 1, spec=spec(cpu=3))
+    here.gang("second", 1, spec=spec(cpu=3))
+    found = explained(outlook(here), "second")
+    assert [row.short_name for row in found.ahead] == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "left"),
+    [(3000, "2600m CPUs"), (700, "250m CPUs")],
+    ids=["by tenths of a CPU", "by hundredths where it is small"],
+)
+def test_requests_are_lowered_in_steps_that_people_write(amount: int, left: str) -> None:
+    here = cluster("n1", cpu="2600m" if amount == 3000 else "250m")
+    asked = replace(spec(), requests=(("cpu", amount), ("pods", 1)), nonzero_cpu=amount)
+    here.gang("train", 1, spec=asked)
+    [first, *_] = texts(explained(outlook(here), "train"), Whose.YOURS)
+    assert first.startswith(left)
+
+
+def test_a_remedy_of_one_degree_less_is_too_little() -> None:
+    here = cluster("n1 n2 n3", cpu=8)
+    here.gang("train", 5, spec=spec(cpu=7))
+    found = outlook(here)
+    [row] = found.rows
+    for remedy in explained(found, "train").remedies:
+        assert _starts(here, remedy, remedy.degree)
+        assert not (remedy.degree > 1 and _starts(here, remedy, remedy.degree - 1))
+    assert row.short_name == "train"
+
+
+def _starts(here: Cluster, remedy: Remedy, degree: int) -> bool:
+    events = remedy.change.events(degree)
+    seen = present(here)
+    return Outlook(replace(seen, events=(*seen.events, *events))).rows[0].starts
+
+
+def test_labels_of_a_node_s_own_do_not_make_it_a_shape_of_its_own() -> None:
+    def labels(name: str) -> Labels:
+        return (("kubernetes.io/hostname", name), ("zone", "a"))
+
+    here = Cluster()
+    for name in ("n1", "n2"):
+        here.node(name, cpu=4, labels=labels(name))
+    here.gang("train", 3, spec=spec(cpu=4))
+    assert texts(explained(outlook(here), "train"), Whose.ADMINISTRATOR) == ["1 more node like n1"]
