@@ -33,8 +33,12 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.at_most is not None or self.at_least is not None
 
     def comparable(self, value: float, slowness: float) -> float:
-        """The figure without what the machine adds to it."""
-        return value / slowness if self.unit.endswith("CPU") else value
+        """The figure without what the machine adds to it.
+
+        A faster machine only makes it better: that it does one kind of work in half the time does
+        not mean that it does any other so.
+        """
+        return value / max(1.0, slowness) if self.unit.endswith("CPU") else value
 
     def holds(self, value: float) -> bool:
         """Whether a value passes; NaN never does where there is a bound."""

@@ -140,7 +140,8 @@ def section(found: Results, name: str) -> str:
     if slowness is not None:
         pace = (
             f" The machine was {slowness[0]:.2g} to {slowness[1]:.2g} times as slow as the one on "
-            "which budgets were set; CPU times are as on that one, pods/s and waits as they were."
+            "which budgets were set; where it was slower, CPU times are as on that one; pods/s and "
+            "waits are as they were."
         )
     return (
         f"Taken on {found.date}: {found.machine.text()}.{pace} All figures are in\n"

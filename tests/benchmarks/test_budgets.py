@@ -34,6 +34,7 @@ def test_a_value_holds_within_its_bounds_only(limit: Limit, value: float, holds:
 def test_cpu_time_counts_as_on_the_usual_machine_and_nothing_else_does() -> None:
     assert Limit("ms CPU", at_most=20).comparable(30.0, slowness=2.0) == 15.0
     assert Limit("ms", at_most=20).comparable(30.0, slowness=2.0) == 30.0
+    assert Limit("ms CPU", at_most=20).comparable(10.0, slowness=0.5) == 10.0
     assert AT_LEAST_75.comparable(30.0, slowness=2.0) == 30.0
 
 
