@@ -281,8 +281,7 @@ def permissions_page() -> str:
     return "".join(parts)
 
 
-SIMULATING = """For users of `enbloc explain`, `enbloc queue` and `enbloc drain-check`; no role is installed for it.
-Without --config they also read the ConfigMap `enbloc-scheduler` in `enbloc-system`, if they may.
+SIMULATING = """For users of `enbloc explain`, `queue`, `nodes` and `drain-check`; no role is installed for it.
 
 """
 BESIDE_THE_CLUSTERS_OWN = """

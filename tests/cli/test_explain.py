@@ -13,15 +13,15 @@ import pytest
 import yaml
 
 from enbloc.cli import main
+from enbloc.client.client import PatchType
 from enbloc.client.config import Cluster
-from enbloc.client.paths import CONFIG_MAPS, POD_GROUPS, PODS
+from enbloc.client.paths import CONFIG_MAPS, JOBS, NAMESPACES, POD_GROUPS, PODS
 from enbloc.process import copies
 from enbloc_sandbox import Sandbox
 from tests.cli.processes import unreachable
 from tests.cli.test_drain_check import rows
+from tests.e2e import manifests
 from tests.live.world import NAMESPACE, World
-
-JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j", "controller": True}
 
 
 class Desk(World):
@@ -41,12 +41,13 @@ class Desk(World):
     async def waiting(self, group: str, size: int, **spec: Any) -> None:
         """A gang of a Job, whose pods have this in their specs."""
         await self.group(group, size)
+        job = await self.client.create(JOBS, manifests.job(group, 0, ""), NAMESPACE)
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
         for at in range(size):
             metadata = {
                 "name": f"{group}-{at}",
                 "annotations": {"enbloc.dev/pod-group": group},
-                "ownerReferences": [JOB],
+                "ownerReferences": [manifests.reference(job)],
             }
             body = {
                 "apiVersion": "v1",
@@ -87,7 +88,7 @@ async def test_a_group_is_found_by_its_pods_and_by_what_made_them(
     await desk.nodes("n1", cpu=1)
     await desk.waiting("train", 2)
     assert await desk.type("explain", name) == 0
-    assert capsys.readouterr().out.startswith("default/train waits")
+    assert capsys.readouterr().out.startswith("default/train would not fit")
 
 
 async def test_a_group_that_has_its_nodes_says_where(
@@ -112,7 +113,7 @@ async def test_a_pod_of_another_scheduler_says_whose_it_is(
     ("name", "said"),
     [
         pytest.param("trian", "not found in namespace default; did you mean train", id="a slip"),
-        pytest.param("-n=other train", "not found in namespace other; there is one in namespace "
+        pytest.param("-n other train", "not found in namespace other; there is one in namespace "
                      "default: pass --namespace", id="elsewhere"),
         pytest.param("empty", "PodGroup default/empty has no pods", id="no pods"),
     ],
@@ -146,19 +147,19 @@ async def test_the_queue_lists_those_of_the_namespace_in_order(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await desk.nodes("n1", cpu=2)
-    await desk.waiting("train", 2)
-    await desk.waiting("late", 1)
+    await desk.waiting("first", 2)  # of the same second, so names decide
+    await desk.waiting("second", 1)
     assert await desk.type("queue") == 0
     header, first, second = rows(capsys.readouterr().out)
     assert header == "PLACE NAME OWNER PENDING NEEDS PRIORITY WAITING START WHY"
-    assert first.startswith("1 train Job/train 2 2 0 ")
+    assert first.startswith("1 first Job/first 2 2 0 ")
     assert first.endswith(" now")
-    assert second.startswith("2 late Job/train 1 1 0 ")
+    assert second.startswith("2 second Job/second 1 1 0 ")
     assert "- The 1 required member does not fit: 0/1 nodes" in second
     assert await desk.type("queue", "-n", "other") == 0
     assert capsys.readouterr().err == "Nobody waits for nodes in namespace other.\n"
     assert await desk.type("queue", "-A") == 0
-    assert rows(capsys.readouterr().out)[1].startswith("1 default train Job/train")
+    assert rows(capsys.readouterr().out)[1].startswith("1 default first Job/first")
 
 
 async def test_the_queue_is_a_document_for_programs(
@@ -183,10 +184,10 @@ async def test_the_queue_says_when_limits_end_enough(
     await desk.waiting("late", 2)
     assert await desk.type("queue") == 0
     [_, late] = rows(capsys.readouterr().out)
-    assert re.match(r"1 late Job/train 2 2 0 \d+s <=(119m|2h) None of the 2", late)
+    assert re.match(r"1 late Job/late 2 2 0 \d+s <=(119m|2h) None of the 2", late)
     assert await desk.type("queue", "--start") == 0
     [_, late] = rows(capsys.readouterr().out)
-    assert re.match(r"1 late Job/train 2 2 0 \d+s <=20\d\d-", late)
+    assert re.match(r"1 late Job/late 2 2 0 \d+s <=20\d\d-", late)
 
 
 async def test_the_nodes_of_a_shape_have_a_line(
@@ -215,10 +216,12 @@ async def test_who_may_not_list_nodes_learns_what_the_scheduler_reported_last(
         "reason": "Unschedulable",
         "message": "no GPU is free",
         "lastTransitionTime": "2026-01-31T12:00:00Z",
+        "observedGeneration": 1,
     }
-    status = {"conditions": [condition]}
-    body = {**await desk.client.get(POD_GROUPS, "train", NAMESPACE), "status": status}
-    await desk.client.replace(POD_GROUPS, "train", body, NAMESPACE, subresource="status")
+    patch = {"status": {"conditions": [condition]}}
+    await desk.client.patch(
+        POD_GROUPS, "train", patch, NAMESPACE, kind=PatchType.MERGE, subresource="status"
+    )
     desk.faults.add(verb="list", resource="nodes", status=403)
     assert await desk.type(*command) == 0
     captured = capsys.readouterr()
@@ -237,6 +240,7 @@ async def test_the_configuration_of_the_cluster_is_read_where_none_is_given(
     metadata = {"name": "enbloc-scheduler", "namespace": "enbloc-system"}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
             "data": {"config.yaml": text}}  # fmt: skip
+    await desk.client.create(NAMESPACES, {"metadata": {"name": "enbloc-system"}})
     await desk.client.create(CONFIG_MAPS, body, "enbloc-system")
     await desk.waiting("train", 1)
     assert await desk.type("explain", "train") == 0

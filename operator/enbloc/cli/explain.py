@@ -72,11 +72,10 @@ def explain(
         return _without_outlook(access, namespace, name, output, group)
     meant = _meant(found, namespace or default, name)
     if isinstance(meant, str):
-        document, lines = _answer(meant), [meant]
+        _print(_answer(meant), [meant], output)
     else:
         explanation = found.explain(meant)
-        document, lines = _document(explanation), _lines(explanation)
-    _print(document, lines, output)
+        _print(_document(explanation), _lines(explanation), output)
     return OK
 
 

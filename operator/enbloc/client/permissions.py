@@ -369,7 +369,15 @@ BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
 
 #: What users of commands that simulate need: to list what the scheduler lists.
 SIMULATION: Final[Sequence[Rule]] = [
-    replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
+    *(replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs),
+    Rule(
+        "",
+        ["configmaps"],
+        ["get"],
+        names=[f"{names.SCHEDULER_NAME}-scheduler"],
+        scope="namespace",
+        why="the scheduler's configuration; without it, and without --config, defaults count",
+    ),
 ]
 
 #: What the user of `enbloc topology show` needs; `init` lists nodes alone.
