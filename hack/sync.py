@@ -23,7 +23,7 @@ import yaml
 
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import controller, run, scheduler
-from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, SIMULATION, ROLES, TOPOLOGY, Rule
+from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, ROLES, SIMULATION, TOPOLOGY, Rule
 from enbloc.config import default_configuration, policy, unhonoured
 from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN, is_implied
@@ -281,7 +281,7 @@ def permissions_page() -> str:
     return "".join(parts)
 
 
-SIMULATING = """For users of `enbloc explain`, `queue`, `nodes` and `drain-check`; no role is installed for it.
+SIMULATING = """For users of `explain`, `queue`, `nodes` and `drain-check`; no role is installed.
 
 """
 BESIDE_THE_CLUSTERS_OWN = """

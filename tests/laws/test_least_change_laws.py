@@ -27,14 +27,14 @@ def test_a_group_starts_with_each_least_change_and_with_no_step_less(seeds: rang
         found = outlook(drawn(seed), CLASSES)
         for row in found.rows:
             explanation = found.explain(row)
-            reached[str(explanation.kind)] += 1
+            reached[explanation.kind] += 1
             for remedy in explanation.remedies:
                 told = f"seed {seed}: {row.name} with {remedy.text}"
                 assert _starts(seed, row, remedy, remedy.degree), told
                 if remedy.degree > 1:
                     assert not _starts(seed, row, remedy, remedy.degree - 1), told
                 reached[remedy.text.split()[0] if remedy.degree else ""] += 1
-    assert {str(kind) for kind in Kind} - {"members", "other"} <= reached.keys(), reached
+    assert {Kind.CAPACITY, Kind.CLUSTER} <= reached.keys(), reached
 
 
 def _starts(seed: int, row: Waiting, remedy: Remedy, degree: int) -> bool:
