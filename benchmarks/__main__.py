@@ -78,6 +78,7 @@ ALONE: Final[Mapping[str, Benchmark]] = {
     "flood_served": flood_served.flood_served,
     "transport": transport.transport,
     "start": start.start,
+    "answers": start.answers,
 }
 #: These need a real API server.
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
