@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading the cluster as it is, for the commands that run the engine themselves."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from enbloc.cli.files import sources
+from enbloc.cli.running import run
 from enbloc.cli.tables import say
 from enbloc.model import names
 
@@ -50,7 +50,7 @@ def present(access: Access) -> "tuple[Present, str]":
     """
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
-    reading, namespace = asyncio.run(_read(access))
+    reading, namespace = run(_read(access))
     _warn(reading.problems)
     return reading.present, namespace
 

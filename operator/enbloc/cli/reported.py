@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler reported last: all that can be said to who may see one namespace alone."""
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from enbloc.cli.present import Access
+from enbloc.cli.running import run
 from enbloc.cli.tables import say
 from enbloc.model.names import Condition
 
@@ -85,7 +85,7 @@ def reported(access: Access, namespace: str | None) -> Sequence[Reported]:
     Raises:
         APIError: not even that may be read.
     """
-    return asyncio.run(_read(access, namespace))
+    return run(_read(access, namespace))
 
 
 async def _read(access: Access, namespace: str | None) -> Sequence[Reported]:

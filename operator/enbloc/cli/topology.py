@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc topology`: the domains of a Topology with what is free in each; one from node labels."""
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import say_each
 from enbloc.cli.flags import cluster_flags
+from enbloc.cli.running import run
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
@@ -90,7 +90,7 @@ def show(
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     try:
-        reading = asyncio.run(_read(kubeconfig, context))
+        reading = run(_read(kubeconfig, context))
     except ExceptionGroup as group:  # of every resource that cannot be listed
         say_each(group)
         return ERROR
@@ -258,7 +258,7 @@ def init(
         raise UsageError(f"--name: {problem}; write one such as fabric")
     levels = [*map(_level, labels), *([HOST] if labels and host else [])]
     _check(levels)
-    nodes = asyncio.run(_labels_of_nodes(kubeconfig, context))
+    nodes = run(_labels_of_nodes(kubeconfig, context))
     found = chosen(nodes, levels) if levels else guessed(nodes, host=host)
     for note in found.notes:
         say(f"warning: {note}", err=True)
