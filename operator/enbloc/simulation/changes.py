@@ -22,7 +22,7 @@ from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, t
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import Waiting, group_of
 
-#: So many shapes of nodes, taints, labels and cordoned nodes are tried.
+#: So many shapes of nodes, taints, labels, cordoned nodes and classes of pods are looked at.
 _MOST_TRIED: Final = 8
 #: So many members are made up at most.
 _MOST_MEMBERS: Final = 1024
@@ -86,6 +86,11 @@ class Asked:
         """The resources of which nodes have too little left for it, each once."""
         return tuple(dict.fromkeys(_INSUFFICIENT.findall(self.waiting.message)))
 
+    @property
+    def specs(self) -> Sequence[PodSpec]:
+        """The classes of its pending members, a few of them."""
+        return list(islice(dict.fromkeys(pod.spec for pod in self.waiting.pending), _MOST_TRIED))
+
     def pods_with(self, spec: Callable[[PodSpec], PodSpec]) -> Sequence[Event]:
         """Its pending members, of other specs."""
         return [PodSeen(replace(pod, spec=spec(pod.spec))) for pod in self.waiting.pending]
@@ -102,7 +107,7 @@ def changes(asked: Asked) -> Iterator[Alternatives]:
         return
     for resource in asked.insufficient:
         yield smaller_requests(asked, resource)
-    for pair in sorted({pair for pod in asked.waiting.pending for pair in pod.spec.node_selector}):
+    for pair in sorted({pair for spec in asked.specs for pair in spec.node_selector}):
         yield other_node_labels(asked, *pair)
     for kind in (
         no_node_affinity,
@@ -177,7 +182,7 @@ def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
 
 def no_node_affinity(asked: Asked) -> Iterator[Change]:
     """Members that require no node affinity."""
-    if any(pod.spec.node_affinity is not None for pod in asked.waiting.pending):
+    if any(spec.node_affinity is not None for spec in asked.specs):
         text = "no required node affinity"
         yield _respecced(asked, text, lambda spec: replace(spec, node_affinity=None))
 
@@ -201,7 +206,7 @@ def more_tolerations(asked: Asked) -> Iterator[Change]:
         and not taint.key.startswith(_OF_KUBERNETES)
     )
     for taint, _ in taints.most_common():
-        if all(tolerated(pod.spec.tolerations, taint) for pod in asked.waiting.pending):
+        if all(tolerated(spec.tolerations, taint) for spec in asked.specs):
             continue
         yield _respecced(asked, f"a toleration of {_taint(taint)}", partial(_tolerating, taint))
 
@@ -309,7 +314,7 @@ def others_ending(asked: Asked) -> Iterator[Change]:
     eligible = {
         node.name
         for node in asked.cluster.nodes.values()
-        if any(_may_use(spec, node) for spec in {pod.spec for pod in asked.waiting.pending})
+        if any(_may_use(spec, node) for spec in asked.specs)
     }
     running: dict[GroupKey, list[Pod]] = {}
     for pod in asked.cluster.pods.values():
