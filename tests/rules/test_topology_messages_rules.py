@@ -88,3 +88,12 @@ def test_a_member_beyond_the_minimum_names_the_domain_that_is_full() -> None:
     [waiting] = {"g-0", "g-1", "g-2"} - w.where("g-").keys()
     _, said = w.pod_conditions(waiting)[-1]
     assert "1 node(s) were outside of rack z/b/r1" in said
+
+
+def test_the_event_of_a_scheduled_gang_names_the_domain() -> None:
+    """Semantics §11.4."""
+    w = fabric("a1=z/b/r1:4 a2=z/b/r2:4")
+    gang(w, "g", 2, required="rack")
+    w.settle()
+    [event] = w.events("GangScheduled")
+    assert event.note == "All 2 required members are scheduled in rack z/b/r1"

@@ -206,7 +206,10 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         "Its gang cannot be scheduled yet: the note says which members or claims are missing.",
     ),
     EventReason.GANG_SCHEDULED: EventMeaning(
-        _GROUP, False, "The minimum is bound. In a burst of Bindings it comes late."
+        _GROUP,
+        False,
+        "The minimum is bound; the note names the domain of a group with a topology. In a burst of "
+        "Bindings it comes late.",
     ),
     EventReason.GANG_UNSCHEDULABLE: EventMeaning(
         _GROUP, True, "The gang does not fit now, or a plugin has not approved it yet."

@@ -192,7 +192,8 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
     if not row.solo:
         have = row.members - len(row.pending) + len(row.placed)
         yield ""
-        yield f"Members: {row.members} of at least {row.minimum}, {have} with a node."
+        members = f"Members: {row.members} of at least {row.minimum}, {have} with a node."
+        yield f"{members} Reason: {row.reason}."
     if explanation.ahead:
         ahead = _several([each.name for each in explanation.ahead])
         yield ""

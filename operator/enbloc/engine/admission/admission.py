@@ -13,7 +13,7 @@ from enbloc.engine.packing import PLACING_STEPS, takers
 from enbloc.engine.plan import GANG_PLUGIN, Plan
 from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
-from enbloc.engine.report import NOWHERE, PENDING, Explanation, Overdue
+from enbloc.engine.report import NOWHERE, PENDING, Explanation, Overdue, topology_status
 from enbloc.engine.state import Members
 from enbloc.engine.tally import (
     ACTIVE,
@@ -60,6 +60,7 @@ class Admission:
         self._groups, self._order, self._queue = core.groups, core.order, core.queue
         self._plans, self._victims, self._reporter = core.plans, core.victims, core.reporter
         self._extender_queries = core.extender_queries
+        self._nodes = core.state.nodes
         self._policies = policies
         self._precheck = precheck
         #: By profile, the plugins that share out capacity.
@@ -441,6 +442,9 @@ class Admission:
             note = f"All {facts.total.minimum} required members are scheduled"
             if facts.total.minimum == 1:
                 note = "The 1 required member is scheduled"
+            lies = topology_status(facts.locality, self._nodes)
+            if lies is not None and lies.path:
+                note = f"{note} in {lies.level} {lies.path}"
             kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
             self._reporter.transition(turn, facts, Explanation(Reason.SCHEDULED, note))
             self._reporter.group_event(turn, facts, kind, scheduled, note)
