@@ -3,13 +3,10 @@
 """SparkApplications of the Spark operator: a PodGroup each, of driver and executors.
 
 The driver creates the executors, so it alone is counted, and capacity for all is reserved. Source
-of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetInitialExecutorNumber;
-Spark 4.0, resource-managers/kubernetes/core/…/BasicDriverFeatureStep.scala.
+of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetInitialExecutorNumber.
 """
 
-import re
 from collections import Counter
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -24,24 +21,14 @@ from enbloc.controller.sources.workloads import (
     metadata_of,
     of_roles,
 )
-from enbloc.model.quantity import amount
 from enbloc.wire.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 from enbloc.wire.objects import Texts
+from enbloc.workloads import spark_requests
 
 RESOURCE: Final = Resource(
     "sparkoperator.k8s.io", "v1beta2", "sparkapplications", SPARK_APPLICATION
 )
-#: Memory as the JVM writes it; without a unit it is MiB.
-_JVM: Final = re.compile(r"([0-9]{1,15})([kmgtp]?)b?")
-_MIB: Final = 1 << 20
-_UNITS: Final = {"k": 1 << 10, "": _MIB, "m": _MIB, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
-_LEAST_OVERHEAD: Final = 384 * _MIB
-_DEFAULT_MEMORY: Final = 1 << 30
 _DEFAULT_EXECUTORS: Final = 2
-#: What a JVM needs beside its heap, and what the processes beside a JVM need.
-_JVM_FACTOR: Final = 0.1
-_OTHER_FACTOR: Final = 0.4
-_JVM_TYPES: Final = frozenset({"", "Java", "Scala"})
 
 
 class _Gpu(Part):
@@ -110,29 +97,15 @@ def derive(found: SparkApplication) -> Derived | RefusedGroup:
 
 def _requests(pod: _Pod, spec: _Spec) -> dict[str, int]:
     """What one pod asks for, by resource, CPU in milli."""
-    asked = {"cpu": 1000 * bounded(pod.cores), "memory": _memory(pod, spec)}
-    if pod.core_request:
-        with suppress(ValueError):  # the operator refuses it
-            asked["cpu"] = amount("cpu", pod.core_request)
+    asked = {
+        "cpu": spark_requests.cpu(bounded(pod.cores), pod.core_request),
+        "memory": spark_requests.memory(
+            pod.memory, pod.memory_overhead, spec.type, spec.memory_overhead_factor
+        ),
+    }
     if pod.gpu is not None and pod.gpu.name:
         asked[pod.gpu.name] = bounded(pod.gpu.quantity, 0)
     return asked
-
-
-def _memory(pod: _Pod, spec: _Spec) -> int:
-    heap = _bytes(pod.memory, _DEFAULT_MEMORY)
-    factor = _JVM_FACTOR if (spec.type or "") in _JVM_TYPES else _OTHER_FACTOR
-    if spec.memory_overhead_factor:
-        with suppress(ValueError):
-            factor = float(spec.memory_overhead_factor)
-    overhead = max(_LEAST_OVERHEAD, int(heap * factor) if 0 <= factor <= 100 else 0)
-    whole = heap + _bytes(pod.memory_overhead, overhead)
-    return -(-whole // _MIB) * _MIB
-
-
-def _bytes(text: str | None, default: int) -> int:
-    found = _JVM.fullmatch((text or "").strip().lower().removesuffix("ib"))
-    return int(found[1]) * _UNITS[found[2]] if found else default
 
 
 SPARK_APPLICATION_SOURCE: Final = Source(

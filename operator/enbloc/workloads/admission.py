@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the API server fills in when a pod is created, as far as scheduling reads it.
+
+Source: kubernetes v1.36 pkg/apis/core/v1/defaults.go SetDefaults_Pod,
+plugin/pkg/admission/priority/admission.go, and of StorageClasses
+plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from enbloc.errors import UsageError
+from enbloc.model.names import DEFAULT_SCHEDULER
+from enbloc.model.near_words import near
+from enbloc.model.text import quoted
+
+_CONTAINERS: Final = ("initContainers", "containers")
+
+
+class PriorityClass(NamedTuple):
+    """A PriorityClass.
+
+    Attributes:
+        preempts: its pods may make others give way.
+        default: it is that of pods that name none.
+    """
+
+    value: int
+    preempts: bool = True
+    default: bool = False
+
+
+#: Those that every cluster has.
+BUILT_IN: Final = {
+    "system-cluster-critical": PriorityClass(2_000_000_000),
+    "system-node-critical": PriorityClass(2_000_001_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a cluster fills in.
+
+    Attributes:
+        classes: its PriorityClasses, by name.
+        storage_class: that of claims that name none; "" = there is no default.
+    """
+
+    classes: Mapping[str, PriorityClass] = field(default_factory=dict[str, PriorityClass])
+    storage_class: str = ""
+
+    def pod(self, pod: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """A pod as the API server stores it.
+
+        Args:
+            pod: as JSON; its spec is a mapping.
+            where: its template is, for messages.
+
+        Raises:
+            UsageError: there is no such PriorityClass.
+        """
+        spec = {**pod["spec"]}
+        spec["schedulerName"] = spec.get("schedulerName") or DEFAULT_SCHEDULER
+        for containers in _CONTAINERS:
+            listed = spec.get(containers)
+            if isinstance(listed, list):
+                spec[containers] = [_container(each, spec) for each in listed]
+        if isinstance(spec.get("resources"), dict):
+            spec["resources"] = _resources(spec["resources"])
+        return {**pod, "spec": {**spec, **self._priority(spec, where)}}
+
+    def _priority(self, spec: Mapping[str, Any], where: str) -> dict[str, Any]:
+        name = spec.get("priorityClassName") or ""
+        known = {**BUILT_IN, **self.classes}
+        if not name:
+            defaults = ((each.value, key) for key, each in self.classes.items() if each.default)
+            name = min(defaults, default=(0, ""))[1]
+        if not name:
+            return {"priority": 0}
+        if not isinstance(name, str) or name not in known:
+            raise UsageError(
+                f"{where}.priorityClassName: PriorityClass {quoted(str(name))} not found"
+                f"{near(str(name), known)}; create it, or name one that exists"
+            )
+        found = known[name]
+        made: dict[str, Any] = {"priority": found.value, "priorityClassName": name}
+        if not found.preempts:
+            made["preemptionPolicy"] = "Never"
+        return made
+
+    def claim(self, claim: Mapping[str, Any]) -> dict[str, Any]:
+        """A PersistentVolumeClaim as the API server stores it."""
+        spec = claim.get("spec")
+        if not isinstance(spec, dict) or spec.get("storageClassName") is not None:
+            return {**claim}
+        if not self.storage_class:
+            return {**claim}
+        return {**claim, "spec": {**spec, "storageClassName": self.storage_class}}
+
+
+def _container(container: Any, spec: Mapping[str, Any]) -> Any:
+    if not isinstance(container, dict):
+        return container
+    made = {**container}
+    if isinstance(made.get("resources"), dict):
+        made["resources"] = _resources(made["resources"])
+    ports = made.get("ports")
+    if spec.get("hostNetwork") is True and isinstance(ports, list):
+        made["ports"] = [_host_port(each) for each in ports]
+    return made
+
+
+def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """With what is limited requested, where nothing is said of that."""
+    limits, requests = resources.get("limits"), resources.get("requests")
+    if not isinstance(limits, dict):
+        return {**resources}
+    if requests is None:
+        requests = {}
+    return {
+        **resources,
+        "requests": {**limits, **requests} if isinstance(requests, dict) else requests,
+    }
+
+
+def _host_port(port: Any) -> Any:
+    """On the network of the node a port is one of the node's."""
+    if not isinstance(port, dict) or port.get("hostPort"):
+        return port
+    return {**port, "hostPort": port.get("containerPort")}
+
+
+def priority_classes(objects: Sequence[Mapping[str, Any]]) -> dict[str, PriorityClass]:
+    """PriorityClasses, from their JSON, by name; what has no value is left out."""
+    found: dict[str, PriorityClass] = {}
+    for each in objects:
+        name, value = (each.get("metadata") or {}).get("name"), each.get("value")
+        if isinstance(name, str) and isinstance(value, int):
+            found[name] = PriorityClass(
+                value,
+                each.get("preemptionPolicy") != "Never",
+                each.get("globalDefault") is True,
+            )
+    return found
+
+
+def default_storage_class(objects: Sequence[Mapping[str, Any]]) -> str:
+    """Of StorageClasses, as JSON, that of claims that name none: the newest of those marked."""
+    marked: list[tuple[str, str]] = []
+    for each in objects:
+        metadata = each.get("metadata") or {}
+        said = (metadata.get("annotations") or {}).get(_IS_DEFAULT)
+        if said == "true":
+            marked.append((str(metadata.get("creationTimestamp") or ""), str(metadata.get("name"))))
+    newest = max((time for time, _ in marked), default="")
+    return min((name for time, name in marked if time == newest), default="")
+
+
+_IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"

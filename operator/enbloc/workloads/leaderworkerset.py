@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""LeaderWorkerSets: of each group the leader and its workers.
+
+Source: lws v0.7 pkg/controllers/leaderworkerset_controller.go
+constructLeaderStatefulSetApplyConfiguration; pkg/controllers/pod_controller.go
+constructWorkerStatefulSetApplyConfiguration; pkg/webhooks/pod_webhook.go.
+"""
+
+from typing import Any, Final
+
+from enbloc.workloads.fields import Fields, Template, count, read
+from enbloc.workloads.making import Maker, Owner
+
+_KEY: Final = "leaderworkerset.sigs.k8s.io/"
+_EXCLUSIVE: Final = f"{_KEY}exclusive-topology"
+_LEADER_READY: Final = "LeaderReady"
+
+
+class _Group(Fields):
+    worker_template: Template
+    leader_template: Template | None = None
+    size: int | None = None
+
+
+class _Spec(Fields):
+    leader_worker_template: _Group
+    replicas: int | None = None
+    startup_policy: str | None = None
+
+
+class _LeaderWorkerSet(Fields):
+    spec: _Spec
+
+
+def leader_worker_set(make: Maker, owner: Owner) -> None:
+    """All groups; with LeaderReady the workers come once the leaders have nodes."""
+    spec = read(owner.body, _LeaderWorkerSet, owner.where).spec
+    group = spec.leader_worker_template
+    replicas = count(spec.replicas, "spec.replicas", owner.where)
+    size = count(group.size, "spec.leaderWorkerTemplate.size", owner.where)
+    make.check(replicas * max(1, size), owner, "spec.replicas")
+    if _EXCLUSIVE in owner.annotations:
+        make.note(f"{owner.where}: annotation {_EXCLUSIVE} is not followed in this answer")
+    field = "spec.leaderWorkerTemplate"
+    lead = "leaderTemplate" if group.leader_template is not None else "workerTemplate"
+    sized = {f"{_KEY}size": str(size)}
+    workers_wave = owner.wave + (spec.startup_policy == _LEADER_READY)
+    set_of_leaders = _stateful_set(owner.name, make.uid())
+    for index in range(replicas):
+        leader = f"{owner.name}-{index}"
+        labels = {f"{_KEY}name": owner.name, f"{_KEY}group-index": str(index)}
+        make.pod(
+            owner,
+            group.leader_template or group.worker_template,
+            leader,
+            at=f"{field}.{lead}.spec",
+            labels={**labels, f"{_KEY}worker-index": "0"},
+            annotations=sized,
+            by=set_of_leaders,
+        )
+        set_of_workers = _stateful_set(leader, make.uid())
+        for worker in range(1, size):
+            make.pod(
+                owner,
+                group.worker_template,
+                f"{leader}-{worker}",
+                at=f"{field}.workerTemplate.spec",
+                labels={**labels, f"{_KEY}worker-index": str(worker)},
+                annotations={**sized, f"{_KEY}leader-name": leader},
+                wave=workers_wave,
+                by=set_of_workers,
+            )
+
+
+def _stateful_set(name: str, uid: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,291 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Maker: collects the pods, and what else, that controllers make of objects.
+
+UIDs and the random ends of names are numbers, so what is made is the same each time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from enbloc.errors import UsageError
+from enbloc.model.dns_names import LONGEST_NAME
+from enbloc.model.qualified_names import object_name_problem
+from enbloc.workloads.fields import Named, PodFields, Template, read
+
+#: So many pods can be asked about at once.
+MOST_PODS: Final = 10_000
+#: So many objects may make others in turn, as a CronJob a Job.
+_DEEPEST: Final = 6
+
+Json = Mapping[str, Any]
+
+
+class Planned(NamedTuple):
+    """A pod that is made.
+
+    Attributes:
+        pod: as JSON, as its controller would send it.
+        wave: 0 = it is made at once; n = once those of wave n-1 of its object have nodes.
+        of: the object that was asked about, as "Job default/train".
+        field: where its spec is, within that object.
+    """
+
+    pod: dict[str, Any]
+    wave: int
+    of: str
+    field: str
+
+
+class Owner(NamedTuple):
+    """An object that makes pods, or other objects.
+
+    Attributes:
+        body: it, with namespace and UID.
+        wave: of what it makes, the first; see `Planned`.
+        field: where its spec stands within the object that was asked about.
+    """
+
+    body: Json
+    wave: int = 0
+    field: str = "spec"
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return str(self.body["kind"])
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""
+        return str(self.body["metadata"]["uid"])
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return str(self.body["metadata"]["namespace"])
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Its labels."""
+        return dict(self.body["metadata"].get("labels") or {})
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Its annotations."""
+        return dict(self.body["metadata"].get("annotations") or {})
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    def path(self, field: str) -> str:
+        """A field of it, within the object that was asked about."""
+        return f"{self.field}{field.removeprefix('spec')}" if field.startswith("spec") else field
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        """The ownerReference of what it makes."""
+        return {
+            "apiVersion": self.body["apiVersion"],
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+
+Expander = Callable[["Maker", Owner], None]
+
+
+@dataclass
+class Maker:
+    """Collects what is made.
+
+    Args:
+        expanders: what makes pods, by API group and kind.
+        namespace: of objects that name none.
+        only: objects may name no other namespace.
+        beside: objects of the same files that make no pods, by kind and name, as TrainingRuntimes.
+
+    Attributes:
+        pods: in the order in which they are made.
+        objects: those that were given and those that their controllers make, for which there may
+            be PodGroups; each with namespace and UID.
+        claims: PersistentVolumeClaims that are made for the pods.
+        notes: what is said of the objects, one line each.
+    """
+
+    expanders: Mapping[tuple[str, str], Expander]
+    namespace: str
+    only: bool = False
+    beside: Mapping[tuple[str, str], Json] = field(default_factory=dict[tuple[str, str], Json])
+    pods: list[Planned] = field(default_factory=list[Planned])
+    objects: list[Json] = field(default_factory=list[Json])
+    claims: list[Json] = field(default_factory=list[Json])
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+    _asked: str = ""
+    _made: int = 0
+    _depth: int = 0
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────
+
+    def given(self, body: Json, where: str) -> Owner:
+        """An object of a file, as the API server would store it.
+
+        Raises:
+            UsageError: it has no name, or another namespace than the only one.
+        """
+        metadata = read(body, Named, where).metadata
+        name = metadata.name or ""
+        if not name and metadata.generate_name:
+            name = f"{metadata.generate_name}{self._number():05}"
+        if not name:
+            raise UsageError(f"{where}: metadata.name is missing; write one")
+        if problem := object_name_problem(name):
+            raise UsageError(
+                f"{where}: metadata.name: {problem}; use small letters, digits, '-' and '.'"
+            )
+        namespace = metadata.namespace or self.namespace
+        if self.only and namespace != self.namespace:
+            raise UsageError(
+                f"{where}: metadata.namespace is {namespace}, and --namespace is "
+                f"{self.namespace}; leave one of them out"
+            )
+        if problem := object_name_problem(namespace):
+            raise UsageError(f"{where}: metadata.namespace: {problem}; name one that exists")
+        return Owner(_stored(body, name, namespace, self.uid()))
+
+    def ask(self, owner: Owner) -> None:
+        """What the controllers make of an object that is asked about."""
+        self._asked = owner.where
+        self._expand(owner)
+
+    def child(self, above: Owner, body: Json, *, wave: int | None = None, at: str = "spec") -> None:
+        """An object that another one's controller makes, and what is made of it.
+
+        Args:
+            above: who makes it.
+            body: it; its metadata needs a name only.
+            wave: of what it makes; None = that of its maker.
+            at: where its spec stands within the maker.
+        """
+        named: Json = body["metadata"]
+        owned = {**body, "metadata": {**named, "ownerReferences": [above.reference]}}
+        made = _stored(owned, named["name"], above.namespace, self.uid())
+        self._expand(Owner(made, above.wave if wave is None else wave, above.path(at)))
+
+    def _expand(self, owner: Owner) -> None:
+        if self._depth >= _DEEPEST:
+            raise UsageError(f"{owner.where}: objects that make objects nest too deep")
+        self.objects.append(owner.body)
+        group = str(owner.body["apiVersion"]).rpartition("/")[0]
+        expander = self.expanders.get((group, owner.kind))
+        if expander is not None:
+            self._depth += 1
+            expander(self, owner)
+            self._depth -= 1
+
+    def uid(self) -> str:
+        """That of a new object."""
+        return f"what-if-{self._number():06}"
+
+    def _number(self) -> int:
+        self._made += 1
+        return self._made
+
+    def note(self, text: str) -> None:
+        """Say something of an object, once."""
+        self.notes[text] = None
+
+    def suspended(self, owner: Owner, field: str) -> None:
+        """Say that an object is suspended, and what is answered."""
+        self.note(
+            f"{owner.where}: {owner.path(field)} is true; the answer is for when it is resumed"
+        )
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────
+
+    def check(self, number: int, owner: Owner, field: str) -> None:
+        """See that so many pods more can be made.
+
+        Args:
+            number: of pods.
+            owner: who makes them.
+            field: that says so, of the owner.
+
+        Raises:
+            UsageError: they are too many.
+        """
+        if len(self.pods) + number > MOST_PODS:
+            raise UsageError(
+                f"{owner.where}: {owner.path(field)}: with these there are "
+                f"{len(self.pods) + number} pods; at most {MOST_PODS} can be asked about at once"
+            )
+
+    def pod(  # noqa: PLR0913  # what a pod has of its template, and of its owner
+        self,
+        owner: Owner,
+        template: Template,
+        name: str,
+        *,
+        at: str,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        spec: Json | None = None,
+        wave: int | None = None,
+        by: Json | None = None,
+    ) -> dict[str, Any]:
+        """A pod of a template.
+
+        Args:
+            owner: whose controller makes it.
+            template: of the pod.
+            name: of the pod; cut where no pod can have it.
+            at: where the spec of the pod is, of the owner.
+            labels: beside those of the template.
+            annotations: likewise.
+            spec: instead of what the template has of it.
+            wave: when it is made; None = with what else its owner makes.
+            by: its ownerReference, where another object than the owner controls it.
+        """
+        self.check(1, owner, at)
+        reference = owner.reference if by is None else by
+        metadata = {
+            "name": name[:LONGEST_NAME].rstrip("-."),
+            "namespace": owner.namespace,
+            "uid": self.uid(),
+            "labels": {**template.labels, **(labels or {})},
+            "annotations": {**template.annotations, **(annotations or {})},
+            "ownerReferences": [reference],
+        }
+        made = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {**template.spec, **(spec or {})},
+        }
+        wave = owner.wave if wave is None else wave
+        self.pods.append(Planned(made, wave, self._asked, owner.path(at)))
+        return made
+
+    def alone(self, owner: Owner) -> None:
+        """A pod of a file itself."""
+        read(owner.body, PodFields, owner.where)
+        self.check(1, owner, "metadata")
+        self.pods.append(Planned({**owner.body}, owner.wave, self._asked, "spec"))
+
+
+def _stored(body: Json, name: str, namespace: str, uid: str) -> Json:
+    metadata = {**body["metadata"], "name": name, "namespace": namespace, "uid": uid}
+    for own in ("resourceVersion", "generateName", "deletionTimestamp", "managedFields"):
+        metadata.pop(own, None)
+    return {**{key: value for key, value in body.items() if key != "status"}, "metadata": metadata}

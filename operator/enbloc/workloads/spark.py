@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""SparkApplications of the Spark operator: the driver, and the executors once it has a node.
+
+Source: spark-operator v2.3 internal/webhook/sparkpod_defaulter.go;
+internal/controller/sparkapplication/submission.go; pkg/util/sparkapplication.go
+GetInitialExecutorNumber.
+"""
+
+from typing import Any, Final
+
+from enbloc.model.quantity import render
+from enbloc.workloads import spark_requests
+from enbloc.workloads.fields import Fields, MetadataFields, Template, count, read
+from enbloc.workloads.making import Maker, Owner
+
+_KEY: Final = "sparkoperator.k8s.io/"
+_DEFAULT_EXECUTORS: Final = 2
+#: Fields of a driver or executor that its pods have as they are.
+_COPIED: Final = (
+    ("nodeSelector", "nodeSelector"),
+    ("affinity", "affinity"),
+    ("tolerations", "tolerations"),
+    ("schedulerName", "schedulerName"),
+    ("hostNetwork", "hostNetwork"),
+    ("priorityClassName", "priorityClassName"),
+)
+
+
+class _Gpu(Fields):
+    name: str = ""
+    quantity: int | None = None
+
+
+class _Pod(Fields):
+    cores: int | None = None
+    core_request: str | None = None
+    memory: str | None = None
+    memory_overhead: str | None = None
+    instances: int | None = None
+    gpu: _Gpu | None = None
+    image: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    template: dict[str, Any] | None = None
+
+
+class _Allocation(Fields):
+    enabled: bool | None = None
+    initial_executors: int | None = None
+    min_executors: int | None = None
+
+
+class _Batch(Fields):
+    priority_class_name: str | None = None
+
+
+class _Spec(Fields):
+    driver: _Pod
+    executor: _Pod
+    type: str | None = None
+    image: str | None = None
+    memory_overhead_factor: str | None = None
+    dynamic_allocation: _Allocation | None = None
+    batch_scheduler_options: _Batch | None = None
+    suspend: bool | None = None
+
+
+class _Application(Fields):
+    spec: _Spec
+
+
+class _ScheduledSpec(Fields):
+    template: dict[str, Any]
+
+
+class _Scheduled(Fields):
+    spec: _ScheduledSpec
+
+
+def spark_application(make: Maker, owner: Owner) -> None:
+    """The driver, then the executors that it starts with."""
+    spec = read(owner.body, _Application, owner.where).spec
+    if spec.suspend:
+        make.suspended(owner, "spec.suspend")
+    number = _executors(spec, owner.where)
+    make.check(1 + number, owner, "spec.executor.instances")
+    driver = make.pod(
+        owner,
+        _template(owner, spec, "driver"),
+        f"{owner.name}-driver",
+        at="spec.driver",
+        labels=_labels(owner, "driver"),
+    )
+    by = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": driver["metadata"]["name"],
+        "uid": driver["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    template = _template(owner, spec, "executor")
+    for index in range(1, number + 1):
+        make.pod(
+            owner,
+            template,
+            f"{owner.name}-exec-{index}",
+            at="spec.executor",
+            labels=_labels(owner, "executor"),
+            wave=owner.wave + 1,
+            by=by,
+        )
+
+
+def scheduled_spark_application(make: Maker, owner: Owner) -> None:
+    """The pods of one run."""
+    spec = read(owner.body, _Scheduled, owner.where).spec
+    make.note(f"{owner.where}: the answer is for one run that starts now")
+    body = {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "metadata": {"name": f"{owner.name}-0"},
+        "spec": spec.template,
+    }
+    make.child(owner, body, at="spec.template")
+
+
+def _executors(spec: _Spec, where: str) -> int:
+    dynamic, field = spec.dynamic_allocation, "spec.executor.instances"
+    if dynamic is None or not dynamic.enabled:
+        return count(spec.executor.instances, field, where, _DEFAULT_EXECUTORS)
+    starts = (spec.executor.instances, dynamic.initial_executors, dynamic.min_executors)
+    return max(count(each, "spec.dynamicAllocation", where, 0) for each in starts)
+
+
+def _labels(owner: Owner, role: str) -> dict[str, str]:
+    return {
+        f"{_KEY}app-name": owner.name,
+        f"{_KEY}launched-by-spark-operator": "true",
+        "spark-role": role,
+    }
+
+
+def _template(owner: Owner, spec: _Spec, role: str) -> Template:
+    """Of the pods of a role: its own template, with what its fields say."""
+    pod: _Pod = spec.driver if role == "driver" else spec.executor
+    given = owner.body["spec"][role]
+    under = read(pod.template or {"spec": {}}, Template, f"{owner.where}: spec.{role}.template")
+    main, others = _containers(under)
+    cores = count(pod.cores, f"spec.{role}.cores", owner.where)
+    requests = {
+        "cpu": render("cpu", spark_requests.cpu(cores, pod.core_request)),
+        "memory": render("memory", _memory(pod, spec)),
+    }
+    if pod.gpu is not None and pod.gpu.name:
+        gpus = count(pod.gpu.quantity, f"spec.{role}.gpu.quantity", owner.where, 0)
+        requests[pod.gpu.name] = str(gpus)
+    container = {
+        **main,
+        "name": f"spark-kubernetes-{role}",
+        "image": pod.image or spec.image or main.get("image"),
+        "resources": {"requests": requests, "limits": {}},
+    }
+    batch = spec.batch_scheduler_options
+    named = batch.priority_class_name if batch is not None else None
+    copied = {field: given[own] for own, field in _COPIED if given.get(own) is not None}
+    return Template(
+        {
+            **under.spec,
+            **({"priorityClassName": named} if named else {}),
+            **copied,
+            "containers": [container, *others],
+        },
+        MetadataFields(
+            labels={**under.labels, **(pod.labels or {})},
+            annotations={**under.annotations, **(pod.annotations or {})},
+        ),
+    )
+
+
+def _memory(pod: _Pod, spec: _Spec) -> int:
+    return spark_requests.memory(
+        pod.memory, pod.memory_overhead, spec.type, spec.memory_overhead_factor
+    )
+
+
+def _containers(template: Template) -> tuple[dict[str, Any], list[Any]]:
+    """The first container, which becomes Spark's, and the others."""
+    found = template.spec.get("containers")
+    listed = found if isinstance(found, list) else []
+    main = listed[0] if listed and isinstance(listed[0], dict) else {}
+    return main, listed[1:]
