@@ -32,11 +32,13 @@ from enbloc.controller import answers
 from enbloc.controller.creator_objects import JobObject, SetObject, job, replica_set, stateful_set
 from enbloc.controller.reconcile import reconcile
 from enbloc.controller.sources import SOURCES
+from enbloc.controller.sources.at_once import KINDS as GROUP_KINDS
 from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.controller.sources.derived_groups import checked
 from enbloc.controller.sources.source import GroupView, RefusedGroup
 from enbloc.controller.sources.source import Source as Origin
-from enbloc.errors import ConfigError
+from enbloc.controller.submission import Known, submission
+from enbloc.errors import ConfigError, UsageError
 from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.live.group_status import GroupObject
 from enbloc.live.informers import PriorityClassObject
@@ -61,6 +63,8 @@ from enbloc.wire.objects import (
     StatefulSetObject,
 )
 from enbloc.wire.topologies import TopologyObject, topology
+from enbloc.workloads import Admission, expand, manifests
+from tests import recorded as workloads
 from tests.controller.fake import KINDS, _discovery
 from tests.fuzz.corpus import configurations, recorded, sample
 
@@ -456,8 +460,42 @@ def _kubeconfig(raw: bytes) -> str:
     return ""
 
 
+#: A cluster in which every kind of workload is a gang.
+_KNOWN: Final = Known(
+    schedulers=("enbloc", "volcano"),
+    pods=(),
+    groups={},
+    facts={},
+    namespaces={"default": (("enbloc.dev/auto-group", "all"),)},
+    admission=Admission(),
+)
+
+
+def _manifest(raw: bytes) -> str:
+    """What is asked of `enbloc what-if`, which nobody has admitted."""
+    try:
+        submission(expand(manifests("file", raw), GROUP_KINDS, "default"), _KNOWN)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _manifests() -> list[bytes]:
+    """What users of each project have written."""
+    return [
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": written}).encode()
+        for name in workloads.FILES
+        if (written := [e for e in workloads.objects(name) if not _owned(e)])
+    ]
+
+
+def _owned(body: dict[str, Any]) -> bool:
+    return bool(body["metadata"].get("ownerReferences"))
+
+
 def _files() -> list[Decoder]:
     return [
+        Decoder("manifest", _manifest, _manifests(), share=20),
         Decoder("configuration", _configuration, configurations(), share=1),
         Decoder("conversion", _conversion, configurations(), share=1),
         Decoder("kubeconfig", _kubeconfig, [sample("kubeconfig.yaml")], share=4),

@@ -7,6 +7,16 @@ this package; pods come through `enbloc.client`. It decides nothing about placem
 writes a pod.
 """
 
-from enbloc.controller.shell import Controller, connected, run_controller
+from typing import TYPE_CHECKING
+
+from enbloc.lazy import lazily
+
+if TYPE_CHECKING:
+    from enbloc.controller.shell import Controller, connected, run_controller
 
 __all__ = ["Controller", "connected", "run_controller"]
+
+if not TYPE_CHECKING:  # what is pure here is used without kopf
+    __getattr__, __dir__ = lazily(
+        __name__, {"shell": ["Controller", "connected", "run_controller"]}
+    )
