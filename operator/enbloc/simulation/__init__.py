@@ -13,25 +13,47 @@ from enbloc.simulation.node_shapes import NodeShape
 from enbloc.simulation.outlook import Outlook
 from enbloc.simulation.remedies import Remedy, Result, Try, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
+from enbloc.simulation.what_if import (
+    Affected,
+    Answer,
+    Evicted,
+    Question,
+    Sized,
+    answer,
+    created,
+    more_nodes,
+    resized,
+    without_nodes,
+)
 
 __all__ = [
+    "Affected",
+    "Answer",
+    "Evicted",
     "Explanation",
     "Kind",
     "NodeShape",
     "Outlook",
     "Present",
+    "Question",
     "Remedy",
     "Result",
     "SimulatedCluster",
+    "Sized",
     "Start",
     "Try",
     "Waiting",
     "Whose",
     "amounts",
+    "answer",
+    "created",
     "explain",
     "group_of",
     "members_waiting",
+    "more_nodes",
     "outcome",
     "queue",
+    "resized",
     "taken",
+    "without_nodes",
 ]

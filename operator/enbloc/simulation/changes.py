@@ -19,6 +19,7 @@ from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, tolerated
+from enbloc.simulation.clones import node_like
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import Waiting, group_of
 
@@ -359,7 +360,9 @@ def more_nodes(asked: Asked) -> Iterator[Change]:
         like = nodes[0]
 
         def events(degree: int, like: Node = like) -> Sequence[Event]:
-            return [NodeSeen(_node_like(like, number)) for number in range(degree)]
+            facts = asked.cluster.facts
+            more = (node_like(like, number, facts) for number in range(degree))
+            return [event for events in more for event in events]
 
         def words(degree: int, like: Node = like) -> str:
             return f"{degree} more {'node' if degree == 1 else 'nodes'} like {like.name}"
@@ -371,13 +374,6 @@ def more_nodes(asked: Asked) -> Iterator[Change]:
 def _labels(node: Node) -> tuple[tuple[str, str], ...]:
     """Labels but those that are the node's own."""
     return tuple(pair for pair in node.labels if pair[1] != node.name)
-
-
-def _node_like(node: Node, number: int) -> Node:
-    """Another node, with the labels of the first, but a name of its own."""
-    name = f"{node.name}-more-{number}"
-    labels = ((key, name if value == node.name else value) for key, value in node.labels)
-    return replace(node, name=name, uid=name, labels=tuple(labels))
 
 
 def open_nodes(asked: Asked) -> Iterator[Change]:

@@ -250,6 +250,10 @@ class SimulatedCluster:
             for event in (PodSeen(replace(pod, phase=Phase.SUCCEEDED)), *self._freed(pod))
         ]
 
+    def deleted(self, pods: Iterable[Pod]) -> Sequence[Event]:
+        """Pods are gone, and the claims that they held are free."""
+        return [event for pod in pods for event in (PodGone(pod.key, pod.uid), *self._freed(pod))]
+
     def _freed(self, pod: Pod) -> Iterator[Event]:
         """The claims that a pod held, once it holds them no more."""
         if pod.spec.holds:

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""More of what is there: nodes and pods like others, with all that goes with them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from enbloc.devices.facts import ResourceClaim, ResourceSlice
+from enbloc.engine.events import Event, FactSeen, NodeSeen, PodSeen
+from enbloc.model.ledger import Fact
+from enbloc.model.names import TAINT_NOT_READY, TAINT_UNREACHABLE, TAINT_UNSCHEDULABLE
+from enbloc.model.node import Node
+from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+from enbloc.storage.facts import CSINode, PersistentVolumeClaim
+
+#: Of volumes and devices, by kind and key.
+Facts = Mapping[tuple[str, str], Fact]
+#: Taints that say how a node is just now.
+_PASSING: Final = frozenset({TAINT_UNSCHEDULABLE, TAINT_NOT_READY, TAINT_UNREACHABLE})
+
+
+def node_like(node: Node, number: int, facts: Facts | None = None) -> Sequence[Event]:
+    """What would be seen of another node: of a name of its own; labels, drivers, devices alike.
+
+    It is Ready and takes pods, whatever the one that it is like does.
+
+    Args:
+        node: which it is like.
+        number: tells it from others that are like the same node.
+        facts: what there is of volumes and devices; None = nothing.
+    """
+    name = f"{node.name}-more-{number}"
+    labels = ((key, name if value == node.name else value) for key, value in node.labels)
+    another = replace(
+        node,
+        name=name,
+        uid=name,
+        labels=tuple(labels),
+        taints=tuple(taint for taint in node.taints if taint.key not in _PASSING),
+        unschedulable=False,
+        ready=True,
+    )
+    return [NodeSeen(another), *(FactSeen(each) for each in _beside(node.name, name, facts or {}))]
+
+
+def _beside(node: str, name: str, facts: Facts) -> Iterator[Fact]:
+    """What tells of the volumes that a node attaches, and of the devices that it alone has."""
+    drivers = facts.get((CSINode.kind, node))
+    if isinstance(drivers, CSINode):
+        yield replace(drivers, name=name)
+    for fact in facts.values():
+        if isinstance(fact, ResourceSlice) and fact.site is not None and fact.site.node == node:
+            yield replace(
+                fact,
+                name=f"{fact.name}-{name}",
+                pool=f"{fact.pool}-{name}",
+                site=fact.site._replace(node=name),
+            )
+
+
+def pod_like(pod: Pod, number: int, now: float, facts: Facts) -> Sequence[Event]:
+    """What would be seen of another pod of the same controller, and of the claims made for it.
+
+    Args:
+        pod: which it is like.
+        number: tells it from others that are like the same pod.
+        now: server time.
+        facts: what there is of volumes and devices.
+    """
+    end = f"-more-{number}"
+    another = anew(pod, f"{pod.uid}{end}", now)
+    volumes, devices = _own_volumes(pod, facts), _own_devices(pod, facts)
+    another = replace(
+        another,
+        key=PodKey(pod.key.namespace, f"{pod.key.name}{end}"),
+        claims=tuple(f"{name}{end}" if name in volumes else name for name in pod.claims),
+        resource_claims=tuple(
+            f"{name}{end}" if name in devices else name for name in pod.resource_claims
+        ),
+    )
+    claims: Sequence[Claim] = (*volumes.values(), *devices.values())
+    made = (replace(_made(each, another), name=f"{each.name}{end}") for each in claims)
+    return [*map(FactSeen, made), PodSeen(another)]
+
+
+def pod_again(pod: Pod, now: float, facts: Facts) -> Sequence[Event]:
+    """What would be seen of a pod that its controller makes again, and of the claims made for it.
+
+    Args:
+        pod: that is gone.
+        now: server time.
+        facts: what there is of volumes and devices.
+    """
+    again = anew(pod, f"{pod.uid}-again", now)
+    devices = _own_devices(pod, facts)
+    volumes = {name: each for name, each in _own_volumes(pod, facts).items() if each.owner}
+    claims: Sequence[Claim] = (*volumes.values(), *devices.values())
+    made = (_made(each, again) for each in claims)
+    return [*map(FactSeen, made), PodSeen(again)]
+
+
+Claim = PersistentVolumeClaim | ResourceClaim
+
+
+def _made(claim: Claim, pod: Pod) -> Claim:
+    """A claim as it is made for another pod."""
+    uid, owner = f"{claim.uid}-{pod.uid}", pod.uid if claim.owner else ""
+    if isinstance(claim, ResourceClaim):
+        return replace(claim, uid=uid, owner=owner, allocation=None, reserved_for=(), states=())
+    return replace(claim, uid=uid, owner=owner, volume="", bind_completed=False, selected_node=None)
+
+
+def _own_volumes(pod: Pod, facts: Facts) -> dict[str, PersistentVolumeClaim]:
+    """The volumes' claims that this pod alone has: made for it, or by a StatefulSet."""
+    own: dict[str, PersistentVolumeClaim] = {}
+    for name in pod.claims:
+        fact = facts.get((PersistentVolumeClaim.kind, f"{pod.key.namespace}/{name}"))
+        if isinstance(fact, PersistentVolumeClaim) and (
+            fact.owner == pod.uid or name.endswith(f"-{pod.key.name}")
+        ):
+            own[name] = fact
+    return own
+
+
+def _own_devices(pod: Pod, facts: Facts) -> dict[str, ResourceClaim]:
+    """The ResourceClaims that were made for this pod."""
+    own: dict[str, ResourceClaim] = {}
+    for name in filter(None, pod.resource_claims):
+        fact = facts.get((ResourceClaim.kind, f"{pod.key.namespace}/{name}"))
+        if isinstance(fact, ResourceClaim) and fact.owner == pod.uid:
+            own[name] = fact
+    return own
+
+
+def anew(pod: Pod, uid: str, now: float) -> Pod:
+    """A pod as its controller would make it again: nowhere yet, and of another UID."""
+    return replace(
+        pod,
+        uid=PodUID(uid),
+        node="",
+        phase=Phase.PENDING,
+        created=now,
+        scheduled_at=None,
+        binding_record="",
+        unschedulable=False,
+        nominated="",
+        rejected="",
+        rank=None,
+        gang_running=None,
+        extended_claim="",
+        unready=False,
+        ready_at=None,
+        started=None,
+        preempted=False,
+    )

@@ -1,0 +1,362 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What if: a cluster with a change and without it, each after the scheduler did what it could.
+
+What is asked is a `Question`, made of parts that `plus` joins: pods that are created, nodes that go
+or come, groups that get another size.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+
+from enbloc.engine.events import Event, GroupSeen, NodeGone, PodSeen
+from enbloc.engine.state import pinned_to
+from enbloc.errors import UsageError
+from enbloc.model.groups import GroupKey
+from enbloc.model.near_words import near
+from enbloc.model.node import Node
+from enbloc.model.pods import Pod, PodKey, PodUID
+from enbloc.simulation.clones import node_like, pod_again, pod_like
+from enbloc.simulation.cluster import Present, SimulatedCluster
+from enbloc.simulation.waiting import Members, Waiting, group_of, queue
+
+#: What an object makes at once, and then each time once what it made before has nodes.
+Waves = Sequence[Sequence[Pod]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What would happen.
+
+    Attributes:
+        events: what happens at once, and is not asked about.
+        waves: of each object, the pods that it makes; they are asked about.
+        whole: groups that are asked about: every member is to have a node.
+        gone: pods that leave because it is asked so.
+        again: pods that are made again, with the UID of the one that is gone.
+    """
+
+    events: tuple[Event, ...] = ()
+    waves: tuple[Waves, ...] = ()
+    whole: tuple[GroupKey, ...] = ()
+    gone: frozenset[PodUID] = frozenset()
+    again: Mapping[PodUID, PodUID] = field(default_factory=dict[PodUID, PodUID])
+
+    def plus(self, other: "Question") -> "Question":
+        """Both; the other happens after this one."""
+        return Question(
+            (*self.events, *other.events),
+            (*self.waves, *other.waves),
+            (*self.whole, *other.whole),
+            self.gone | other.gone,
+            {**self.again, **other.again},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """A pod that gives way with the change, and does not without it.
+
+    Attributes:
+        pod: its name.
+        group: its group; the implied one for a pod without one.
+        by: to whom; None = that is not known.
+    """
+
+    pod: PodKey
+    group: GroupKey
+    by: GroupKey | None
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """A group, or a pod without one, that fares otherwise than without the change.
+
+    Attributes:
+        key: of the group.
+        pods: those of its pods that fare otherwise.
+        message: why they have no nodes with the change.
+    """
+
+    key: GroupKey
+    pods: Members
+    message: str = ""
+
+    @property
+    def name(self) -> str:
+        """For people: `namespace/name`, with "pod " before it for a pod without a group."""
+        return f"pod {self.pods[0].key}" if self.key.name.startswith("/") else str(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A group of which every member is asked about.
+
+    Attributes:
+        key: of the group.
+        members: all that are live.
+        placed: those of them that have a node.
+        row: of those that have none, or get one; None = all have had one.
+    """
+
+    key: GroupKey
+    members: int
+    placed: int
+    row: Waiting | None
+
+    @property
+    def whole(self) -> bool:
+        """Every member has a node."""
+        return self.placed == self.members
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What would become of it.
+
+    Attributes:
+        asked: the groups, and pods without one, that are created.
+        unmade: pods that would not be made, as what must come before has no nodes.
+        sized: the groups of another size.
+        evicted: who gives way.
+        delayed: who starts, or keeps its node, without the change and does not with it.
+        gained: who gets nodes with the change and does not without it.
+        nodes: all that there are with the change, by name.
+    """
+
+    asked: Sequence[Waiting]
+    unmade: Sequence[Pod]
+    sized: Sequence[Sized]
+    evicted: Sequence[Evicted]
+    delayed: Sequence[Affected]
+    gained: Sequence[Affected]
+    nodes: Mapping[str, Node]
+
+    @property
+    def starts(self) -> bool:
+        """All that is asked about starts; where only nodes change, nobody is worse off."""
+        if self.asked or self.sized:
+            return (
+                all(row.starts for row in self.asked)
+                and all(each.whole for each in self.sized)
+                and not self.unmade
+            )
+        return not self.delayed and not self.evicted
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────────
+
+
+def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question:
+    """These nodes are gone; what controllers had on them, they make again.
+
+    Args:
+        cluster: as it is.
+        names: of the nodes.
+
+    Raises:
+        UsageError: there is no such node.
+    """
+    for name in names:
+        _node(cluster, name)
+    events: list[Event] = []
+    again: dict[PodUID, PodUID] = {}
+    going = [pod for pod in cluster.pods.values() if pod.node in names]
+    events += cluster.deleted(going)
+    for pod in going:
+        if pod.live and _made_again(pod):
+            made = pod_again(pod, cluster.now, cluster.facts)
+            again |= {each.pod.uid: pod.uid for each in made if isinstance(each, PodSeen)}
+            events += made
+    return Question(events=(*map(NodeGone, names), *events), again=again)
+
+
+def _made_again(pod: Pod) -> bool:
+    """Its controller would make it again, and not for the same node."""
+    own = pod.owner is None or pod.owner.kind in ("DaemonSet", "Node")
+    return not (own or pod.mirror or pinned_to(pod.spec))
+
+
+def more_nodes(cluster: SimulatedCluster, number: int, like: str) -> Question:
+    """So many nodes more, like this one.
+
+    Raises:
+        UsageError: there is no such node.
+    """
+    node = _node(cluster, like)
+    free = (each for each in count() if f"{like}-more-{each}" not in cluster.nodes)
+    more = (node_like(node, each, cluster.facts) for each in islice(free, number))
+    return Question(events=tuple(event for events in more for event in events))
+
+
+def _node(cluster: SimulatedCluster, name: str) -> Node:
+    if name not in cluster.nodes:
+        raise UsageError(f"node {name} not found{near(name, cluster.nodes)}; name one that exists")
+    return cluster.nodes[name]
+
+
+def resized(cluster: SimulatedCluster, key: GroupKey, number: int) -> Question:
+    """A group that has so many members: more like its newest, or without its newest.
+
+    Args:
+        cluster: as it is.
+        key: of the group; what it needs is lowered to the number, if it is more.
+        number: of members.
+
+    Raises:
+        UsageError: there is no such group, or it has no member.
+    """
+    group = cluster.groups.get(key)
+    live = sorted(
+        (pod for pod in cluster.pods.values() if pod.live and group_of(pod) == key),
+        key=lambda pod: pod.seniority,
+    )
+    if group is None:
+        known = [each.name for each in cluster.groups if each.namespace == key.namespace]
+        elsewhere = sorted(each.namespace for each in cluster.groups if each.name == key.name)
+        hint = f"; there is one in namespace {', '.join(elsewhere[:3])}" if elsewhere else ""
+        raise UsageError(f"PodGroup {key} not found{hint or near(key.name, known)}")
+    if not live:
+        raise UsageError(f"PodGroup {key} has no members that could be more; ask with -f")
+    events: list[Event] = []
+    if group.min_member > number:
+        lower = replace(group, min_member=max(1, number), generation=group.generation + 1)
+        events.append(GroupSeen(lower))
+    gone = live[number:]
+    events += cluster.deleted(gone)
+    names = {pod.key.name for pod in cluster.pods.values()}
+    free = (each for each in count() if f"{live[-1].key.name}-more-{each}" not in names)
+    for each in islice(free, max(0, number - len(live))):
+        events += pod_like(live[-1], each, cluster.now, cluster.facts)
+    left = frozenset(pod.uid for pod in gone)
+    return Question(events=tuple(events), whole=(key,), gone=left)
+
+
+def created(
+    cluster: SimulatedCluster,
+    first: Sequence[Event],
+    waves: Sequence[Waves],
+    replaced: Collection[Pod] = (),
+) -> Question:
+    """These pods are made.
+
+    Args:
+        cluster: as it is.
+        first: what is seen before them, as their PodGroups.
+        waves: of each object.
+        replaced: pods that are deleted before.
+    """
+    leaving = cluster.deleted(replaced)
+    gone = frozenset(pod.uid for pod in replaced)
+    return Question(events=(*leaving, *first), waves=tuple(waves), gone=gone)
+
+
+# ── the answer ───────────────────────────────────────────────────────────────────────────────
+
+
+def answer(present: Present, question: Question) -> Answer:
+    """What would become of it.
+
+    Args:
+        present: the cluster as it is.
+        question: what would happen.
+    """
+    before, after = SimulatedCluster(present).settle(), SimulatedCluster(present)
+    made, unmade = _happen(after, question)
+    asked = {pod.uid: pod for pod in made}
+    evicted = _evicted(before, after, question)
+    held, holds = _placed(before), _placed(after)
+    kept = {question.again.get(uid, uid) for uid in holds}
+    gone = {each.pod for each in evicted}
+    lost = [
+        pod
+        for uid, pod in held.items()
+        if uid not in kept and uid not in question.gone and pod.key not in gone
+    ]
+    gained = [
+        pod
+        for uid, pod in holds.items()
+        if question.again.get(uid, uid) not in held
+        and uid not in asked
+        and group_of(pod) not in question.whole
+    ]
+    return Answer(
+        asked=queue(after, _by_group(asked.values())),
+        unmade=unmade,
+        sized=[_sized(after, key, held) for key in question.whole],
+        evicted=evicted,
+        delayed=_delayed(after, lost, question),
+        gained=[Affected(key, pods) for key, pods in _by_group(gained).items()],
+        nodes=after.nodes,
+    )
+
+
+def _happen(cluster: SimulatedCluster, question: Question) -> tuple[list[Pod], list[Pod]]:
+    """Let it happen; the pods that were made, and those that were not."""
+    cluster.tell(question.events)
+    made: list[Pod] = []
+    left = [list(waves) for waves in question.waves]
+    ready = [waves for waves in left if waves]
+    while ready:
+        told = [waves.pop(0) for waves in ready]
+        for pods in told:
+            cluster.tell(PodSeen(pod) for pod in pods)
+            made += pods
+        cluster.settle()
+        ready = [
+            waves
+            for waves, pods in zip(ready, told, strict=True)
+            if waves and all(pod.uid in cluster.told.bound for pod in pods)
+        ]
+    cluster.settle()
+    return made, [pod for waves in left for pods in waves for pod in pods]
+
+
+def _placed(cluster: SimulatedCluster) -> dict[PodUID, Pod]:
+    """The live pods that have a node."""
+    return {uid: pod for uid, pod in cluster.pods.items() if pod.bound}
+
+
+def _by_group(pods: Iterable[Pod]) -> dict[GroupKey, Members]:
+    found: dict[GroupKey, list[Pod]] = {}
+    for pod in pods:
+        found.setdefault(group_of(pod), []).append(pod)
+    return {key: tuple(sorted(each, key=lambda pod: pod.seniority)) for key, each in found.items()}
+
+
+def _evicted(
+    before: SimulatedCluster, after: SimulatedCluster, question: Question
+) -> Sequence[Evicted]:
+    """Who gives way with the change, and is there, on its node, without it."""
+    winners = {group.uid: key for key, group in after.groups.items()}
+    winners |= {str(pod.uid): group_of(pod) for pod in after.pods.values()}
+    there = {pod.key: pod for uid, pod in _placed(before).items() if uid not in question.gone}
+    return [
+        Evicted(key, group_of(there[key]), winners.get(winner))
+        for key, winner in after.told.preempted.items()
+        if key in there
+    ]
+
+
+def _delayed(
+    after: SimulatedCluster, lost: Sequence[Pod], question: Question
+) -> Sequence[Affected]:
+    """Those that have no node, with what the scheduler says of them."""
+    made = {old: new for new, old in question.again.items()}
+    waiting: dict[GroupKey, Members] = {}
+    groups = _by_group(lost)
+    for key, pods in groups.items():
+        now = [after.pods.get(made.get(pod.uid, pod.uid)) for pod in pods]
+        if live := tuple(pod for pod in now if pod is not None and pod.live):
+            waiting[key] = live
+    messages = {row.key: row.message for row in queue(after, waiting)}
+    nobody = "no controller would make it again"
+    return [Affected(key, pods, messages.get(key, nobody)) for key, pods in groups.items()]
+
+
+def _sized(after: SimulatedCluster, key: GroupKey, held: Mapping[PodUID, Pod]) -> Sized:
+    members = [pod for pod in after.pods.values() if pod.live and group_of(pod) == key]
+    waiting = _by_group(pod for pod in members if pod.uid not in held or not pod.node)
+    row = queue(after, waiting)[0] if waiting else None
+    return Sized(key, len(members), sum(pod.bound for pod in members), row)
