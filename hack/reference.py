@@ -146,7 +146,10 @@ def cli_page(root: Path) -> str:
             [
                 ("0", "done"),
                 ("1", "an error, or the answer is no"),
-                ("2", "wrong usage or invalid input; of `drain-check`, no answer is known"),
+                (
+                    "2",
+                    "wrong usage or invalid input; of `drain-check`, `what-if`: no answer is known",
+                ),
                 ("3", "`doctor` found a fault; `config convert` lost a setting"),
                 ("130", "interrupted"),
             ],

@@ -281,7 +281,8 @@ def permissions_page() -> str:
     return "".join(parts)
 
 
-SIMULATING = """For users of `explain`, `queue`, `nodes` and `drain-check`; no role is installed.
+SIMULATING = """For users of `explain`, `queue`, `nodes`, `what-if` and `drain-check`; no role is
+installed for it.
 
 """
 BESIDE_THE_CLUSTERS_OWN = """

@@ -61,6 +61,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.nodes:nodes",
         "Show what is free on nodes of each shape, and who gets it next.",
     ),
+    "what-if": (
+        "enbloc.cli.what_if:what_if",
+        "Say what would become of pods, nodes and groups before anything is changed.",
+    ),
     "drain-check": (
         "enbloc.cli.drain_check:drain_check",
         "Say which groups would stay whole if these nodes were drained.",

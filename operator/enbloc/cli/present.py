@@ -3,7 +3,7 @@
 """Reading the cluster as it is, for the commands that run the engine themselves."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,10 +39,16 @@ class Access(NamedTuple):
     context: str | None
 
 
-def present(access: Access) -> "tuple[Present, str]":
+def present(
+    access: Access, also: "Callable[[Client], Awaitable[None]] | None" = None
+) -> "tuple[Present, str]":
     """What the scheduler would list now, and the namespace that the kubeconfig's context names.
 
     What could not be read of it is printed as a warning.
+
+    Args:
+        access: to the cluster.
+        also: reads what else is wanted, by the same client.
 
     Raises:
         ExceptionGroup: of the APIError of each resource that cannot be listed.
@@ -50,12 +56,14 @@ def present(access: Access) -> "tuple[Present, str]":
     """
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
-    reading, namespace = run(_read(access))
+    reading, namespace = run(_read(access, also))
     _warn(reading.problems)
     return reading.present, namespace
 
 
-async def _read(access: Access) -> "tuple[Reading, str]":
+async def _read(
+    access: Access, also: "Callable[[Client], Awaitable[None]] | None"
+) -> "tuple[Reading, str]":
     # Imported here: `--help` needs none of it.
     from enbloc.client.client import Client  # noqa: PLC0415
     from enbloc.client.cluster_access import load  # noqa: PLC0415
@@ -68,6 +76,8 @@ async def _read(access: Access) -> "tuple[Reading, str]":
     async with Client(cluster, component=access.command, rules=SIMULATION) as client:
         found, unread = ((), "") if given is not None else await _of_cluster(client)
         reading = await read_once(client, given or _configured(found))
+        if also is not None:
+            await also(client)
     _warn([unread] if unread else [])  # nothing of it matters where the cluster cannot be read
     return reading, cluster.namespace
 

@@ -6,7 +6,7 @@ What may live here: all I/O of the scheduler, on one asyncio loop. No decision i
 controller and the sandbox are other processes to this one, met in API objects alone.
 """
 
-from enbloc.live.read_once import NodeReading, Reading, read_nodes, read_once
+from enbloc.live.read_once import NodeReading, Reading, read_admission, read_nodes, read_once
 from enbloc.live.scheduler import Scheduler, connected, run_scheduler
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Reading",
     "Scheduler",
     "connected",
+    "read_admission",
     "read_nodes",
     "read_once",
     "run_scheduler",

@@ -10,6 +10,7 @@ from typing import Any
 from enbloc.client.client import Client
 from enbloc.client.errors import APIError
 from enbloc.client.events import ObjectReference
+from enbloc.client.paths import PRIORITY_CLASSES, STORAGE_CLASSES
 from enbloc.config import Configuration
 from enbloc.engine.events import Event, NodeSeen, PodSeen, TopologySeen
 from enbloc.ledgers import Ledgers
@@ -23,6 +24,7 @@ from enbloc.model.resources import ResourceSpace
 from enbloc.model.topology import Topology
 from enbloc.simulation import Present
 from enbloc.telemetry import Problems
+from enbloc.workloads import Admission, default_storage_class, priority_classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,21 @@ async def read_nodes(client: Client) -> NodeReading:
         if row is not None:
             nodes.place(row, pod.spec)
     return NodeReading(nodes, topologies, problems)
+
+
+async def read_admission(client: Client) -> Admission:
+    """What the API server fills in when a pod or a claim is created.
+
+    Args:
+        client: the API; `client.permissions.SIMULATION` is all it needs.
+
+    Raises:
+        APIError: it cannot be read.
+    """
+    return Admission(
+        priority_classes([each async for each in client.list(PRIORITY_CLASSES)]),
+        default_storage_class([each async for each in client.list(STORAGE_CLASSES)]),
+    )
 
 
 def _kept(problems: list[str]) -> MalformedObjects:

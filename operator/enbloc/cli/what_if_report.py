@@ -1,0 +1,348 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `enbloc what-if` prints: the answer in a sentence, then who and where; or a document."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from enbloc.cli.queue import row_document
+from enbloc.controller.submission import Created
+from enbloc.model import names
+from enbloc.model.groups import GroupKey
+from enbloc.model.node import Node
+from enbloc.model.pods import PodKey
+from enbloc.model.quantity import render
+from enbloc.simulation import Affected, Answer, Evicted, Sized, Waiting, group_of
+
+#: So many of a kind are named where all were too many, and so many have a line.
+_MOST_NAMED: Final = 5
+_MOST_LINES: Final = 20
+#: A table shows so much of a message.
+_WIDTH: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is asked about together: an object, or objects that share a group.
+
+    Attributes:
+        name: for people.
+        rows: its groups, and pods without one.
+        pods: how many are made, or would be.
+    """
+
+    name: str
+    rows: Sequence[Waiting]
+    pods: int
+
+    @property
+    def placed(self) -> Mapping[PodKey, str]:
+        """Its pods that get a node, each with it."""
+        return {pod: node for row in self.rows for pod, node in row.placed.items()}
+
+    @property
+    def starts(self) -> bool:
+        """Each of its groups and pods does."""
+        made = sum(len(row.pending) for row in self.rows)
+        return made == self.pods and all(row.starts for row in self.rows)
+
+    @property
+    def message(self) -> str:
+        """Why not all of it has nodes."""
+        return next((row.message for row in self.rows if row.message), "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """An answer, and what it is an answer to.
+
+    Attributes:
+        change: of nodes, as the beginning of a sentence; "" = none.
+        answer: of the engine.
+        created: the pods that are asked about.
+        notes: what is said of the files.
+    """
+
+    change: str
+    answer: Answer
+    created: Sequence[Created]
+    notes: Sequence[str]
+
+    @cached_property
+    def subjects(self) -> Sequence[Subject]:
+        """What is asked about, in the order of the files."""
+        of_pod = {each.pod.uid: each for each in self.created}
+        together = _Together()
+        for each in self.created:
+            together.join(each.of, group_of(each.pod))
+        found: dict[str, list[Created]] = {}
+        for each in of_pod.values():
+            found.setdefault(together.root(each.of), []).append(each)
+        rows = {row.key: row for row in self.answer.asked}
+        subjects: list[Subject] = []
+        for pods in found.values():
+            keys = dict.fromkeys(group_of(each.pod) for each in pods)
+            own = [rows[key] for key in keys if key in rows]
+            subjects.append(Subject(_name(pods, list(keys)), own, len(pods)))
+        return subjects
+
+
+class _Together:
+    """Objects that have members of one group are one subject."""
+
+    def __init__(self) -> None:
+        self._above: dict[object, object] = {}
+
+    def root(self, of: object) -> Any:
+        """The first of those that are together with this one."""
+        while (above := self._above.get(of, of)) != of:
+            self._above[of] = self._above.get(above, above)
+            of = above
+        return of
+
+    def join(self, of: str, group: GroupKey) -> None:
+        """This object has a member of this group."""
+        mine, other = self.root(of), self.root(group)
+        if mine != other:
+            self._above[other] = mine
+
+
+def _name(pods: Sequence[Created], keys: Sequence[GroupKey]) -> str:
+    """Of one object its own; of several that of their group."""
+    objects = dict.fromkeys(each.of for each in pods)
+    if len(objects) == 1:
+        return next(iter(objects))
+    groups = [key for key in keys if not key.name.startswith("/")]
+    return f"PodGroup {groups[0]}" if len(groups) == 1 else f"{len(objects)} objects"
+
+
+# ── text ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def text(report: Report, *, wide: bool) -> Iterator[str]:
+    """The lines for people."""
+    found, most = report.answer, sys.maxsize if wide else _MOST_NAMED
+    lines = sys.maxsize if wide else _MOST_LINES
+    said = [*_of_subjects(report, most, lines)]
+    said += [_of_group(each, found.nodes, most) for each in found.sized]
+    if not said:
+        said = [_of_nodes(report, most)]
+    first, *others = said
+    yield _capital(f"{report.change}, {first}") if report.change else _begun(first)
+    yield from others
+    if found.evicted:
+        yield f"Evicted for it: {_evicted(found.evicted, most)}."
+    if found.delayed and (report.subjects or found.sized):
+        yield "Without a node then, and with one otherwise:"
+    for each in found.delayed[:lines]:
+        yield f"  {_affected(each)}: {_cut(each.message or 'evicted', wide=wide)}"
+    yield from _more(len(found.delayed), lines)
+    if found.gained and (found.delayed or found.evicted or report.subjects or found.sized):
+        yield f"Starting then, and waiting otherwise: {_listed(found.gained, most)}."
+
+
+def _of_subjects(report: Report, most: int, lines: int) -> Iterator[str]:
+    """A sentence for each, after one for all if they are several."""
+    subjects, nodes = report.subjects, report.answer.nodes
+    if len(subjects) == 1:
+        yield _sentence(subjects[0], nodes, most)
+    if len(subjects) < 2:
+        return
+    not_so = [each for each in subjects if not each.starts]
+    named = _named([each.name for each in not_so], most)
+    if not not_so:
+        yield f"all {len(subjects)} would start now."
+    elif len(not_so) == len(subjects):
+        yield f"none of the {len(subjects)} would start now."
+    else:
+        would = len(subjects) - len(not_so)
+        yield f"{would} of {len(subjects)} would start now; {named} would not."
+    for each in [*not_so, *(each for each in subjects if each.starts)][:lines]:
+        yield f"  {_sentence(each, nodes, most)}"
+    yield from _more(len(subjects), lines)
+
+
+def _more(number: int, lines: int) -> Iterator[str]:
+    """That not all have a line."""
+    if number > lines:
+        yield f"  and {number - lines} more; -o wide has all"
+
+
+def _sentence(subject: Subject, nodes: Mapping[str, Node], most: int) -> str:
+    placed = subject.placed
+    where = _where(list(placed.values()), nodes, most)
+    if subject.starts and len(placed) == subject.pods:
+        return f"{subject.name} would start now: {_pods(subject.pods)} on {where}."
+    message = subject.message or "its first pods have no nodes yet"
+    why = f"{message.strip().removesuffix('.')}."
+    if subject.starts:
+        counted = f"{len(placed)} of {_pods(subject.pods)} on {where}"
+        return f"{subject.name} would start now: {counted}. The others wait: {why}"
+    counted = f" ({len(placed)} of {_pods(subject.pods)} would have nodes)" if placed else ""
+    return f"{subject.name} would not start now{counted}: {why}"
+
+
+def _of_group(each: Sized, nodes: Mapping[str, Node], most: int) -> str:
+    if each.whole:
+        new = list(each.row.placed.values()) if each.row is not None else []
+        where = f", {len(new)} of them new, on {_where(new, nodes, most)}" if new else ""
+        return f"{each.key} would run with {_members(each.members)}{where}."
+    why = each.row.message.strip().removesuffix(".") if each.row is not None else ""
+    return (
+        f"{each.key} would not run with {_members(each.members)}: {each.placed} of them would have "
+        f"nodes{': ' if why else ''}{why}."
+    )
+
+
+def _of_nodes(report: Report, most: int) -> str:
+    """Where nothing is asked about by name: who fares better, or worse."""
+    found = report.answer
+    if found.delayed or found.evicted:
+        losers = [*(each.name for each in found.delayed), *_groups(found.evicted)]
+        return f"{_named(list(dict.fromkeys(losers)), most)} would lose nodes."
+    if found.gained:
+        return f"{_listed(found.gained, most)} would start, and nobody would lose nodes."
+    return "nobody would lose nodes, and nobody who waits would start."
+
+
+def _where(placed: Sequence[str], nodes: Mapping[str, Node], most: int) -> str:
+    """Nodes with how many pods each, or shapes of nodes where those are many."""
+    counts = Counter(placed)
+    if len(counts) <= most:
+        one_each = len(counts) == len(placed)
+        said = (node if one_each else f"{node} ({count})" for node, count in sorted(counts.items()))
+        return ", ".join(said)
+    shapes: dict[object, list[str]] = {}
+    for name in sorted(counts):
+        node = nodes.get(name)
+        shapes.setdefault(node.allocatable if node is not None else None, []).append(name)
+    largest = sorted(shapes.values(), key=len, reverse=True)
+    shown = [f"{len(each)} like {each[0]}{_offer(nodes.get(each[0]))}" for each in largest]
+    return f"{len(counts)} nodes: {_named(shown, most)}"
+
+
+def _offer(node: Node | None) -> str:
+    """The CPUs and devices of a node."""
+    if node is None:
+        return ""
+    offered = dict(node.allocatable)
+    devices = sorted(name for name in offered if "/" in name and not name.startswith("hugepages"))
+    said = [f"{render('cpu', offered.get('cpu', 0))} CPUs"]
+    said += [f"{render(name, offered[name])} {name}" for name in devices]
+    return f" ({', '.join(said)})"
+
+
+def _evicted(evicted: Sequence[Evicted], most: int) -> str:
+    pods: dict[GroupKey, list[Evicted]] = {}
+    for each in evicted:
+        pods.setdefault(each.group, []).append(each)
+    said = [
+        f"pod {of[0].pod}" if key.name.startswith("/") else f"{_pods(len(of))} of {key}"
+        for key, of in pods.items()
+    ]
+    return _named(said, most)
+
+
+def _groups(evicted: Sequence[Evicted]) -> Iterator[str]:
+    for each in evicted:
+        yield f"pod {each.pod}" if each.group.name.startswith("/") else str(each.group)
+
+
+def _listed(affected: Sequence[Affected], most: int) -> str:
+    return _named([_affected(each) for each in affected], most)
+
+
+def _affected(each: Affected) -> str:
+    if each.key.name.startswith("/"):
+        return each.name
+    return f"{each.name} ({_pods(len(each.pods))})"
+
+
+def _named(all_of: Sequence[str], most: int) -> str:
+    more = len(all_of) - most
+    return f"{', '.join(all_of[:most])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _pods(number: int) -> str:
+    return "1 pod" if number == 1 else f"{number} pods"
+
+
+def _members(number: int) -> str:
+    return "1 member" if number == 1 else f"{number} members"
+
+
+def _begun(sentence: str) -> str:
+    """A sentence that begins with a name keeps it as it is written."""
+    ours = sentence.split(" ", 1)[0] in ("all", "none", "nobody")
+    return _capital(sentence) if ours else sentence
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[:1].upper()}{sentence[1:]}"
+
+
+def _cut(message: str, *, wide: bool) -> str:
+    return message if wide or len(message) <= _WIDTH else f"{message[: _WIDTH - 1]}…"
+
+
+# ── documents ────────────────────────────────────────────────────────────────────────────────
+
+
+def document(report: Report) -> Any:
+    """The answer, for programs."""
+    found = report.answer
+    return {
+        "apiVersion": names.CLI_API_VERSION,
+        "kind": "WhatIf",
+        "sentence": next(text(report, wide=False)),
+        "starts": found.starts,
+        "asked": [
+            {
+                "name": each.name,
+                "starts": each.starts,
+                "pods": each.pods,
+                "placed": len(each.placed),
+                "message": each.message,
+                "groups": [row_document(row) for row in each.rows],
+            }
+            for each in report.subjects
+        ],
+        "scaled": [
+            {
+                "namespace": each.key.namespace,
+                "name": each.key.name,
+                "members": each.members,
+                "placed": each.placed,
+                "whole": each.whole,
+                "message": each.row.message if each.row is not None else "",
+            }
+            for each in found.sized
+        ],
+        "evicted": [
+            {
+                "namespace": each.pod.namespace,
+                "name": each.pod.name,
+                "group": "" if each.group.name.startswith("/") else each.group.name,
+                "by": str(each.by) if each.by is not None else "",
+            }
+            for each in found.evicted
+        ],
+        "delayed": [_affected_document(each) for each in found.delayed],
+        "gained": [_affected_document(each) for each in found.gained],
+        "notes": list(report.notes),
+    }
+
+
+def _affected_document(each: Affected) -> dict[str, Any]:
+    solo = each.key.name.startswith("/")
+    return {
+        "kind": "Pod" if solo else "PodGroup",
+        "namespace": each.key.namespace,
+        "name": each.pods[0].key.name if solo else each.key.name,
+        "pods": [pod.key.name for pod in each.pods],
+        "message": each.message,
+    }
