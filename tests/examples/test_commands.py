@@ -25,6 +25,7 @@ ANYWHERE: Final = (
     "docs/how-to/gang-with-volumes.md",
     "docs/how-to/gang-with-devices.md",
     "docs/how-to/replay-a-decision.md",
+    "docs/how-to/ask-before-you-submit.md",
     "docs/how-to/check-a-drain.md",
     "docs/how-to/ask-why-a-job-waits.md",
     "docs/how-to/migrate-from-scheduler-plugins.md",
