@@ -14,7 +14,8 @@ from aiohttp import web
 
 from enbloc.client.config import Cluster
 from enbloc.process.access_rules import AccessRules
-from enbloc.process.delegation import MOST_KEPT, MOST_TOKEN, Delegation
+from enbloc.process.delegation import Delegation
+from enbloc.process.reviews import MOST_KEPT, MOST_TOKEN
 from enbloc.telemetry import Asked, RequestRefusal
 from tests.client.fake import answer, hangs, refusal, serving
 
@@ -210,7 +211,7 @@ async def test_no_flood_of_tokens_makes_it_keep_more_than_a_bounded_number(cop: 
         for first in range(0, MOST_KEPT + 100, 50):
             some = (bearer(f"bad-{first + index}") for index in range(50))
             await asyncio.gather(*map(guard.refuse, some))
-        assert len(guard._users) <= MOST_KEPT
+        assert len(guard._reviews._users) <= MOST_KEPT
 
 
 @pytest.mark.parametrize(

@@ -18,24 +18,20 @@ DelegatingAuthorizationOptions.
 """
 
 import asyncio
-import hashlib
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Self
 
 import msgspec
-from cachetools import TTLCache
 
-from enbloc.client.client import Client
-from enbloc.client.config import Cluster
 from enbloc.client.errors import APIError, Forbidden, NotFound
-from enbloc.client.paths import CONFIG_MAPS, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
+from enbloc.client.paths import CONFIG_MAPS
 from enbloc.errors import EnblocError
 from enbloc.process.access_rules import AccessRules
+from enbloc.process.reviews import REVIEW_SECONDS, Find, OfPath, Reviews, User
 from enbloc.telemetry import Asked, Problems, RequestRefusal
 from enbloc.telemetry.health import ENDPOINTS
 
@@ -44,60 +40,10 @@ AUTHORITIES: Final = ("kube-system", "extension-apiserver-authentication", "clie
 #: It is read again this often, and this often if it may not be read (seconds).
 AUTHORITY_SECONDS: Final = 60.0
 REFUSED_SECONDS: Final = 600.0
-#: So many answers of each kind are kept.
-MOST_KEPT: Final = 1024
-#: So many reviews at once; the others wait for their turn,
-MOST_REVIEWS: Final = 8
-#: at most so long, the answer included (seconds).
-REVIEW_SECONDS: Final = 10.0
-#: The longest token that is asked about (bytes).
-MOST_TOKEN: Final = 12288
-ANONYMOUS: Final = "system:anonymous"
-_BEARER: Final = "bearer "
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who asks, as the API server knows them."""
-
-    name: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-_ANONYMOUS: Final = User(ANONYMOUS, groups=("system:unauthenticated",))
-
-
-class _ReviewedUser(msgspec.Struct):
-    username: str = ""
-    uid: str = ""
-    groups: tuple[str, ...] | None = None
-    extra: dict[str, tuple[str, ...]] | None = None
-
-
-class _TokenStatus(msgspec.Struct):
-    authenticated: bool = False
-    user: _ReviewedUser = msgspec.field(default_factory=_ReviewedUser)
-
-
-class _TokenReview(msgspec.Struct):
-    status: _TokenStatus
-
-
-class _AccessStatus(msgspec.Struct):
-    allowed: bool = False
-
-
-class _AccessReview(msgspec.Struct):
-    status: _AccessStatus
 
 
 class _ConfigMap(msgspec.Struct):
     data: dict[str, str] | None = None
-
-
-Find = Callable[[], Awaitable[Cluster]]
 
 
 class Delegation:
@@ -121,23 +67,10 @@ class Delegation:
         certify: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._component = component
         self._authentication = authentication
-        self._authorization = authorization
         self._rules = rules
         self._certify = certify
-        self._users: TTLCache[bytes, User | None] = TTLCache(
-            MOST_KEPT, rules.token_seconds, timer=clock
-        )
-        self._allowed: TTLCache[tuple[User, str], bool] = TTLCache(
-            MOST_KEPT, rules.allowed_seconds, timer=clock
-        )
-        self._refused: TTLCache[tuple[User, str], bool] = TTLCache(
-            MOST_KEPT, rules.refused_seconds, timer=clock
-        )
-        self._clients: dict[Find, Client] = {}
-        self._reviews = asyncio.Semaphore(MOST_REVIEWS)
-        self._stack = AsyncExitStack()
+        self._reviews = Reviews(component, authentication, authorization, rules, clock)
         self._looking: asyncio.Task[None] | None = None
         self._problems = Problems()
 
@@ -150,7 +83,7 @@ class Delegation:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})
-        await self._stack.aclose()
+        await self._reviews.close()
 
     async def refuse(self, asked: Asked) -> RequestRefusal | None:
         """Why not, as kube-scheduler would answer; None = let in."""
@@ -161,7 +94,7 @@ class Delegation:
                 user = await self._user(asked)
                 if user is None:
                     return RequestRefusal(401, "Unauthorized", "Unauthorized")
-                allowed = await self._may(user, asked.path)
+                allowed = await self._reviews.may(user, OfPath(asked.path))
         except (EnblocError, OSError, TimeoutError) as error:
             why = str(error) or "the API server took too long"
             problem = f"Cannot decide who may read {asked.path}: {why}"
@@ -189,78 +122,11 @@ class Delegation:
         user, ended = _certified(asked.certificate)
         if user is not None:
             return user
-        scheme, token = asked.authorization[: len(_BEARER)], asked.authorization[len(_BEARER) :]
-        token = token.strip()
-        if scheme.lower() != _BEARER or not token:
-            return None if ended else _ANONYMOUS
-        if len(token) > MOST_TOKEN or not token.isascii() or not token.isprintable():
+        if ended and not self._reviews.bears_token(asked.authorization):
             return None
-        key = hashlib.sha256(token.encode()).digest()
-        with suppress(KeyError):
-            return self._users[key]
-        async with self._reviews:
-            with suppress(KeyError):  # by now
-                return self._users[key]
-            user = self._users[key] = await self._review_token(token)
-            return user
+        return await self._reviews.user(asked.authorization)
 
-    async def _review_token(self, token: str) -> User | None:
-        body = {
-            "apiVersion": TOKEN_REVIEWS.api_version,
-            "kind": TOKEN_REVIEWS.kind,
-            "spec": {"token": token},
-        }
-        client = await self._client(self._authentication)
-        review = await client.create(TOKEN_REVIEWS, body, shape=_TokenReview)
-        status: _TokenStatus = review.status
-        if not status.authenticated or not status.user.username:
-            return None
-        extra = sorted((status.user.extra or {}).items())
-        user = status.user
-        return User(user.username, user.uid, tuple(user.groups or ()), tuple(extra))
-
-    # ── may they ─────────────────────────────────────────────────────────────────────────────
-    async def _may(self, user: User, path: str) -> bool:
-        key = (user, path)
-        if key in self._allowed or key in self._refused:
-            return key in self._allowed
-        async with self._reviews:
-            if key not in self._allowed and key not in self._refused:  # still not
-                allowed = await self._review_access(user, path)
-                (self._allowed if allowed else self._refused)[key] = allowed
-                return allowed
-            return key in self._allowed
-
-    async def _review_access(self, user: User, path: str) -> bool:
-        spec: dict[str, Any] = {
-            "user": user.name,
-            "groups": user.groups,
-            "nonResourceAttributes": {"path": path, "verb": "get"},
-        }
-        if user.uid:
-            spec["uid"] = user.uid
-        if user.extra:
-            spec["extra"] = dict(user.extra)
-        body = {
-            "apiVersion": SUBJECT_ACCESS_REVIEWS.api_version,
-            "kind": SUBJECT_ACCESS_REVIEWS.kind,
-            "spec": spec,
-        }
-        client = await self._client(self._authorization)
-        review = await client.create(SUBJECT_ACCESS_REVIEWS, body, shape=_AccessReview)
-        status: _AccessStatus = review.status
-        return status.allowed
-
-    # ── the API server ───────────────────────────────────────────────────────────────────────
-    async def _client(self, find: Find) -> Client:
-        """The client of an API server, opened when it is first needed."""
-        if find not in self._clients:
-            client = Client(await find(), component=self._component, connections=MOST_REVIEWS)
-            if find in self._clients:  # another request was faster
-                return self._clients[find]
-            self._clients[find] = await self._stack.enter_async_context(client)
-        return self._clients[find]
-
+    # ── whose certificates ───────────────────────────────────────────────────────────────────
     async def _look(self) -> None:
         """Keep knowing whose client certificates count."""
         while True:
@@ -282,7 +148,7 @@ class Delegation:
         if file is not None:
             return file.read_text("utf-8", "replace")
         namespace, name, key = AUTHORITIES
-        client = await self._client(self._authentication)
+        client = await self._reviews.client(self._authentication)
         found: _ConfigMap = await client.get(CONFIG_MAPS, name, namespace, shape=_ConfigMap)
         return (found.data or {}).get(key, "")
 
