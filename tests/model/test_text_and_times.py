@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.text import clipped, printable, quoted
-from enbloc.model.times import micro_time_text, seconds_of, time_text
+from enbloc.model.times import micro_time_text, seconds_of, span_text, time_text
 
 #: From 1970 to 9999.
 SECONDS = st.integers(0, 253_402_300_799)
@@ -96,3 +96,11 @@ def test_what_cannot_be_written_in_utc_is_not_read_either(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "soon", "2026-01-01T00:00:00"])
 def test_what_is_no_rfc_3339_time_is_none(text: str) -> None:
     assert seconds_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "0s"), (119.9, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (172_800, "2d")],
+)
+def test_a_span_has_the_unit_of_which_there_are_two(seconds: float, text: str) -> None:
+    assert span_text(seconds) == text

@@ -10,6 +10,7 @@ from typing import Final
 CLOCK_ERROR: Final = 2.0
 #: 9999-12-31T23:59:59Z.
 LAST_SECOND: Final = 253_402_300_799
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def time_text(seconds: float) -> str:
@@ -33,3 +34,15 @@ def seconds_of(text: str) -> float | None:
         return None
     seconds = moment.timestamp() if moment.tzinfo else -1.0
     return seconds if 0 <= seconds <= LAST_SECOND else None
+
+
+def span_text(seconds: float) -> str:
+    """A time span as kubectl shows ages: 45s, 12m, 3h, 2d; below zero it is 0s."""
+    whole = max(0, int(seconds))
+    if whole < 2 * _MINUTE:
+        return f"{whole}s"
+    if whole < 2 * _HOUR:
+        return f"{whole // _MINUTE}m"
+    if whole < 2 * _DAY:
+        return f"{whole // _HOUR}h"
+    return f"{whole // _DAY}d"

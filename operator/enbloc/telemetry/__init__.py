@@ -10,7 +10,7 @@ from enbloc.telemetry.health import Health
 from enbloc.telemetry.heartbeat import Heartbeat
 from enbloc.telemetry.logs import configure_logging, level_of
 from enbloc.telemetry.problems import Problems
-from enbloc.telemetry.server import Asked, Guarding, RequestRefusal, Server
+from enbloc.telemetry.server import Asked, Guarding, RequestRefusal, Server, listening
 
 __all__ = [
     "Asked",
@@ -23,4 +23,5 @@ __all__ = [
     "Server",
     "configure_logging",
     "level_of",
+    "listening",
 ]

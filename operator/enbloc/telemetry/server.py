@@ -134,7 +134,7 @@ class Server:
         self._tls = tls
         self._guarding: Guarding = guard or nullcontext(OpenToAll())
         self._guard: Guard = OpenToAll()
-        self._socket = _listening(address, port, flag, shared=shared)
+        self._socket = listening(address, port, flag, shared=shared)
         # asyncio's own kind of loop: it needs nothing that the process' main loop may have.
         self._loop = asyncio.SelectorEventLoop()
         self._loop.set_exception_handler(_quietly)
@@ -242,8 +242,17 @@ class Server:
         return f"not found; served are {', '.join(most)} and {last}\n"
 
 
-def _listening(address: str, port: int, flag: str, *, shared: bool) -> socket.socket:
+def listening(
+    address: str, port: int, flag: str, *, shared: bool = False, zero: str = "none"
+) -> socket.socket:
     """A socket that listens.
+
+    Args:
+        address: 0.0.0.0 and :: are all of both families.
+        port: 0 for any free one.
+        flag: by which the port was given, for messages.
+        shared: whether other processes may listen on the same port.
+        zero: what port 0 means in that flag.
 
     Raises:
         ConfigError: the address or the port cannot be had.
@@ -259,7 +268,7 @@ def _listening(address: str, port: int, flag: str, *, shared: bool) -> socket.so
     except OSError as error:
         name = f"[{address}]" if ":" in address else address
         if error.errno == errno.EADDRINUSE:
-            fix = f"choose another port with {flag}, or 0 for none"
+            fix = f"choose another port with {flag}, or 0 for {zero}"
         else:
             fix = "choose an address of this machine with --bind-address"
         why = error.strerror or str(error)
