@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page for people: who waits, why, with what they would start, and what nodes have left.
+
+It reads the cluster, writes nothing to it, and takes nothing but GET and HEAD. What pages show is
+worked out by the simulation; `view`, `node_map`, `places` and the pages are pure.
+"""

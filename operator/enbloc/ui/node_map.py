@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Node map: nodes of one shape and one rack together, and how much of each is used."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from enbloc.model.node import Node
+from enbloc.model.pods import Pod
+from enbloc.model.quantity import render
+from enbloc.model.text import clipped
+from enbloc.model.topology import Topology
+from enbloc.topology import HOST
+
+_CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
+#: From which share on a node is of each level; the last one counts as full.
+LEVELS: Final = (0.0, 0.25, 0.5, 0.75, 0.95)
+#: So many resources of vendors are told of, each by so much of its name.
+_MOST_RESOURCES: Final = 6
+_NAME: Final = 80
+_INSTANCE: Final = "node.kubernetes.io/instance-type"
+_MIB, _GIB = 2**20, 2**30
+#: A path says this of a level whose label a node lacks.
+_ABSENT: Final = "(none)"
+
+
+class Condition(StrEnum):
+    """Whether a node takes pods."""
+
+    READY = "ready"
+    CORDONED = "cordoned"
+    NOT_READY = "not ready"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """One node, and what the pods on it request.
+
+    Attributes:
+        used: by resource, what they request together; CPU in milli, the rest in whole units.
+        allocatable: the same of what the node offers.
+        pods: how many they are.
+    """
+
+    name: str
+    condition: Condition
+    used: Mapping[str, int]
+    allocatable: Mapping[str, int]
+    pods: int
+
+    @property
+    def share(self) -> float:
+        """How much is used of the resource of which most is used; 1 = all of it."""
+        shares = (self.used.get(name, 0) / amount for name, amount in _counting(self.allocatable))
+        return max(shares, default=0.0)
+
+    @property
+    def level(self) -> int:
+        """In which of LEVELS that is."""
+        share = self.share
+        return max(number for number, least in enumerate(LEVELS) if share >= least)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Nodes of one shape in one rack.
+
+    Attributes:
+        rack: the values of the topology's labels, "/" between them; "" = there is no topology.
+        shape: what such a node offers.
+        nodes: by name.
+    """
+
+    rack: str
+    shape: str
+    nodes: Sequence[NodeUse]
+
+    def count(self, condition: Condition) -> int:
+        """How many nodes are so."""
+        return sum(node.condition is condition for node in self.nodes)
+
+    def levels(self) -> Sequence[int]:
+        """How many nodes that are ready are of each of LEVELS."""
+        counted = Counter(n.level for n in self.nodes if n.condition is Condition.READY)
+        return [counted[level] for level in range(len(LEVELS))]
+
+    def resources(self) -> Sequence[str]:
+        """What its nodes offer that is shown: CPU, memory, then devices and the like."""
+        named = {name for node in self.nodes for name, _ in _counting(node.allocatable)}
+        ordered = sorted(named, key=lambda name: (name != _CPU, name != _MEMORY, name))
+        return ordered[: 2 + _MOST_RESOURCES]
+
+    def total(self, resource: str) -> tuple[int, int]:
+        """Of one resource what is requested, and what there is, on all nodes."""
+        used = sum(node.used.get(resource, 0) for node in self.nodes)
+        return used, sum(node.allocatable.get(resource, 0) for node in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMap:
+    """All nodes.
+
+    Attributes:
+        topology: by which racks are told apart; None = they are not.
+        levels: the names of its levels, the outermost first.
+        blocks: by rack, then by shape.
+    """
+
+    topology: str | None
+    levels: Sequence[str]
+    blocks: Sequence[Block]
+
+    @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return sum(len(block.nodes) for block in self.blocks)
+
+
+def node_map(
+    nodes: Iterable[Node], pods: Iterable[Pod], topologies: Collection[Topology]
+) -> NodeMap:
+    """What is used of every node.
+
+    Args:
+        nodes: all of them.
+        pods: all of them; those count that have a node and have not ended.
+        topologies: the first of ours, by name, that can be used tells racks apart; else the first
+            of other projects.
+    """
+    topology = _chosen(topologies)
+    levels = [level for level in topology.levels if level.label != HOST.label] if topology else []
+    used, counted = _requested(pods)
+    found: dict[tuple[str, str], list[NodeUse]] = {}
+    for node in nodes:
+        labels = dict(node.labels)
+        rack = "/".join(labels.get(level.label, _ABSENT) for level in levels)
+        use = NodeUse(
+            node.name,
+            _condition(node),
+            used.get(node.name, {}),
+            dict(node.allocatable),
+            counted[node.name],
+        )
+        found.setdefault((rack, _shape(labels, use.allocatable)), []).append(use)
+    blocks = [
+        Block(rack, shape, sorted(each, key=lambda use: use.name))
+        for (rack, shape), each in sorted(found.items())
+    ]
+    name = topology.name if topology and levels else None
+    return NodeMap(name, [level.name for level in levels], blocks)
+
+
+def _chosen(topologies: Collection[Topology]) -> Topology | None:
+    usable = [each for each in topologies if each.levels and not each.problem]
+    return min(usable, key=lambda each: (each.foreign, each.name), default=None)
+
+
+def _requested(pods: Iterable[Pod]) -> tuple[Mapping[str, Mapping[str, int]], Counter[str]]:
+    """By node what its pods request, and how many they are."""
+    used: dict[str, dict[str, int]] = {}
+    counted = Counter[str]()
+    for pod in pods:
+        if not pod.node or pod.finished:
+            continue
+        counted[pod.node] += 1
+        there = used.setdefault(pod.node, {})
+        for name, amount in pod.spec.requests:
+            there[name] = there.get(name, 0) + amount
+    return used, counted
+
+
+def _condition(node: Node) -> Condition:
+    if not node.ready:
+        return Condition.NOT_READY
+    return Condition.CORDONED if node.unschedulable else Condition.READY
+
+
+def _counting(allocatable: Mapping[str, int]) -> Iterable[tuple[str, int]]:
+    """The resources of which a share says something: CPU, memory, and what vendors offer."""
+    return (
+        (name, amount)
+        for name, amount in allocatable.items()
+        if amount > 0 and (name in (_CPU, _MEMORY) or "/" in name)
+    )
+
+
+def _shape(labels: Mapping[str, str], allocatable: Mapping[str, int]) -> str:
+    """What nodes of one kind have in common; how much memory the system keeps differs a little."""
+    amounts = [amount_text(_CPU, allocatable.get(_CPU, 0) // 1000 * 1000) + " CPUs"]
+    amounts.append(amount_text(_MEMORY, allocatable.get(_MEMORY, 0)))
+    others = [each for each in sorted(_counting(allocatable)) if "/" in each[0]]
+    amounts += [f"{n} {clipped(name, _NAME)}" for name, n in others[:_MOST_RESOURCES]]
+    kind = labels.get(_INSTANCE, "")
+    return f"{kind}: {', '.join(amounts)}" if kind else ", ".join(amounts)
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount for people: CPUs with a decimal, memory in whole Gi or Mi, rounded down."""
+    if resource == _CPU:
+        return f"{amount // 100 / 10:g}"
+    if resource == _MEMORY and amount >= _GIB:
+        return f"{amount // _GIB}Gi"
+    if resource == _MEMORY:
+        return f"{amount // _MIB}Mi"
+    return render(resource, amount)

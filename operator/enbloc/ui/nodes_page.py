@@ -1,0 +1,304 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes as a page: a heat map by rack and shape, and which of them could hold whom."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from enbloc.simulation import Waiting
+from enbloc.ui.charts import Piece, Square, bar, key, squares
+from enbloc.ui.links import group_address
+from enbloc.ui.markup import Child, Markup, element
+from enbloc.ui.node_map import Block, Condition, NodeMap, NodeUse, amount_text
+from enbloc.ui.pages import Column, Part, Status, document, live, pager, table, with_query
+from enbloc.ui.places import Places
+from enbloc.ui.view import Row, View, Viewer
+
+#: So many blocks, and squares of nodes, a page has; a block of more nodes is drawn as a bar.
+BLOCKS: Final = 40
+SQUARES: Final = 300
+#: So many nodes has a page of one block.
+NODES: Final = 150
+#: So many gangs are listed beside the map; the stylesheet knows as many.
+GANGS: Final = 10
+_MOST_NAMED: Final = 5
+_LEVELS: Final = (
+    "less than 25 % used",
+    "25 to 49 % used",
+    "50 to 74 % used",
+    "75 to 94 % used",
+    "95 % used or more",
+)
+_MARKS: Final = {Condition.READY: "", Condition.CORDONED: "/", Condition.NOT_READY: "x"}
+
+
+@dataclass(frozen=True, slots=True)
+class NodesQuery:
+    """Which nodes are asked for.
+
+    Attributes:
+        rack, shape: those of the block of which single nodes are asked for; "" = of all blocks.
+        page: from 1 on.
+    """
+
+    rack: str = ""
+    shape: str = ""
+    page: int = 1
+
+
+#: A gang, and where members of it could be.
+Gang = tuple[Row, Places]
+
+
+def listed(view: View, viewer: Viewer) -> Sequence[Row]:
+    """The gangs that are listed beside the map: the first in order that somebody may see."""
+    seen = (row for row in view.rows if row.place and viewer.sees(row.waiting.key.namespace))
+    return [row for row, _ in zip(seen, range(GANGS), strict=False)]
+
+
+def block_of(nodes: NodeMap, query: NodesQuery) -> Block | None:
+    """The block that a query names; None = there is none."""
+    return next((b for b in nodes.blocks if (b.rack, b.shape) == (query.rack, query.shape)), None)
+
+
+def nodes_page(view: View, gangs: Sequence[Gang], query: NodesQuery, status: Status) -> str:
+    """The page of all blocks.
+
+    Args:
+        view: the cluster.
+        gangs: who is listed beside the map.
+        query: which part of it.
+        status: how old it is.
+    """
+    nodes = view.nodes
+    part = Part(len(nodes.blocks), BLOCKS, query.page)
+    blocks = nodes.blocks[part.items]
+    holding = _Holding(gangs)
+    return document(
+        "Nodes",
+        "/nodes",
+        [
+            live(
+                "nodes",
+                bar("Nodes", _pieces(nodes.blocks)),
+                _gangs(gangs),
+                _legend(),
+                element("ul", list(_drawn(blocks, holding)), class_="blocks"),
+                _block_table(nodes, part, blocks),
+                pager(part, "Rows", lambda n: with_query("/nodes", page=n)),
+            )
+        ],
+        status,
+    )
+
+
+def block_page(block: Block, gangs: Sequence[Gang], query: NodesQuery, status: Status) -> str:
+    """The page of the nodes of one block; the arguments are as those of `nodes_page`."""
+    part = Part(len(block.nodes), NODES, query.page)
+    nodes = block.nodes[part.items]
+    holding = _Holding(gangs)
+    resources = block.resources()
+    columns = (
+        Column("Node", heads=True),
+        Column("State"),
+        *(Column(f"Used {name}", number=True) for name in resources),
+        Column("Pods", number=True),
+    )
+    rows = [_node_cells(node, resources) for node in nodes]
+    caption = f"{len(block.nodes)} nodes: what their pods request, of what they offer"
+
+    def address(number: int) -> str:
+        return with_query("/nodes", rack=query.rack, shape=query.shape, page=number)
+
+    return document(
+        f"Nodes: {_name(block)}",
+        "/nodes",
+        [
+            element("p", element("a", "All nodes", href="/nodes")),
+            live(
+                "nodes",
+                bar("Nodes", _pieces([block])),
+                _gangs(gangs),
+                _legend(),
+                _squares(block, nodes, holding),
+                table(caption, columns, rows, "There are no nodes."),
+                pager(part, "Nodes", address),
+            ),
+        ],
+        status,
+    )
+
+
+def _name(block: Block) -> str:
+    return f"{block.rack}, {block.shape}" if block.rack else block.shape
+
+
+# ── the map ──────────────────────────────────────────────────────────────────────────────────
+
+
+class _Holding:
+    """The classes of each node, by which the stylesheet shows what could hold a gang."""
+
+    def __init__(self, gangs: Sequence[Gang]) -> None:
+        self._classes: dict[str, list[str]] = {}
+        for number, (_, places) in enumerate(gangs, start=1):
+            for node in places.now:
+                self._classes.setdefault(node, []).append(f"now{number}")
+            for node in places.empty - places.now:
+                self._classes.setdefault(node, []).append(f"if{number}")
+
+    def of(self, node: NodeUse) -> str:
+        """Those of one node, with that of how much of it is used."""
+        return " ".join((f"u{node.level}", *self._classes.get(node.name, ())))
+
+
+def _drawn(blocks: Sequence[Block], holding: _Holding) -> Iterator[Markup]:
+    left = SQUARES
+    for block in blocks:
+        address = with_query("/nodes", rack=block.rack, shape=block.shape)
+        if len(block.nodes) <= left:
+            left -= len(block.nodes)
+            drawn = _squares(block, block.nodes, holding)
+        else:
+            drawn = bar(_name(block), _pieces([block]))
+        yield element("li", element("h2", element("a", _name(block), href=address)), drawn)
+
+
+def _squares(block: Block, nodes: Sequence[NodeUse], holding: _Holding) -> Markup:
+    return squares(
+        f"{len(nodes)} nodes of {_name(block)}; the table below says the same of them",
+        [Square(_told(node), holding.of(node), _MARKS[node.condition]) for node in nodes],
+    )
+
+
+def _told(node: NodeUse) -> str:
+    state = "" if node.condition is Condition.READY else f", {node.condition}"
+    return f"{node.name}: {node.share:.0%} used{state}"
+
+
+def _legend() -> Markup:
+    used = [element("li", key(f"u{n}"), text) for n, text in enumerate(_LEVELS)]
+    marks = (
+        element("li", key("u0", _MARKS[Condition.CORDONED]), "cordoned"),
+        element("li", key("u0", _MARKS[Condition.NOT_READY]), "not ready"),
+    )
+    text = (
+        "One square is one node. Its colour is how much is requested of what it has least left of."
+    )
+    return element("div", element("p", text), element("ul", used, marks, class_="keys"))
+
+
+def _pieces(blocks: Sequence[Block]) -> Sequence[Piece]:
+    levels = [sum(counts) for counts in zip(*(b.levels() for b in blocks), strict=True)]
+    parts = [
+        Piece(name, count, f"u{level}")
+        for level, (name, count) in enumerate(zip(_LEVELS, levels or [0] * 5, strict=True))
+    ]
+    for condition, kind in ((Condition.CORDONED, "cordoned"), (Condition.NOT_READY, "away")):
+        parts.append(Piece(str(condition), sum(b.count(condition) for b in blocks), kind))
+    return parts
+
+
+# ── who waits ────────────────────────────────────────────────────────────────────────────────
+
+
+def _gangs(gangs: Sequence[Gang]) -> Markup | None:
+    """Who waits; the stylesheet shows the nodes of the one that is pointed at or has the focus."""
+    if not gangs:
+        return None
+    text = (
+        "Point at one of these, or move to it with the keyboard: nodes with room for one of its "
+        "members get a frame, and a broken one those that had room if they were empty."
+    )
+    items = [_gang(number, *each) for number, each in enumerate(gangs, start=1)]
+    return element(
+        "section",
+        element("h2", "The first who wait"),
+        element("p", text),
+        element("ol", items, class_="gangs"),
+    )
+
+
+def _gang(number: int, row: Row, places: Places) -> Markup:
+    waiting = row.waiting
+    return element(
+        "li",
+        element("a", waiting.name, href=group_address(waiting.key)),
+        f": {_where(waiting, places)}",
+        id=f"gang{number}",
+        value=row.place,
+    )
+
+
+def _where(waiting: Waiting, places: Places) -> str:
+    if waiting.starts:
+        return f"starts now on {_named(sorted(set(waiting.placed.values())))}"
+    if not places.empty:
+        return "no node could hold one of its members, even if empty"
+    now = f"room for one of its members on {_named(sorted(places.now))}"
+    if not places.now:
+        now = "room for one of its members on no node"
+    return f"{now}; if empty, on {_count(len(places.empty))}"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _count(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes} nodes"
+
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _block_table(nodes: NodeMap, part: Part, blocks: Sequence[Block]) -> Markup:
+    rack = [Column(" / ".join(nodes.levels), heads=True)] if nodes.topology else []
+    columns = (
+        *rack,
+        Column("Shape", heads=not rack),
+        Column("Nodes", number=True),
+        Column("Ready", number=True),
+        Column("Cordoned", number=True),
+        Column("Not ready", number=True),
+        Column("Full", number=True),
+        Column("Used, of what they offer"),
+    )
+    rows = [_block_cells(block, racks=bool(rack)) for block in blocks]
+    by = f"topology {nodes.topology} and shape" if nodes.topology else "shape"
+    caption = f"{nodes.nodes} nodes by {by}, in {part.total} rows"
+    return table(caption, columns, rows, "There are no nodes.")
+
+
+def _block_cells(block: Block, *, racks: bool) -> Sequence[Child]:
+    used = [f"{_amounts(block.total(name), name)} {name}" for name in block.resources()]
+    return (
+        *((block.rack,) if racks else ()),
+        block.shape,
+        len(block.nodes),
+        *(block.count(condition) for condition in Condition),
+        block.levels()[-1],
+        ", ".join(used),
+    )
+
+
+def _node_cells(node: NodeUse, resources: Sequence[str]) -> Sequence[Child]:
+    def amounts(of: Mapping[str, int], name: str) -> int:
+        return of.get(name, 0)
+
+    return (
+        node.name,
+        str(node.condition),
+        *(
+            _amounts((amounts(node.used, name), amounts(node.allocatable, name)), name)
+            for name in resources
+        ),
+        node.pods,
+    )
+
+
+def _amounts(amounts: tuple[int, int], resource: str) -> str:
+    used, offered = (amount_text(resource, amount) for amount in amounts)
+    return f"{used} of {offered}"

@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The queue as a page: who waits for nodes, in the order of the scheduler's decisions, and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from enbloc.model.names import Reason
+from enbloc.model.text import clipped
+from enbloc.model.times import span_text
+from enbloc.simulation import Waiting
+from enbloc.ui.charts import Piece, bar
+from enbloc.ui.links import explanation_address, group_address
+from enbloc.ui.markup import Child, Markup, element
+from enbloc.ui.pages import OWNER, Column, Part, Status, document, live, pager, table, with_query
+from enbloc.ui.view import Row, View, Viewer
+
+#: So many rows a page has.
+ROWS: Final = 50
+#: A row shows so much of a message; the group's own page shows all of it.
+_MESSAGE: Final = 160
+_COLUMNS: Final = (
+    Column("Place", number=True),
+    Column("Namespace"),
+    Column("Name", heads=True),
+    Column("Owner"),
+    Column("Pending", number=True),
+    Column("Needs", number=True),
+    Column("Priority", number=True),
+    Column("Waiting", number=True),
+    Column("Start"),
+    Column("Why"),
+)
+#: Reasons of groups that would start if there were more capacity.
+_CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueQuery:
+    """Which part of the queue is asked for.
+
+    Attributes:
+        namespace: those of this one; "" = of all that somebody may see.
+        name: those whose name has this in it.
+        page: from 1 on.
+    """
+
+    namespace: str = ""
+    name: str = ""
+    page: int = 1
+
+
+def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) -> str:
+    """The page.
+
+    Args:
+        view: the cluster.
+        viewer: what may be shown of it.
+        query: which part of it.
+        status: how old it is.
+    """
+    rows = [row for row in view.rows if _meant(row, viewer, query)]
+    part = Part(len(rows), ROWS, query.page)
+    lines = [_cells(row, status.now) for row in rows[part.items]]
+
+    def address(number: int) -> str:
+        return with_query("/", namespace=query.namespace, name=query.name, page=number)
+
+    return document(
+        "Queue",
+        "/",
+        [
+            _form(query),
+            _hint(viewer),
+            live(
+                "queue",
+                bar("Who waits", _pieces([row.waiting for row in rows])),
+                table(_caption(part), _COLUMNS, lines, _nobody(query)),
+                pager(part, "Rows", address),
+            ),
+        ],
+        status,
+    )
+
+
+def _meant(row: Row, viewer: Viewer, query: QueueQuery) -> bool:
+    key = row.waiting.key
+    return (
+        query.namespace in ("", key.namespace)
+        and viewer.sees(key.namespace)
+        and query.name in row.waiting.short_name
+    )
+
+
+def _form(query: QueueQuery) -> Markup:
+    def field(name: str, title: str, value: str) -> Markup:
+        entry = element("input", id=name, name=name, value=value, maxlength=253, autocomplete="off")
+        return element("p", element("label", title, for_=name), entry)
+
+    return element(
+        "form",
+        field("namespace", "Namespace", query.namespace),
+        field("name", "Name contains", query.name),
+        element("p", element("button", "Show", type="submit")),
+        action="/",
+        method="get",
+        role="search",
+    )
+
+
+def _hint(viewer: Viewer) -> Markup | None:
+    if viewer.complete:
+        return None
+    return element("p", "There are too many namespaces to look up all: name one.", class_="note")
+
+
+def _caption(part: Part) -> str:
+    if part.total == 1:
+        return "1 group or pod waits, in the order in which the scheduler decides"
+    return f"{part.total} groups and pods wait, in the order in which the scheduler decides"
+
+
+def _nobody(query: QueueQuery) -> str:
+    where = f"namespace {query.namespace}" if query.namespace else "any namespace that you may see"
+    of = f' of a name with "{query.name}" in it' if query.name else ""
+    return f"Nobody{of} waits for nodes in {where}."
+
+
+def _pieces(rows: Sequence[Waiting]) -> Sequence[Piece]:
+    """How many wait for what."""
+    starting = sum(row.starts for row in rows)
+    members = sum(row.reason is Reason.WAITING_FOR_MEMBERS for row in rows if not row.starts)
+    capacity = sum(row.reason in _CAPACITY for row in rows if not row.starts)
+    return (
+        Piece("start now", starting, "starts"),
+        Piece("do not fit", capacity, "capacity"),
+        Piece("lack members", members, "members"),
+        Piece("wait for something else", len(rows) - starting - members - capacity, "other"),
+    )
+
+
+def _cells(row: Row, now: float) -> Sequence[Child]:
+    waiting = row.waiting
+    return (
+        "–" if row.place is None else row.place,
+        waiting.key.namespace,
+        element("a", waiting.short_name, href=group_address(waiting.key)),
+        clipped(waiting.owner, OWNER) or "–",
+        len(waiting.pending),
+        waiting.minimum,
+        waiting.priority,
+        span_text(now - waiting.since),
+        "now" if waiting.starts else "–",
+        [element("p", clipped(waiting.message, _MESSAGE)) if waiting.message else None, _more(row)],
+    )
+
+
+def _more(row: Row) -> Markup | None:
+    """With what it would start, which is worked out when somebody asks for it."""
+    if row.waiting.starts:
+        return None
+    address = explanation_address(row.waiting.key)
+    return element(
+        "details",
+        element("summary", "What would make it run"),
+        element("p", element("a", "Work it out", href=address)),
+        data_load=address,
+    )

@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes as a page: squares, and a table that says the same; who could be where."""
+
+from collections.abc import Sequence
+
+from enbloc.engine.events import TopologySeen
+from enbloc.model.taints import Effect, Taint
+from enbloc.model.topology import Level, Topology
+from enbloc.ui.nodes_page import (
+    GANGS,
+    NODES,
+    SQUARES,
+    NodesQuery,
+    block_of,
+    block_page,
+    listed,
+    nodes_page,
+)
+from enbloc.ui.view import ANYBODY, View, Viewer
+from tests.ui.dom import Element, lines, parsed
+from tests.ui.world import RACKS, gang, lone, nodes, running, status, view
+
+SHAPE = "8 CPUs, 32Gi"
+
+
+def page(of: View, query: NodesQuery | None = None, viewer: Viewer = ANYBODY) -> Element:
+    query = query or NodesQuery()
+    gangs = [(row, of.finder.places(row.waiting)) for row in listed(of, viewer)]
+    if not query.shape:
+        return parsed(nodes_page(of, gangs, query, status(of)))
+    block = block_of(of.nodes, query)
+    assert block is not None
+    return parsed(block_page(block, gangs, query, status(of)))
+
+
+def squares(of: Element) -> dict[str, tuple[str, str]]:
+    """By what each square tells, its classes and its mark."""
+    found: dict[str, tuple[str, str]] = {}
+    for drawing in of.every("svg", **{"class": "map"}):
+        for group in drawing.every("g"):
+            marks = [path["d"].count("M") for path in group.every("path")]
+            mark = "" if not marks else "/" if marks == [1] else "x"
+            found[group.one("title").text] = (group.one("rect")["class"], mark)
+    return found
+
+
+def frames(of: Element, kind: str) -> Sequence[str]:
+    """The nodes that the stylesheet gives a frame of this class."""
+    return [
+        told.split(":")[0] for told, (classes, _) in squares(of).items() if kind in classes.split()
+    ]
+
+
+def test_nodes_are_drawn_by_rack_and_shape_and_the_table_says_the_same() -> None:
+    world = view(
+        [RACKS],
+        nodes(2, "r1"),
+        nodes(1, "r2", unschedulable=True),
+        nodes(1, "r3", ready=False, nvidia_com__gpu=8),
+        running("old", 1, "r1-0"),
+        running("full", 2, "r1-1"),
+    )
+    shown = page(world)
+    assert squares(shown) == {
+        "r1-0: 50% used": ("u2", ""),
+        "r1-1: 100% used": ("u4", ""),
+        "r2-0: 0% used, cordoned": ("u0", "/"),
+        "r3-0: 0% used, not ready": ("u0", "x"),
+    }
+    assert lines(shown) == [
+        [
+            "rack",
+            "Shape",
+            "Nodes",
+            "Ready",
+            "Cordoned",
+            "Not ready",
+            "Full",
+            "Used, of what they offer",
+        ],
+        ["r1", SHAPE, "2", "2", "0", "0", "1", "12 of 16 cpu, 3Gi of 64Gi memory"],
+        ["r2", SHAPE, "1", "0", "1", "0", "0", "0 of 8 cpu, 0Mi of 32Gi memory"],
+        [
+            "r3",
+            f"{SHAPE}, 8 nvidia.com/gpu",
+            *("1", "0", "0", "1", "0"),
+            "0 of 8 cpu, 0Mi of 32Gi memory, 0 of 8 nvidia.com/gpu",
+        ],
+    ]
+    assert shown.one("caption").text == "4 nodes by topology racks and shape, in 3 rows"
+
+
+def test_without_a_topology_there_are_shapes_alone() -> None:
+    labels = (("node.kubernetes.io/instance-type", "large"),)
+    shown = page(view(nodes(2), nodes(1, "b", cpu=4, labels=labels)))
+    assert [row[0] for row in lines(shown)] == ["Shape", SHAPE, "large: 4 CPUs, 32Gi"]
+    broken = TopologySeen(Topology("t", (Level("rack", "rack"),), problem="no such level"))
+    hosts = TopologySeen(Topology("hosts", (Level("host", "kubernetes.io/hostname"),)))
+    assert lines(page(view([broken, hosts], nodes(1))))[0][0] == "Shape"
+
+
+def test_a_node_without_the_label_of_a_level_is_in_a_rack_of_its_own() -> None:
+    assert [row[0] for row in lines(page(view([RACKS], nodes(1))))] == ["rack", "(none)"]
+
+
+def test_the_resource_of_which_least_is_left_says_how_much_is_used() -> None:
+    world = view(nodes(1, gpu=8), running("old", 1, "node-0", cpu=1, gpu=6))
+    assert list(squares(page(world))) == ["node-0: 75% used"]
+
+
+def test_nodes_that_could_hold_a_waiting_gang_have_its_frame_now_or_if_they_were_empty() -> None:
+    taint = Taint("dedicated", "x", Effect.NO_SCHEDULE)
+    world = view(
+        nodes(2),
+        nodes(1, "closed", taints=(taint,)),
+        running("old", 1, "node-0"),
+        gang("big", 5, cpu=6),
+    )
+    shown = page(world)
+    assert frames(shown, "now1") == ["node-1"]
+    assert frames(shown, "if1") == ["node-0"]
+    [item] = shown.one("ol").every("li", id="gang1")
+    assert item.text == "team/big : room for one of its members on node-1; if empty, on 2 nodes"
+
+
+def test_a_gang_that_starts_says_where_and_one_that_fits_nowhere_says_so() -> None:
+    shown = page(view(nodes(1), gang("fits", 1), lone("huge", cpu=100)))
+    first, second = (item.text for item in shown.one("ol").every("li"))
+    assert first == "team/fits : starts now on node-0"
+    assert second == "pod team/huge : no node could hold one of its members, even if empty"
+
+
+def test_gangs_are_listed_that_somebody_may_see_and_only_the_first() -> None:
+    gangs = [gang(f"g{n:02}", 3) for n in range(GANGS + 3)]
+    world = view(nodes(1), gang("secret", 3, namespace="other"), *gangs)
+    shown = page(world, viewer=Viewer(namespaces=frozenset({"team"}), nodes=True))
+    items = list(shown.one("ol").every("li"))
+    assert [item.one("a").text for item in items] == [f"team/g{n:02}" for n in range(GANGS)]
+    assert items[0]["value"] == "2"
+    assert "secret" not in shown.text
+
+
+def test_a_block_of_many_nodes_is_a_bar_and_its_own_page_has_each_node() -> None:
+    world = view([RACKS], nodes(SQUARES + 1, "many"), nodes(1, "one"))
+    shown = page(world)
+    assert list(squares(shown)) == ["one-0: 0% used"]
+    many, one = shown.one("ul", **{"class": "blocks"}).every("a")
+    assert one["href"] == "/nodes?rack=one&shape=8+CPUs%2C+32Gi"
+    assert many.text == f"many, {SHAPE}"
+    first = page(world, NodesQuery("many", SHAPE))
+    assert first.one("h1").text == f"Nodes: many, {SHAPE}"
+    assert len(squares(first)) == len(lines(first)) - 1 == NODES
+    assert lines(first)[1] == ["many-0", "ready", "0 of 8", "0Mi of 32Gi", "0"]
+    last = page(world, NodesQuery("many", SHAPE, 3))
+    assert len(squares(last)) == SQUARES + 1 - 2 * NODES
+    assert block_of(world.nodes, NodesQuery("none", SHAPE)) is None
