@@ -380,6 +380,16 @@ SIMULATION: Final[Sequence[Rule]] = [
     ),
 ]
 
+#: What `enbloc ui` needs of the cluster that it shows: to follow what the scheduler follows.
+VIEWING: Final[Sequence[Rule]] = [
+    replace(rule, verbs=["list", "watch"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
+]
+#: And what it needs where others reach it: who they are, and what they may see.
+REVIEWING: Final[Sequence[Rule]] = (
+    replace(_DELEGATION[0], why="who asks for a page"),
+    replace(_DELEGATION[1], why="whether they may get PodGroups of a namespace, and list nodes"),
+)
+
 #: What the user of `enbloc topology show` needs; `init` lists nodes alone.
 TOPOLOGY: Final[Sequence[Rule]] = (
     Rule("", ["nodes"], ["list"], why="labels, capacity and readiness of nodes"),

@@ -69,6 +69,8 @@ CONTROLLER_REPORTER: Final = "enbloc.dev/controller"
 #: Where each process serves by HTTPS; kube-scheduler's port, and one of our own.
 SCHEDULER_PORT: Final = 10259
 CONTROLLER_PORT: Final = 10261
+#: Where `enbloc ui` serves its page.
+UI_PORT: Final = 10263
 
 # ── conditions of pods ───────────────────────────────────────────────────────────────────────
 GANG_RUNNING: Final = "enbloc.dev/GangRunning"

@@ -5,3 +5,8 @@
 It reads the cluster, writes nothing to it, and takes nothing but GET and HEAD. What pages show is
 worked out by the simulation; `view`, `node_map`, `places` and the pages are pure.
 """
+
+from enbloc.ui.page import serve_ui
+from enbloc.ui.server import Address
+
+__all__ = ["Address", "serve_ui"]

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Access: who asks for a page, and what of the cluster they may see.
+
+On an address of this machine that is whoever reaches it: the page shows what the credentials of
+its process may read. Elsewhere every request has a bearer token, and the API server is asked whose
+it is (TokenReview), and whether they may `get` PodGroups of a namespace and `list` nodes
+(SubjectAccessReview). Its answers are kept for ten seconds.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection
+from typing import Final, Protocol
+
+from enbloc.client.paths import NODES, POD_GROUPS
+from enbloc.errors import EnblocError
+from enbloc.process.access_rules import AccessRules
+from enbloc.process.reviews import REVIEW_SECONDS, Find, OfResource, Reviews, User
+from enbloc.telemetry import Problems
+from enbloc.ui.view import ANYBODY, Viewer
+
+#: So many namespaces are asked about for one page; who may not see all has to name one of more.
+MOST_NAMESPACES: Final = 200
+
+
+class RefusedError(Exception):
+    """A request is not answered.
+
+    Args:
+        code: of HTTP.
+        text: why.
+    """
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Access(Protocol):
+    """Says what somebody may see."""
+
+    async def viewer(
+        self, authorization: str, namespaces: Collection[str], *, nodes: bool = False
+    ) -> Viewer:
+        """What who sends this header may see.
+
+        Args:
+            authorization: the header; "" = none was sent.
+            namespaces: those about which it matters, the first before the others.
+            nodes: whether it matters if they may see nodes.
+
+        Raises:
+            RefusedError: they may see nothing.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End its connections."""
+        ...
+
+
+class OpenAccess:
+    """Everybody may see everything."""
+
+    async def viewer(
+        self, authorization: str, namespaces: Collection[str], *, nodes: bool = False
+    ) -> Viewer:
+        """All."""
+        del authorization, namespaces, nodes
+        return ANYBODY
+
+    async def close(self) -> None:
+        """There are none."""
+
+
+class ReviewedAccess:
+    """The API server says who may see what.
+
+    Args:
+        find: the API server.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, find: Find, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reviews = Reviews("ui", find, find, AccessRules(), clock)
+        self._problems = Problems()
+
+    async def close(self) -> None:
+        """End its connections."""
+        await self._reviews.close()
+
+    async def viewer(
+        self, authorization: str, namespaces: Collection[str], *, nodes: bool = False
+    ) -> Viewer:
+        """What the API server says; who bears no valid token is refused."""
+        if not self._reviews.bears_token(authorization):
+            raise RefusedError(401, "a bearer token is needed")
+        try:
+            async with asyncio.timeout(REVIEW_SECONDS):
+                user = await self._reviews.user(authorization)
+                if user is None:
+                    raise RefusedError(401, "the bearer token is not valid")
+                found = await self._viewer(user, tuple(dict.fromkeys(namespaces)), nodes=nodes)
+        except (EnblocError, OSError, TimeoutError) as error:
+            why = str(error) or "the API server took too long"
+            self._problems.report("reviews", f"cannot review access: {why}", logging.WARNING)
+            raise RefusedError(503, "access cannot be reviewed now; see the log") from error
+        self._problems.report("reviews", None)
+        return found
+
+    async def _viewer(self, user: User, namespaces: Collection[str], *, nodes: bool) -> Viewer:
+        everything, sees_nodes = await asyncio.gather(
+            self._reviews.may(user, _groups_of("")),
+            self._reviews.may(user, _NODES) if nodes else _no(),
+        )
+        if everything:
+            return Viewer(everything=True, nodes=sees_nodes)
+        asked = tuple(namespaces)[:MOST_NAMESPACES]
+        may = await asyncio.gather(*(self._reviews.may(user, _groups_of(ns)) for ns in asked))
+        return Viewer(
+            namespaces=frozenset(ns for ns, allowed in zip(asked, may, strict=True) if allowed),
+            nodes=sees_nodes,
+            complete=len(namespaces) <= MOST_NAMESPACES,
+        )
+
+
+_NODES: Final = OfResource(NODES.group, NODES.plural, "list")
+
+
+def _groups_of(namespace: str) -> OfResource:
+    return OfResource(POD_GROUPS.group, POD_GROUPS.plural, "get", namespace)
+
+
+async def _no() -> bool:
+    return False

@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The process behind the page: the cluster is followed, and browsers are answered, until a stop."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from enbloc.client.client import Client
+from enbloc.client.clock import MACHINE, TimeSource
+from enbloc.client.config import Cluster
+from enbloc.client.items import Timing
+from enbloc.client.permissions import VIEWING
+from enbloc.config import Configuration
+from enbloc.ui.access import Access, OpenAccess, ReviewedAccess
+from enbloc.ui.server import Address, Site, served
+from enbloc.ui.state import Keeper
+
+logger = logging.getLogger(__name__)
+
+
+async def serve_ui(  # what flags say, and what tests replace
+    cluster: Cluster,
+    configuration: Configuration,
+    address: Address,
+    stop: asyncio.Event,
+    *,
+    serving: Callable[[str], None],
+    clock: TimeSource = MACHINE,
+    timing: Timing | None = None,
+) -> int:
+    """Serve the page until stopped.
+
+    Args:
+        cluster: the one to show.
+        configuration: of its scheduler.
+        address: where the page is served.
+        stop: ends it once set.
+        serving: told the URL once the page is served.
+        clock: where the process has the time from.
+        timing: how long the reflectors wait.
+
+    Returns:
+        0 after a stop that was asked for; 1 when something broke.
+
+    Raises:
+        ConfigError: the address, the port or the certificate cannot be used.
+    """
+
+    async def find() -> Cluster:
+        return cluster
+
+    access: Access = OpenAccess() if address.local else ReviewedAccess(find, clock.local)
+    async with Client(cluster, component="ui", rules=VIEWING, clock=clock) as client:
+        keeper = Keeper(client, configuration, timing)
+        site = Site(keeper, access, local=address.local)
+        async with served(site, address) as url:
+            serving(url)
+            following = asyncio.create_task(keeper.run())
+            stopping = asyncio.create_task(stop.wait())
+            try:
+                await asyncio.wait({following, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    logger.error("Cannot go on", exc_info=following.exception())
+                    return 1
+                return 0
+            finally:
+                following.cancel()
+                stopping.cancel()
+                await asyncio.wait({following, stopping})
+                await access.close()

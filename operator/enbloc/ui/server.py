@@ -1,0 +1,443 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The server of the page: HTTP for browsers, answered from the latest view; it only reads."""
+
+import asyncio
+import ipaddress
+import logging
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from enbloc.errors import ConfigError
+from enbloc.model.dns_names import LABEL
+from enbloc.model.groups import GroupKey
+from enbloc.model.names import UI_PORT
+from enbloc.telemetry import Certificates, listening
+from enbloc.ui.access import Access, RefusedError
+from enbloc.ui.group_page import explanation_page, group_page, under_way_page
+from enbloc.ui.links import EXPLANATION, KINDS, key_of
+from enbloc.ui.nodes_page import NodesQuery, block_of, block_page, listed, nodes_page
+from enbloc.ui.pages import EVENTS, Status, message
+from enbloc.ui.queue_page import QueueQuery, queue_page
+from enbloc.ui.state import BusyError, Keeper
+from enbloc.ui.view import View, Viewer, shown
+
+#: The longest path with its query (bytes).
+MOST_TARGET: Final = 2048
+#: So many connections at once: one more ends the oldest. And so many of them that wait for news.
+MOST_CONNECTIONS: Final = 256
+MOST_STREAMS: Final = 64
+#: A browser that waits for news hears something at least this often, and comes anew after this
+#: time, so that it is seen again whether it may (seconds).
+SILENCE_SECONDS: Final = 15.0
+STREAM_SECONDS: Final = 300.0
+#: So long a request for an explanation waits for it; the browser then asks again after this time.
+PATIENCE_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 2
+#: A stop waits so long for answers under way (seconds).
+GRACE_SECONDS: Final = 1.0
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "enbloc",
+}
+_STATIC: Final = {
+    "enbloc.css": "text/css",
+    "enbloc.js": "text/javascript",
+    "enbloc.svg": "image/svg+xml",
+}
+_READS: Final = ("GET", "HEAD")
+#: An address of IPv6, or a name, and a port.
+_HOST: Final = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the page is served.
+
+    Attributes:
+        host: an address of this machine; 0.0.0.0 and :: are all of them.
+        port: 0 for any free one.
+        certificate: files of the certificate and of its key; None = a self-signed one, where TLS
+            is spoken at all: everywhere but on a loopback address.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = UI_PORT
+    certificate: tuple[Path, Path] | None = None
+
+    @property
+    def local(self) -> bool:
+        """Only this machine reaches it."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this names the machine itself, and nothing that others reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Site:
+    """The pages of one cluster.
+
+    Args:
+        keeper: has the latest view.
+        access: says who may see what.
+        local: only requests that name this machine as their host are answered: a page of somebody
+            else, whose name leads here, is refused.
+    """
+
+    def __init__(self, keeper: Keeper, access: Access, *, local: bool) -> None:
+        self._keeper, self._access, self._local = keeper, access, local
+        self._streams = 0
+        self._closing = asyncio.Event()
+        folder = files("enbloc.ui") / "static"
+        self._static = {name: (folder / name).read_bytes() for name in _STATIC}
+
+    def application(self) -> web.Application:
+        """What answers requests."""
+        app = web.Application(middlewares=[self._guarded])
+        routes: Mapping[str, Handler] = {
+            "/": self._queue,
+            "/nodes": self._nodes,
+            EVENTS: self._events,
+            "/static/{file}": self._file,
+            "/livez": self._alive,
+            "/readyz": self._ready,
+            **{f"/{kind}/{{namespace}}/{{name}}": self._group for kind in KINDS},
+            **{f"/{kind}/{{namespace}}/{{name}}/{EXPLANATION}": self._explain for kind in KINDS},
+        }
+        for path, handler in routes.items():
+            app.router.add_get(path, handler)
+        app.on_response_prepare.append(_prepare)
+        app.on_shutdown.append(self._shut)
+        return app
+
+    async def _shut(self, app: web.Application) -> None:
+        del app
+        self._closing.set()
+
+    # ── every request ────────────────────────────────────────────────────────────────────────
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse what is no request for a page, and say so where one cannot be made."""
+        try:
+            self._check(request)
+            return await handler(request)
+        except RefusedError as error:
+            return _refusal(error.code, str(error))
+        except web.HTTPException as error:
+            return _refusal(error.status, "there is no such page")
+        except BusyError:
+            return _refusal(503, "too many explanations are being worked out; try again later")
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception:  # what breaks must not end its connection without a word
+            logger.exception("Failed to serve %s", request.path)
+            return _refusal(500, "the page cannot be made; the log says why")
+
+    def _check(self, request: web.Request) -> None:
+        """See that a request may be answered at all.
+
+        Raises:
+            RefusedError: it may not.
+        """
+        if request.method not in _READS:
+            raise RefusedError(405, "use GET or HEAD: nothing can be changed here")
+        if len(request.raw_path) > MOST_TARGET:
+            raise RefusedError(414, "the address is too long")
+        if self._local and not _names_this_machine(request.headers.get("Host", "")):
+            raise RefusedError(421, "this server answers to localhost and 127.0.0.1 only")
+        site, mode = (request.headers.get(f"Sec-Fetch-{name}", "") for name in ("Site", "Mode"))
+        if site in ("cross-site", "same-site") and mode != "navigate":
+            raise RefusedError(403, "pages of others may lead here, and load nothing")
+
+    def _view(self, viewer: Viewer) -> View:
+        """The latest view.
+
+        Raises:
+            RefusedError: there is none yet.
+        """
+        view = self._keeper.view
+        if view is None:
+            raise RefusedError(503, self._problem(viewer) or "the cluster is being read; try again")
+        return view
+
+    def _status(self, view: View, viewer: Viewer) -> Status:
+        """How old a view is, and what keeps it from being newer."""
+        return Status(view.number, view.present.now, self._keeper.now(), self._problem(viewer))
+
+    def _problem(self, viewer: Viewer) -> str:
+        """What is wrong; who may not see all is not told of addresses and accounts."""
+        wrong = self._keeper.problems.active
+        if not wrong:
+            return ""
+        return wrong[0] if viewer.everything else "the cluster cannot be read in full at present"
+
+    # ── pages ────────────────────────────────────────────────────────────────────────────────
+
+    async def _queue(self, request: web.Request) -> web.StreamResponse:
+        query = QueueQuery(_text(request, "namespace"), _text(request, "name"), _page(request))
+        viewer = await self._access.viewer(_authorization(request), ())
+        view = self._view(viewer)
+        namespaces = view.namespaces()
+        if query.namespace:  # what can be no namespace is not asked about
+            namespaces = tuple(n for n in (query.namespace,) if LABEL.fullmatch(n))
+        viewer = await self._access.viewer(_authorization(request), namespaces)
+        return _html(queue_page(view, viewer, query, self._status(view, viewer)))
+
+    async def _nodes(self, request: web.Request) -> web.StreamResponse:
+        query = NodesQuery(_text(request, "rack"), _text(request, "shape"), _page(request))
+        viewer = await self._access.viewer(_authorization(request), (), nodes=True)
+        if not viewer.nodes:
+            raise RefusedError(403, "you may not list the nodes of this cluster")
+        view = self._view(viewer)
+        viewer = await self._access.viewer(_authorization(request), view.namespaces(), nodes=True)
+        gangs = await self._keeper.places(view, listed(view, viewer))
+        status = self._status(view, viewer)
+        if not query.shape:
+            return _html(nodes_page(view, gangs, query, status))
+        block = block_of(view.nodes, query)
+        if block is None:
+            raise RefusedError(404, "there are no such nodes")
+        return _html(block_page(block, gangs, query, status))
+
+    async def _group(self, request: web.Request) -> web.StreamResponse:
+        view, key = await self._meant(request)
+        viewer = await self._access.viewer(_authorization(request), (key.namespace,), nodes=True)
+        asked = self._keeper.known(key)
+        known = shown(asked.answer.result(), viewer) if asked is not None else None
+        status = self._status(view, viewer)
+        return _html(group_page(view, viewer, key, _page(request), status, known))
+
+    async def _explain(self, request: web.Request) -> web.StreamResponse:
+        view, key = await self._meant(request)
+        viewer = await self._access.viewer(_authorization(request), (key.namespace,), nodes=True)
+        row = view.row(key)
+        if row is None:
+            raise RefusedError(404, "it does not wait")
+        asked = self._keeper.explanation(view, row.waiting)
+        await asyncio.wait([asked.answer], timeout=PATIENCE_SECONDS)
+        status = self._status(asked.view, viewer)
+        if not asked.answer.done():
+            again = {"Refresh": str(AGAIN_SECONDS)}
+            return _html(under_way_page(key, status), 202, again)
+        found = shown(asked.answer.result(), viewer)
+        return _html(explanation_page(found, viewer, status))
+
+    async def _meant(self, request: web.Request) -> tuple[View, GroupKey]:
+        """The group or pod that an address means.
+
+        Raises:
+            RefusedError: there is none; or nobody may know, which is told in the same words.
+        """
+        info = request.match_info
+        key = key_of(request.path.split("/")[1], info["namespace"], info["name"])
+        namespaces = () if key is None else (key.namespace,)
+        viewer = await self._access.viewer(_authorization(request), namespaces)
+        view = self._view(viewer)
+        known = key is not None and (key in view.members or key in view.groups)
+        if key is None or not known or not viewer.sees(key.namespace):
+            raise RefusedError(404, "there is no such group or pod, or you may not see it")
+        return view, key
+
+    # ── beside pages ─────────────────────────────────────────────────────────────────────────
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        await self._access.viewer(_authorization(request), ())
+        name = request.match_info["file"]
+        if name not in self._static:
+            raise RefusedError(404, "there is no such file")
+        return web.Response(body=self._static[name], content_type=_STATIC[name], charset="utf-8")
+
+    async def _alive(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return web.Response(text="ok")
+
+    async def _ready(self, request: web.Request) -> web.StreamResponse:
+        del request
+        if self._keeper.view is None:
+            return web.Response(status=503, text="the cluster is being read\n")
+        return web.Response(text="ok")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Tell of every new view, by its number, for some time."""
+        await self._access.viewer(_authorization(request), ())
+        if self._streams >= MOST_STREAMS:
+            raise RefusedError(503, "too many browsers wait for news; reload the page instead")
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        if request.method == "HEAD":
+            return response
+        self._streams += 1
+        try:
+            with suppress(ConnectionError):
+                await self._tell(response)
+        finally:
+            self._streams -= 1
+        return response
+
+    async def _tell(self, response: web.StreamResponse) -> None:
+        loop = asyncio.get_running_loop()
+        end, number = loop.time() + STREAM_SECONDS, 0
+        closing = asyncio.ensure_future(self._closing.wait())
+        newer = asyncio.ensure_future(self._keeper.newer(number))
+        try:
+            while loop.time() < end and not closing.done():
+                await asyncio.wait(
+                    {newer, closing},
+                    timeout=SILENCE_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if newer.done():
+                    number = newer.result()
+                    newer = asyncio.ensure_future(self._keeper.newer(number))
+                    await response.write(f"event: view\ndata: {number}\n\n".encode())
+                else:
+                    await response.write(b": nothing new\n\n")
+        finally:
+            closing.cancel()
+            newer.cancel()
+
+
+# ── what requests say ────────────────────────────────────────────────────────────────────────
+
+
+def _authorization(request: web.Request) -> str:
+    return request.headers.get("Authorization", "")
+
+
+def _text(request: web.Request, name: str) -> str:
+    return request.query.get(name, "").strip()
+
+
+def _page(request: web.Request) -> int:
+    text = request.query.get("page", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine; the port may be any that leads here."""
+    found = _HOST.fullmatch(host)
+    return found is not None and is_loopback((found[1] or found[2]).lower())
+
+
+# ── answers ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _html(text: str, code: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(
+        text=text, status=code, content_type="text/html", charset="utf-8", headers=headers
+    )
+
+
+_TITLES: Final = {
+    401: "Who are you?",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not allowed",
+    414: "Too long",
+    421: "Not here",
+    503: "Not now",
+}
+
+
+def _refusal(code: int, text: str) -> web.Response:
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": ", ".join(_READS)}}.get(code)
+    title = _TITLES.get(code, "Failed")
+    return _html(message(title, f"{text[:1].upper()}{text[1:]}."), code, headers)
+
+
+async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
+    del request
+    response.headers.update(HEADERS)
+
+
+# ── serving ──────────────────────────────────────────────────────────────────────────────────
+
+
+@asynccontextmanager
+async def served(site: Site, address: Address) -> AsyncGenerator[str]:
+    """Serve for as long as the context lasts; gives the URL.
+
+    Raises:
+        ConfigError: the address, the port or the certificate cannot be used.
+    """
+    listener = listening(address.host, address.port, "--port", zero="any free one")
+    context = None if address.local else _tls(address)
+    runner = web.AppRunner(
+        site.application(),
+        access_log=None,
+        handle_signals=False,
+        shutdown_timeout=GRACE_SECONDS,
+        keepalive_timeout=30.0,
+    )
+    await runner.setup()
+    assert runner.server is not None, "it was set up"
+    limited = _Limited(runner.server)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(limited, sock=listener, ssl=context)
+    try:
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        scheme = "http" if context is None else "https"
+        yield f"{scheme}://{host}:{listener.getsockname()[1]}"
+    finally:
+        server.close()
+        await runner.cleanup()
+
+
+class _Limited:
+    """Makes what answers a connection; one more than there may be ends the oldest."""
+
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
+
+    def __call__(self) -> asyncio.BaseProtocol:
+        there = self._server.connections
+        if len(there) >= MOST_CONNECTIONS:
+            there[0].force_close()
+        return self._server()
+
+
+def _tls(address: Address) -> ssl.SSLContext:
+    """The TLS of every connection; its certificate may change with the files."""
+    names = ("localhost", "127.0.0.1", "::1", socket.gethostname())
+    certificates = Certificates(address.certificate, names=names)
+    context = certificates.context()
+
+    def choose(sock: ssl.SSLObject | ssl.SSLSocket, name: str | None, of: ssl.SSLContext) -> None:
+        del name, of
+        with suppress(ConfigError):
+            sock.context = certificates.context()
+
+    context.sni_callback = choose
+    return context

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a cluster that changes; nothing is written to it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from enbloc.client.client import Client
+from enbloc.client.config import Cluster
+from enbloc.client.paths import EVENTS, LEASES, NODES, POD_GROUPS, PODS
+from enbloc.client.permissions import VIEWING
+from enbloc.config import default_configuration
+from enbloc.ui import Address, serve_ui
+from enbloc.ui.state import LEAST_SECONDS, Keeper
+from enbloc_sandbox import Sandbox
+from tests.live.world import FAST, World
+from tests.patience import PATIENCE
+from tests.ui.dom import Element, lines, parsed
+from tests.world.virtual_time import time_source
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(clock=time_source().wall) as server:
+        yield server
+
+
+@pytest.fixture
+async def world(sandbox: Sandbox) -> AsyncIterator[World]:
+    async with World(Cluster(sandbox.url)) as opened:
+        yield opened
+
+
+class Page:
+    """What a browser sees."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self.session, self.url = session, url
+
+    async def read(self, path: str = "/") -> Element:
+        async with self.session.get(self.url + path) as response:
+            return parsed(await response.text())
+
+    async def rows(self) -> list[list[str]]:
+        page = await self.read()
+        return lines(page)[1:] if list(page.every("table")) else []
+
+
+@asynccontextmanager
+async def shown(sandbox: Sandbox) -> AsyncGenerator[Page]:
+    stop, urls = asyncio.Event(), asyncio.Queue[str]()
+    serving = asyncio.create_task(
+        serve_ui(
+            Cluster(sandbox.url),
+            default_configuration(),
+            Address(port=0),
+            stop,
+            serving=urls.put_nowait,
+            clock=time_source(),
+            timing=FAST,
+        )
+    )
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Page(session, await urls.get())
+    finally:
+        stop.set()
+        async with asyncio.timeout(PATIENCE):
+            assert await serving == 0
+
+
+async def test_the_page_follows_the_cluster(sandbox: Sandbox, world: World) -> None:
+    await world.nodes("n1 n2", cpu=4)
+    await world.gang("train", 3, cpu=4)
+    async with shown(sandbox) as page:
+
+        async def says(*cells: str) -> bool:
+            return [row[2:3] + row[8:9] for row in await page.rows()] == [[*cells]]
+
+        await world.until(lambda: says("train", "–"))
+
+        async def explained() -> bool:
+            shown = await page.read("/groups/default/train/explanation")
+            return "1 more node like n1" in shown.text
+
+        await world.until(explained)
+        async with page.session.get(page.url + "/events") as news:
+            first = await news.content.readuntil(b"\n\n")
+            await world.nodes("n3", cpu=4)
+            await world.until(lambda: says("train", "now"))
+            assert await news.content.readuntil(b"\n\n") != first
+        for pod, node in (("train-0", "n1"), ("train-1", "n2"), ("train-2", "n3")):
+            await world.bind(pod, node)
+
+        async def over() -> bool:
+            return await page.rows() == []
+
+        await world.until(over)
+        assert "It does not wait." in (await page.read("/groups/default/train")).text
+        assert lines(await page.read("/nodes"))[1][-1].startswith("12 of 12 cpu")
+
+
+async def test_nothing_is_written(sandbox: Sandbox, world: World) -> None:
+    await world.nodes("n1", cpu=4)
+    await world.gang("train", 2, cpu=4)
+    kinds = (NODES, PODS, POD_GROUPS, LEASES, EVENTS)
+
+    async def versions() -> dict[str, str]:
+        return {
+            item["metadata"]["uid"]: item["metadata"]["resourceVersion"]
+            for kind in kinds
+            async for item in world.client.list(kind)
+        }
+
+    before = await versions()
+    async with shown(sandbox) as page:
+
+        async def listed() -> bool:
+            return len(await page.rows()) == 1
+
+        await world.until(listed)
+        for path in ("/", "/nodes", "/groups/default/train", "/groups/default/train/explanation"):
+            await page.read(path)
+    assert await versions() == before
+    assert {verb for rule in VIEWING for verb in rule.verbs} == {"list", "watch"}
+
+
+async def test_what_cannot_be_read_is_said_on_the_page(sandbox: Sandbox, world: World) -> None:
+    sandbox.faults.add(verb="list", resource="nodes", status=403)
+    async with shown(sandbox) as page:
+
+        async def said() -> bool:
+            return "nodes" in (await page.read()).one("main").text
+
+        await world.until(said)
+
+
+async def test_views_are_made_when_something_changed_and_not_too_often(
+    sandbox: Sandbox, world: World
+) -> None:
+    await world.nodes("n1", cpu=4)
+    loop = asyncio.get_running_loop()
+    async with Client(
+        Cluster(sandbox.url), component="test", rules=VIEWING, clock=time_source()
+    ) as client:
+        keeper = Keeper(client, default_configuration(), FAST)
+        running = asyncio.create_task(keeper.run())
+        first = await keeper.newer(0)
+        began = loop.time()
+        await world.nodes("n2 n3", cpu=4)
+        second = await keeper.newer(first)
+        assert second == first + 1
+        assert loop.time() - began >= LEAST_SECONDS * 0.9
+        running.cancel()
+        await asyncio.wait([running])
