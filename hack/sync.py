@@ -23,7 +23,15 @@ import yaml
 
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import controller, run, scheduler
-from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, ROLES, SIMULATION, TOPOLOGY, Rule
+from enbloc.client.permissions import (
+    BEYOND_KUBE_SCHEDULER,
+    REVIEWING,
+    ROLES,
+    SIMULATION,
+    TOPOLOGY,
+    VIEWING,
+    Rule,
+)
 from enbloc.config import default_configuration, policy, unhonoured
 from enbloc.config.argument_models import MODELS
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN, is_implied
@@ -142,7 +150,9 @@ def rules_template() -> str:
         for process in ROLES
         for scope in ("cluster", "namespace")
     }
-    for name, rules in (named | {"scheduler.own": BEYOND_KUBE_SCHEDULER}).items():
+    named |= {"scheduler.own": [*BEYOND_KUBE_SCHEDULER]}
+    named |= {"ui.viewing": [*VIEWING], "ui.reviewing": [*REVIEWING]}
+    for name, rules in named.items():
         text = rules_yaml(rules)
         for lease, of_release in LEASES_OF_RELEASE.items():
             text = text.replace(f"[{lease}]", f"[{{{{ {of_release} }}}}]")
@@ -278,6 +288,9 @@ def permissions_page() -> str:
     parts += rule_rows(SIMULATION)
     parts += ["\n## enbloc topology\n\n", "For its user, as above; `init` lists nodes alone.\n\n"]
     parts += rule_rows(TOPOLOGY)
+    parts += ["\n## enbloc ui\n\n", "For its user, or the account that it runs as.\n\n"]
+    parts += rule_rows(VIEWING)
+    parts += [WHERE_OTHERS_REACH_IT, *rule_rows(REVIEWING)]
     return "".join(parts)
 
 
@@ -292,6 +305,11 @@ Where only audited roles are allowed, the chart's `rbac.useBuiltinSchedulerRoles
 scheduler to `system:kube-scheduler` and `system:volume-scheduler`, and to a ClusterRole of its own
 with what these lack. The Role in the namespace stays. The built-in ones hold more than enbloc
 uses; the API server reconciles them, so that they must not be edited.
+
+"""
+WHERE_OTHERS_REACH_IT = """
+On an address that others reach, these as well. Each user then needs `get` of `podgroups.enbloc.dev`
+in the namespaces that they are to see, and `list` of `nodes` for that view.
 
 """
 USERS = table(

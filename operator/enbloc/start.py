@@ -12,7 +12,7 @@ import sys
 from types import FrameType
 
 #: What runs until it is stopped, and so has ended well when it is.
-_SERVERS = ("scheduler", "controller", "run")
+_SERVERS = ("scheduler", "controller", "run", "ui")
 #: With it a server writes a file, and does not serve.
 _WRITES = "--write-config-to"
 

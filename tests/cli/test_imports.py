@@ -111,6 +111,7 @@ def test_the_package_alone_imports_no_library() -> None:
         pytest.param(["replay", "--help"], id="help of replaying"),
         pytest.param(["topology", "show", "--help"], id="help of showing a topology"),
         pytest.param(["topology", "init", "--help"], id="help of writing one"),
+        pytest.param(["ui", "--help"], id="help of the page"),
         pytest.param(["version", "--client"], id="version"),
     ],
 )

@@ -65,6 +65,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "enbloc.cli.what_if:what_if",
         "Say what would become of pods, nodes and groups before anything is changed.",
     ),
+    "ui": (
+        "enbloc.cli.ui:ui",
+        "Show the queue and the nodes as a page for browsers; it only reads.",
+    ),
     "drain-check": (
         "enbloc.cli.drain_check:drain_check",
         "Say which groups would stay whole if these nodes were drained.",

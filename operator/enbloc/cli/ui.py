@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""`enbloc ui`: the queue and the nodes as a page for browsers."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from enbloc.cli.entry import INTERRUPTED
+from enbloc.cli.files import sources
+from enbloc.cli.flags import Number, cluster_flags, config_flag
+from enbloc.cli.server_flags import default_format
+from enbloc.cli.servers import loop_factory
+from enbloc.cli.tables import say
+from enbloc.errors import UsageError
+from enbloc.model.names import UI_PORT
+
+if TYPE_CHECKING:
+    from enbloc.ui import Address
+
+
+@click.command(short_help="Show the queue and the nodes as a page for browsers.")
+@click.option(
+    "--bind-address",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on. On one that others reach, every request needs a bearer token.",
+)
+@click.option(
+    "--port",
+    type=Number(0, 65535),
+    default=UI_PORT,
+    show_default=True,
+    help="The port to listen on; 0 for any free one.",
+)
+@click.option(
+    "--tls-cert-file",
+    "certificate",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The certificate, where others reach the page. Default: a self-signed one.",
+)
+@click.option(
+    "--tls-private-key-file",
+    "private_key",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Its key.",
+)
+@config_flag
+@cluster_flags
+def ui(
+    *,
+    bind_address: str,
+    port: int,
+    certificate: Path | None,
+    private_key: Path | None,
+    configs: tuple[Path, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+) -> int:
+    """Show the queue and the nodes as a page for browsers, until it is stopped.
+
+    It lists and watches what the scheduler does, and lets the engine decide on a copy, as "enbloc
+    queue" and "enbloc explain" do; it writes nothing, and no scheduler needs to run. On 127.0.0.1
+    it serves plain HTTP to whoever is on this machine. On an address that others reach it serves
+    HTTPS, and shows each user the namespaces whose PodGroups they may get; nodes to who may list
+    them.
+
+    Exit code: 0 stopped, 1 the page cannot be served, 130 interrupted.
+    """
+    # Imported here: `--help` needs none of it.
+    from enbloc.telemetry import configure_logging  # noqa: PLC0415
+    from enbloc.ui import Address  # noqa: PLC0415
+
+    if (certificate is None) != (private_key is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together; pass both")
+    files = None if certificate is None or private_key is None else (certificate, private_key)
+    address = Address(bind_address, port, files)
+    configure_logging("json" if default_format() == "json" else "text")
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_serve(address, configs, kubeconfig, context))
+
+
+async def _serve(
+    address: "Address", configs: Sequence[Path], kubeconfig: Path | None, context: str | None
+) -> int:
+    from enbloc.client.cluster_access import load  # noqa: PLC0415
+    from enbloc.config import configure, default_configuration  # noqa: PLC0415
+    from enbloc.ui import serve_ui  # noqa: PLC0415
+
+    configuration = configure(sources(configs)) if configs else default_configuration()
+    for warning in configuration.warnings:
+        say(f"warning: {warning}", err=True)
+    named = Path(configuration.kubeconfig) if configuration.kubeconfig else None
+    cluster = await load(kubeconfig or named, context)
+    stop, received = asyncio.Event(), list[signal.Signals]()
+
+    def on_signal(number: signal.Signals) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+
+    def serving(url: str) -> None:
+        say(f"Serving {url}/ (read-only; Ctrl-C ends it)")
+
+    code = await serve_ui(cluster, configuration, address, stop, serving=serving)
+    return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
