@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, ROLES, Rule
+from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, REVIEWING, ROLES, VIEWING, Rule
 from enbloc.model import names
 from tests.charts.test_rendered import CI, hooked, render
 
@@ -99,7 +99,7 @@ def test_a_release_grants_its_processes_what_the_table_holds(values: str, builti
     }
     if values.startswith("replace-default"):
         leases[names.SCHEDULER_LEASE] = ("kube-system", "kube-scheduler")
-    tables = dict(ROLES)
+    tables = {**ROLES, "ui": (*VIEWING, *REVIEWING)}
     if builtin:
         here = [rule for rule in ROLES["scheduler"] if rule.scope == "namespace"]
         tables["scheduler"] = [*BEYOND_KUBE_SCHEDULER, *here]

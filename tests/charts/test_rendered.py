@@ -291,6 +291,7 @@ SENTINELS = {
     "priorityClassQuota.create": True,
     "apf.enabled": True,
     "doctor.enabled": True,
+    "ui.enabled": True,
     "extraObjects": ["{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}"],
     "tests.podAnnotations": {"example.com/a": "b"},
     "scheduler.extraSchedulerNames": ["other"],
@@ -326,6 +327,10 @@ WITHIN: dict[str, dict[str, Any]] = {
     "networkPolicy.": {"networkPolicy": {"enabled": True}},
     "priorityClassQuota.": {"priorityClassQuota": {"create": True}},
     "apf.": {"apf": {"enabled": True}},
+    "ui.": {
+        "ui": {"enabled": True, "bindAddress": "0.0.0.0"},
+        "networkPolicy": {"enabled": True},
+    },
 }
 MONITOR = {
     "namespace": "other",
@@ -395,7 +400,23 @@ FOR_EACH_PROCESS = {
     "extraVolumes": [{"name": "other", "emptyDir": {}}],
     "extraVolumeMounts": [{"name": "other", "mountPath": "/other"}],
 }
-CASES = {**SENTINELS, **OF_MONITORS, **GATED} | {
+OF_UI = {
+    "ui.bindAddress": "::",
+    "ui.port": 7777,
+    "ui.tls.secretName": "other",
+    "ui.from": [{"podSelector": {}}],
+    "ui.resources": {"limits": {"cpu": "7"}},
+    "ui.nodeSelector": {"example.com/a": "b"},
+    "ui.tolerations": [{"key": "example.com/a"}],
+    "ui.podSecurityContext": {"fsGroup": 1},
+    "ui.containerSecurityContext": {"runAsUser": 1},
+    "ui.serviceAccount.name": "other",
+    "ui.serviceAccount.annotations": {"example.com/a": "b"},
+    "ui.startupProbe": {"failureThreshold": 99},
+    "ui.readinessProbe": {"failureThreshold": 99},
+    "ui.livenessProbe": {"failureThreshold": 99},
+}
+CASES = {**SENTINELS, **OF_MONITORS, **GATED, **OF_UI} | {
     f"{process}.{key}": value
     for process in ("scheduler", "controller")
     for key, value in FOR_EACH_PROCESS.items()
@@ -419,7 +440,7 @@ def test_a_value_changes_what_is_rendered(path: str, tmp_path: Path) -> None:
         (
             each
             for prefix, each in WITHIN.items()
-            if path in GATED | OF_MONITORS and path.startswith(prefix)
+            if path in GATED | OF_MONITORS | OF_UI and path.startswith(prefix)
         ),
         {},
     )
