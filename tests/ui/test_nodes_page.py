@@ -88,7 +88,7 @@ def test_nodes_are_drawn_by_rack_and_shape_and_the_table_says_the_same() -> None
             "0 of 8 cpu, 0Mi of 32Gi memory, 0 of 8 nvidia.com/gpu",
         ],
     ]
-    assert shown.one("caption").text == "4 nodes by topology racks and shape, in 3 rows"
+    assert shown.one("caption").text == "4 nodes by topology racks and shape: 3 rows"
 
 
 def test_without_a_topology_there_are_shapes_alone() -> None:

@@ -7,7 +7,7 @@ import pytest
 from enbloc.ui.queue_page import ROWS, QueueQuery, queue_page
 from enbloc.ui.view import ANYBODY, View, Viewer
 from tests.ui.dom import Element, lines, parsed
-from tests.ui.world import gang, lone, nodes, running, status, view
+from tests.ui.world import NOW, gang, lone, nodes, running, status, view
 
 
 def page(of: View, viewer: Viewer = ANYBODY, query: QueueQuery | None = None) -> Element:
@@ -45,6 +45,37 @@ def test_the_figure_says_the_same_as_the_table() -> None:
     told = ["start now: 1", "do not fit: 1", "lack members: 1", "wait for something else: 0"]
     assert [item.text for item in figure.one("ul").every("li")] == told
     assert next(figure.every("title")).text == f"Who waits: {', '.join(told)}"
+
+
+def test_when_others_end_is_when_who_waits_starts() -> None:
+    world = view(
+        nodes(1),
+        running("limited", 1, "node-0", started=NOW, limit=1200.0),
+        running("expected", 1, "node-0", started=NOW, expected=3600.0),
+        gang("first", 1, created=NOW - 900.0),
+        gang("second", 1),
+        gang("never", 3, created=NOW - 10.0),
+    )
+    before = page(world)
+    assert [row[8] for row in lines(before)[1:]] == ["–"] * 3
+    found = world.with_starts(lambda: False)
+    assert found is not None
+    assert found.number == world.number + 1
+    after = page(found)
+    assert [row[2:3] + row[8:9] for row in lines(after)[1:]] == [
+        ["first", "≤19m"],
+        ["second", "~59m"],
+        ["never", "–"],
+    ]
+    assert "≤ at the latest, by the limits of those that run" in after.text
+
+
+def test_when_nothing_tells_or_it_takes_too_long_no_start_is_told() -> None:
+    endless = view(nodes(1), running("old", 2, "node-0"), gang("waits", 1))
+    assert endless.with_starts(lambda: False) is None
+    limited = view(nodes(1), running("old", 2, "node-0", limit=60.0), gang("waits", 1))
+    assert limited.with_starts(lambda: True) is None
+    assert limited.with_starts(lambda: False) is not None
 
 
 def test_a_name_leads_to_the_group_and_the_explanation_is_loaded_when_asked_for() -> None:

@@ -18,6 +18,8 @@ from tests.world import builders
 #: Server time of every world, in seconds since the epoch.
 NOW: Final = 1_700_000_000.0
 SYNCED: Final = tuple(Synced(stream) for stream in Stream)
+#: What a gang may be told of its pods.
+POD_FACTS: Final = ("node", "owner", "phase", "created", "started", "limit", "expected")
 RACKS: Final = TopologySeen(Topology("racks", (Level("rack", "example.com/rack"),)))
 
 
@@ -34,7 +36,7 @@ def gang(
     """A gang of pods that wait, of four CPUs each unless it says otherwise."""
     key = GroupKey(namespace, name)
     facts: dict[str, Any] = {"created": NOW - 300.0, "owner": Owner("Job", name, f"job-{key}")}
-    facts |= {each: of.pop(each) for each in ("node", "owner", "phase", "created") if each in of}
+    facts |= {each: of.pop(each) for each in POD_FACTS if each in of}
     spec = builders.spec(**{"cpu": 4, "memory": "1Gi", **of})
     found: list[Event] = [GroupSeen(Group(key, f"uid-{key}", minimum or size, generation=1))]
     for n in range(size):

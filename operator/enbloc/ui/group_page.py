@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from enbloc.model.groups import Group, GroupKey
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 from enbloc.model.text import clipped
 from enbloc.model.times import span_text, time_text
@@ -26,7 +26,7 @@ from enbloc.ui.pages import (
     table,
     with_query,
 )
-from enbloc.ui.view import Row, Shown, View, Viewer, own
+from enbloc.ui.view import Row, Shown, View, Viewer, own, start_text
 
 #: So many members a page has.
 MEMBERS: Final = 100
@@ -85,7 +85,7 @@ def group_page(
             live(
                 "group",
                 element("p", _sentence(row, waiting, pods), class_="lead"),
-                facts(_facts(view.groups.get(key), row, pods, status.now)),
+                facts(_facts(view, key, pods, status.now)),
                 bar("Members", _pieces(pods, waiting)),
             ),
             _explanation(waiting, known, viewer),
@@ -120,8 +120,9 @@ def _sentence(row: Row | None, waiting: Waiting | None, pods: Sequence[Pod]) -> 
 
 
 def _facts(
-    group: Group | None, row: Row | None, pods: Sequence[Pod], now: float
+    view: View, key: GroupKey, pods: Sequence[Pod], now: float
 ) -> Iterable[tuple[str, Child]]:
+    group, row = view.groups.get(key), view.row(key)
     owners = dict.fromkeys(f"{p.owner.kind}/{p.owner.name}" for p in pods if p.owner is not None)
     named = (clipped(owner, OWNER) for owner in [*owners][:_MOST_NAMED])
     yield "Owner", ", ".join(named) or "none"
@@ -139,6 +140,9 @@ def _facts(
             "Waiting",
             f"{span_text(now - row.waiting.since)}, since {time_text(row.waiting.since)}",
         )
+    if key in view.starts:
+        by = "by the limits of those that run" if view.starts[key].latest else "as users expect"
+        yield "Starts", f"{start_text(view, key, now)}, {by}, if nobody new comes"
 
 
 def _pieces(pods: Sequence[Pod], waiting: Waiting | None) -> Sequence[Piece]:

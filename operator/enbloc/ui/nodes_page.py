@@ -268,7 +268,7 @@ def _block_table(nodes: NodeMap, part: Part, blocks: Sequence[Block]) -> Markup:
     )
     rows = [_block_cells(block, racks=bool(rack)) for block in blocks]
     by = f"topology {nodes.topology} and shape" if nodes.topology else "shape"
-    caption = f"{nodes.nodes} nodes by {by}, in {part.total} rows"
+    caption = f"{nodes.nodes} nodes by {by}: {part.total} {'row' if part.total == 1 else 'rows'}"
     return table(caption, columns, rows, "There are no nodes.")
 
 

@@ -13,8 +13,18 @@ from enbloc.simulation import Waiting
 from enbloc.ui.charts import Piece, bar
 from enbloc.ui.links import explanation_address, group_address
 from enbloc.ui.markup import Child, Markup, element
-from enbloc.ui.pages import OWNER, Column, Part, Status, document, live, pager, table, with_query
-from enbloc.ui.view import Row, View, Viewer
+from enbloc.ui.pages import (
+    OWNER,
+    Column,
+    Part,
+    Status,
+    document,
+    live,
+    pager,
+    table,
+    with_query,
+)
+from enbloc.ui.view import Row, View, Viewer, start_text
 
 #: So many rows a page has.
 ROWS: Final = 50
@@ -31,6 +41,10 @@ _COLUMNS: Final = (
     Column("Waiting", number=True),
     Column("Start"),
     Column("Why"),
+)
+_STARTS: Final = (
+    "Start, if nobody new comes: ≤ at the latest, by the limits of those that run; ~ as users "
+    "expect."
 )
 #: Reasons of groups that would start if there were more capacity.
 _CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM)
@@ -62,7 +76,7 @@ def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) ->
     """
     rows = [row for row in view.rows if _meant(row, viewer, query)]
     part = Part(len(rows), ROWS, query.page)
-    lines = [_cells(row, status.now) for row in rows[part.items]]
+    lines = [_cells(row, view, status.now) for row in rows[part.items]]
 
     def address(number: int) -> str:
         return with_query("/", namespace=query.namespace, name=query.name, page=number)
@@ -77,6 +91,7 @@ def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) ->
                 "queue",
                 bar("Who waits", _pieces([row.waiting for row in rows])),
                 table(_caption(part), _COLUMNS, lines, _nobody(query)),
+                element("p", _STARTS) if view.starts else None,
                 pager(part, "Rows", address),
             ),
         ],
@@ -140,7 +155,7 @@ def _pieces(rows: Sequence[Waiting]) -> Sequence[Piece]:
     )
 
 
-def _cells(row: Row, now: float) -> Sequence[Child]:
+def _cells(row: Row, view: View, now: float) -> Sequence[Child]:
     waiting = row.waiting
     return (
         "–" if row.place is None else row.place,
@@ -151,7 +166,7 @@ def _cells(row: Row, now: float) -> Sequence[Child]:
         waiting.minimum,
         waiting.priority,
         span_text(now - waiting.since),
-        "now" if waiting.starts else "–",
+        "now" if waiting.starts else start_text(view, waiting.key, now) or "–",
         [element("p", clipped(waiting.message, _MESSAGE)) if waiting.message else None, _more(row)],
     )
 

@@ -40,6 +40,8 @@ LEAST_SECONDS: Final = 2.0
 SHARE: Final = 2.0
 #: And after this, though nothing has changed: what waits for time may be over (seconds).
 MOST_SECONDS: Final = 60.0
+#: When who waits starts is worked out within this time, or not told (seconds).
+STARTS_SECONDS: Final = 5.0
 #: An explanation tries no further change after this time (seconds).
 EXPLANATION_SECONDS: Final = 15.0
 #: So many explanations are worked out or wait for that, at most.
@@ -157,6 +159,7 @@ class Keeper:
             else:
                 self.problems.report("views", None)
                 await self.show(view)
+                number = await self._show_starts(view)
             took = time.perf_counter() - began
             await asyncio.sleep(max(LEAST_SECONDS, SHARE * took))
             try:
@@ -164,6 +167,20 @@ class Keeper:
                     await self._news.wait()
             except TimeoutError:
                 pass
+
+    async def _show_starts(self, view: View) -> int:
+        """Show the same view with when who waits starts, if that can be told; the latest number."""
+        until = time.monotonic() + STARTS_SECONDS
+        work = partial(view.with_starts, lambda: self._ending.is_set() or time.monotonic() > until)
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._maker, work)
+        except Exception:  # the view stands without it
+            logger.exception("Cannot estimate when who waits starts")
+            return view.number
+        if found is None:
+            return view.number
+        await self.show(found)
+        return found.number
 
     async def show(self, view: View) -> None:
         """This is the latest view from now on."""

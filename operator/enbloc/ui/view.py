@@ -6,17 +6,19 @@ A view never changes, so requests are answered from it while the next one is mad
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from enbloc.engine.events import Event, TopologySeen
+from enbloc.engine.events import Event, PodSeen, TopologySeen
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
+from enbloc.model.times import span_text
 from enbloc.simulation import (
     Explanation,
     Present,
     Remedy,
     Result,
     SimulatedCluster,
+    Start,
     Try,
     Waiting,
     Whose,
@@ -26,6 +28,8 @@ from enbloc.simulation import (
     outcome,
     queue,
 )
+from enbloc.simulation.cluster import SECONDS
+from enbloc.simulation.estimates import estimates
 from enbloc.simulation.outlook import alone
 from enbloc.simulation.remedies import OutOfTriesError
 from enbloc.ui.node_map import NodeMap, node_map
@@ -58,6 +62,7 @@ class View:
         groups: all PodGroups.
         nodes: all nodes, and what is used of each.
         finder: says which nodes could hold whom.
+        starts: when those start that do not now, as far as it was worked out.
     """
 
     number: int
@@ -69,6 +74,7 @@ class View:
     groups: Mapping[GroupKey, Group]
     nodes: NodeMap
     finder: Finder
+    starts: Mapping[GroupKey, Start] = field(default_factory=dict[GroupKey, Start])
 
     def row(self, key: GroupKey) -> Row | None:
         """That of a group; None = it does not wait."""
@@ -98,6 +104,48 @@ class View:
             _trying(empty, waiting.key, give_up),
         )
 
+    def with_starts(self, give_up: Callable[[], bool]) -> "View | None":
+        """The next view, which is the same and says when those start that do not now.
+
+        Args:
+            give_up: asked time and again: whether that takes too long.
+
+        Returns:
+            None if nothing can be told, or it was given up.
+        """
+        waiting = [row.waiting.key for row in self.rows if not row.waiting.starts]
+        pods = (event.pod for event in self.present.events if isinstance(event, PodSeen))
+        if not waiting or all(pod.limit is None and pod.expected is None for pod in pods):
+            return None
+        try:
+            found = estimates(_Hurried(self.present, give_up).settle(), waiting)
+        except OutOfTriesError:
+            return None
+        return replace(self, number=self.number + 1, starts=found) if found else None
+
+
+class _Hurried(SimulatedCluster):
+    """A cluster that is given up when it takes too long.
+
+    Args:
+        present: from when on.
+        give_up: says whether it does.
+    """
+
+    def __init__(self, present: Present, give_up: Callable[[], bool]) -> None:
+        super().__init__(present)
+        self._give_up = give_up
+
+    def settle(self, seconds: float = SECONDS) -> SimulatedCluster:
+        """As ever.
+
+        Raises:
+            OutOfTriesError: it takes too long.
+        """
+        if self._give_up():
+            raise OutOfTriesError
+        return super().settle(seconds)
+
 
 def _trying(present: Present, key: GroupKey, give_up: Callable[[], bool]) -> Try:
     """Tries changes, each on a cluster in which the scheduler has done what it could."""
@@ -110,6 +158,14 @@ def _trying(present: Present, key: GroupKey, give_up: Callable[[], bool]) -> Try
         return outcome(cluster.settle(), key)
 
     return attempt
+
+
+def start_text(view: View, key: GroupKey, now: float) -> str:
+    """In how long a group starts: "≤20m" = by limits, "~20m" = as is expected; "" = not known."""
+    start = view.starts.get(key)
+    if start is None:
+        return ""
+    return f"{'≤' if start.latest else '~'}{span_text(start.at - now)}"
 
 
 def view_of(present: Present, number: int) -> View:
