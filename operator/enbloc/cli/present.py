@@ -57,7 +57,7 @@ def present(
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     reading, namespace = run(_read(access, also))
-    _warn(reading.problems)
+    warn(reading.problems)
     return reading.present, namespace
 
 
@@ -70,28 +70,28 @@ async def _read(
     from enbloc.client.permissions import SIMULATION  # noqa: PLC0415
     from enbloc.live import read_once  # noqa: PLC0415
 
-    given = _configured(sources(access.configs)) if access.configs else None
+    given = configured(sources(access.configs)) if access.configs else None
     named = Path(given.kubeconfig) if given is not None and given.kubeconfig else None
     cluster = await load(access.kubeconfig or named, access.context)
     async with Client(cluster, component=access.command, rules=SIMULATION) as client:
-        found, unread = ((), "") if given is not None else await _of_cluster(client)
-        reading = await read_once(client, given or _configured(found))
+        found, unread = ((), "") if given is not None else await of_cluster(client)
+        reading = await read_once(client, given or configured(found))
         if also is not None:
             await also(client)
-    _warn([unread] if unread else [])  # nothing of it matters where the cluster cannot be read
+    warn([unread] if unread else [])  # nothing of it matters where the cluster cannot be read
     return reading, cluster.namespace
 
 
-def _configured(found: "Sequence[Source]") -> "Configuration":
+def configured(found: "Sequence[Source]") -> "Configuration":
     """The configuration of the scheduler, with defaults."""
     from enbloc.config import configure, default_configuration  # noqa: PLC0415
 
     configuration = configure(found) if found else default_configuration()
-    _warn(configuration.warnings)
+    warn(configuration.warnings)
     return configuration
 
 
-async def _of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
+async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
     """The configuration that the scheduler of this cluster reads, and why it cannot be read.
 
     None, and "", where there is no such ConfigMap.
@@ -112,7 +112,8 @@ async def _of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
     return [Source(f"{where}, {key}", text) for key, text in texts if isinstance(text, str)], ""
 
 
-def _warn(warnings: Sequence[str]) -> None:
+def warn(warnings: Sequence[str]) -> None:
+    """Print each as a warning."""
     for warning in warnings:
         say(f"warning: {warning}", err=True)
 

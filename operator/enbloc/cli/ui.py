@@ -14,6 +14,7 @@ import click
 from enbloc.cli.entry import INTERRUPTED
 from enbloc.cli.files import sources
 from enbloc.cli.flags import Number, cluster_flags, config_flag
+from enbloc.cli.present import configured, of_cluster, warn
 from enbloc.cli.server_flags import default_format
 from enbloc.cli.servers import loop_factory
 from enbloc.cli.tables import say
@@ -75,14 +76,12 @@ def ui(
     Exit code: 0 stopped, 1 the page cannot be served, 130 interrupted.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.telemetry import configure_logging  # noqa: PLC0415
     from enbloc.ui import Address  # noqa: PLC0415
 
     if (certificate is None) != (private_key is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together; pass both")
     files = None if certificate is None or private_key is None else (certificate, private_key)
     address = Address(bind_address, port, files)
-    configure_logging("json" if default_format() == "json" else "text")
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(address, configs, kubeconfig, context))
 
@@ -90,15 +89,21 @@ def ui(
 async def _serve(
     address: "Address", configs: Sequence[Path], kubeconfig: Path | None, context: str | None
 ) -> int:
+    from enbloc.client.client import Client  # noqa: PLC0415
     from enbloc.client.cluster_access import load  # noqa: PLC0415
-    from enbloc.config import configure, default_configuration  # noqa: PLC0415
+    from enbloc.client.permissions import SIMULATION  # noqa: PLC0415
+    from enbloc.telemetry import configure_logging  # noqa: PLC0415
     from enbloc.ui import serve_ui  # noqa: PLC0415
 
-    configuration = configure(sources(configs)) if configs else default_configuration()
-    for warning in configuration.warnings:
-        say(f"warning: {warning}", err=True)
-    named = Path(configuration.kubeconfig) if configuration.kubeconfig else None
+    given = configured(sources(configs)) if configs else None
+    named = Path(given.kubeconfig) if given is not None and given.kubeconfig else None
     cluster = await load(kubeconfig or named, context)
+    if given is None:
+        async with Client(cluster, component="ui", rules=SIMULATION) as client:
+            found, unread = await of_cluster(client)
+        warn([unread] if unread else [])
+        given = configured(found)
+    configure_logging("json" if default_format() == "json" else "text")
     stop, received = asyncio.Event(), list[signal.Signals]()
 
     def on_signal(number: signal.Signals) -> None:
@@ -114,5 +119,5 @@ async def _serve(
     def serving(url: str) -> None:
         say(f"Serving {url}/ (read-only; Ctrl-C ends it)")
 
-    code = await serve_ui(cluster, configuration, address, stop, serving=serving)
+    code = await serve_ui(cluster, given, address, stop, serving=serving)
     return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
