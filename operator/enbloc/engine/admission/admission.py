@@ -439,15 +439,18 @@ class Admission:
         needed = any(assignment.needed for assignment in ending.plan.assignments)
         if needed and not facts.deficit and facts.group is not None:
             self._why[members.key] = PENDING
-            note = f"All {facts.total.minimum} required members are scheduled"
-            if facts.total.minimum == 1:
-                note = "The 1 required member is scheduled"
-            lies = topology_status(facts.locality, self._nodes)
-            if lies is not None and lies.path:
-                note = f"{note} in {lies.level} {lies.path}"
+            note = self._scheduled(facts)
             kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
             self._reporter.transition(turn, facts, Explanation(Reason.SCHEDULED, note))
             self._reporter.group_event(turn, facts, kind, scheduled, note)
+
+    def _scheduled(self, facts: GroupFacts) -> str:
+        """That the minimum is, and in which domain."""
+        note = f"All {facts.total.minimum} required members are scheduled"
+        if facts.total.minimum == 1:
+            note = "The 1 required member is scheduled"
+        lies = topology_status(facts.locality, self._nodes)
+        return note if lies is None or not lies.path else f"{note} in {lies.level} {lies.path}"
 
 
 def _owner(members: Members) -> str:
