@@ -10,6 +10,7 @@ is the same each time.
 
 import asyncio
 import ipaddress
+import logging
 import random
 import sys
 from collections.abc import Callable
@@ -37,10 +38,12 @@ class Confinement:
         self._test = ""
         self._broken = ""
         self._loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+        self._level = logging.root.level
         sys.addaudithook(self._audit)
 
     def begins(self, item: pytest.Item) -> None:
         """A test is about to be set up."""
+        self._level = logging.root.level
         outside = any(item.get_closest_marker(mark) for mark in OUTSIDE)
         real = outside or item.get_closest_marker(REAL_TIME)
         self._test, self._broken = "" if outside else item.nodeid, ""
@@ -54,6 +57,7 @@ class Confinement:
             AssertionError: it did what it may not, wherever that was caught.
         """
         self._test = ""
+        logging.root.setLevel(self._level)  # a command that ran has set what it logs
         assert not self._broken, self._broken
 
     def forgive(self) -> None:
