@@ -5,6 +5,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -204,6 +205,20 @@ def test_a_group_that_was_declared_before_goes_on_while_it_keeps_members(
     assert (group.min_member, group.uid) == (minimum, uid)
     assert sum(isinstance(each, GroupGone) for each in found.first) == gone
     assert len(found.replaced) == gone
+
+
+EXAMPLES = sorted(
+    path
+    for path in (Path(__file__).parents[2] / "manifests" / "examples").rglob("*.yaml")
+    if "plugins" not in path.parts
+)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_can_be_asked_about(path: Path) -> None:
+    found = made(manifests(path.name, path.read_bytes()), SWITCHED_ON)
+    assert found.pods
+    assert not [each.pod.key for each in found.pods if each.pod.problem]
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────
