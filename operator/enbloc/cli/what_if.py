@@ -178,7 +178,7 @@ def _content(file: str) -> bytes:
         with Path(file).open("rb") as stream:
             return stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"-f {file}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"-f {file}: cannot be read: {error.strerror}; name a file") from None
 
 
 def _scale(given: str) -> tuple[str, int]:
