@@ -109,6 +109,18 @@ async def test_the_gang_of_the_example_runs_once_nodes_tell_their_block(cluster:
     await runs(cluster, 8, "train")
 
 
+async def test_of_the_gangs_that_wait_for_reasons_the_one_for_a_label_starts_with_it(
+    cluster: Cluster,
+) -> None:
+    await applied(cluster, EXAMPLES / "why-it-waits.yaml")  # these nodes have GPUs for all
+    phases = ("get", "pods", "--sort-by=.status.phase", "-o", "jsonpath={.items[*].status.phase}")
+    await cluster.reads(" ".join(["Pending"] * 2 + ["Running"] * 6), *phases)
+
+    await cluster.kubectl("label", "nodes", "--all", "accelerator=h100")
+
+    await runs(cluster, 8, "first", "second", "large", "picky")
+
+
 async def test_executors_join_the_driver_that_was_given_their_capacity(cluster: Cluster) -> None:
     await applied(cluster, EXAMPLES / "driver-and-executors.yaml")
     await runs(cluster, 2, "etl", "report")

@@ -36,6 +36,14 @@ def test_a_gang_is_expected_to_start_when_others_are_expected_to_end() -> None:
     assert starts(full(expected=60.0, limit=600.0)) == {"late": Start(60.0, latest=False)}
 
 
+def test_who_is_being_deleted_has_its_grace_period_left() -> None:
+    cluster = full(grace=30.0)
+    for pod in list(cluster.pods.values()):
+        if pod.node:
+            cluster.change(pod.key.name, deleting=True)
+    assert starts(cluster) == {"late": Start(30.0, latest=True)}
+
+
 def test_nobody_knows_when_others_end_that_say_nothing() -> None:
     assert starts(full()) == {}
 

@@ -52,9 +52,9 @@ class _Ends:
         """These may have got a node since."""
         for uid in uids:
             pod = self._cluster.pods.get(uid)
-            if pod is not None and pod.bound and uid not in self._known:
+            if pod is not None and pod.node and not pod.finished and uid not in self._known:
                 self._known.add(uid)
-                end = _end(pod)
+                end = _end(pod, self._cluster.now)
                 if end is not None:
                     at, by_limit = end
                     heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
@@ -68,7 +68,7 @@ class _Ends:
         ended: list[Pod] = []
         while self._ends and self._ends[0][0] <= now:
             pod = self._cluster.pods.get(heapq.heappop(self._ends)[2])
-            if pod is not None and pod.bound:
+            if pod is not None and not pod.finished:
                 ended.append(pod)
         return ended
 
@@ -106,8 +106,13 @@ def _started(settled: SimulatedCluster) -> set[GroupKey]:
     return {group_of(pod) for pod in pods if pod is not None}
 
 
-def _end(pod: Pod) -> tuple[float, bool] | None:
-    """When a pod ends, and whether it is made to; None = nobody says."""
+def _end(pod: Pod, now: float) -> tuple[float, bool] | None:
+    """When a pod ends, and whether it is made to; None = nobody says.
+
+    One that is being deleted is given its grace period from now on.
+    """
+    if pod.deleting:
+        return now + pod.grace, True
     since = pod.started if pod.started is not None else pod.bound_at
     given = ((pod.limit, True), (pod.expected, False))
     ends = [(since + seconds, made) for seconds, made in given if seconds is not None]
