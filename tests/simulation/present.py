@@ -24,6 +24,11 @@ def outlook(cluster: Cluster, classes: Mapping[str, int] | None = None) -> Outlo
     return Outlook(present(cluster, classes))
 
 
+def outlook_with(cluster: Cluster, *further: Event) -> Outlook:
+    """The same with more that is to be seen."""
+    return Outlook(present(cluster, None, *further))
+
+
 def run(cluster: Cluster, name: str) -> None:
     """Bind the members of a gang that fit, and have them run."""
     cluster.settle()

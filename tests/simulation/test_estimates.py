@@ -4,8 +4,8 @@
 
 from typing import Any
 
-from enbloc.simulation import Start
-from tests.simulation.present import outlook, run
+from enbloc.simulation import Outlook, Start
+from tests.simulation.present import outlook, present, run
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -16,6 +16,8 @@ def full(**of: Any) -> Cluster:
     cluster.nodes("n1", cpu=4)
     cluster.gang("early", 2, spec=spec(cpu=2), **of)
     run(cluster, "early")
+    for name in cluster.where("early-"):
+        cluster.change(name, started=cluster.now)
     cluster.gang("late", 2, spec=spec(cpu=2))
     return cluster
 
@@ -62,8 +64,26 @@ def test_one_after_the_other_starts_as_each_runs_for_its_own_limit() -> None:
     cluster.gang("last", 2, spec=spec(cpu=2), created=cluster.now + 1)
     assert starts(cluster) == {
         "late": Start(600.0, latest=True),
-        "last": Start(900.0, latest=True),
+        "last": Start(900.0, latest=False),  # when the containers of late start is not known
     }
+
+
+def test_a_limit_that_is_over_ends_nobody_for_certain() -> None:
+    cluster = full(limit=600.0)
+    cluster.now += 5000.0
+    assert starts(cluster) == {}
+
+
+def test_of_a_pod_that_has_not_started_the_limit_is_an_expectation() -> None:
+    cluster = full(limit=600.0)
+    for name in cluster.where("early-"):
+        cluster.change(name, started=None)
+    assert starts(cluster) == {"late": Start(600.0, latest=False)}
+
+
+def test_nobody_looks_any_further_when_there_is_no_time_left() -> None:
+    cluster = full(limit=600.0)
+    assert Outlook(present(cluster), go_on=lambda: False).starts() == {}
 
 
 def test_a_gang_that_fits_no_empty_node_never_starts() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from enbloc.engine.events import TopologySeen
+from enbloc.engine.events import PriorityClassSeen, TopologySeen
+from enbloc.model.pods import Owner
 from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
 from enbloc.model.topology import Level, Topology, TopologyRequest
@@ -215,6 +216,126 @@ def _starts(here: Cluster, remedy: Remedy, degree: int) -> bool:
     events = remedy.change.events(degree)
     seen = present(here)
     return Outlook(replace(seen, events=(*seen.events, *events))).rows[0].starts
+
+
+def test_pods_that_terminate_already_are_what_a_gang_waits_for() -> None:
+    here = cluster("n1")
+    here.gang("early", 2, spec=spec(cpu=4))
+    run(here, "early")
+    for name in list(here.where("early-")):
+        here.change(name, deleting=True)
+    here.gang("late", 2, spec=spec(cpu=4))
+    found = explained(outlook(here), "late")
+    assert texts(found, Whose.OTHERS) == ["the end of 2 pods that are terminating already"]
+
+
+def test_a_gang_that_is_made_again_waits_for_its_earlier_run() -> None:
+    here = cluster("n1", cpu=4)
+    here.gang("g", 2, spec=spec(cpu=2), owner=Owner("Job", "g", "first"))
+    run(here, "g")
+    for name in list(here.where("g-")):
+        here.change(name, deleting=True)
+    for at in range(2):
+        here.pod(f"g-again-{at}", "g", spec=spec(cpu=2), owner=Owner("Job", "g", "second"))
+    found = explained(outlook(here), "g")
+    assert found.kind is Kind.CAPACITY
+    assert found.waiting.members == 2
+    assert texts(found, Whose.OTHERS) == ["the end of 2 pods that are terminating already"]
+
+
+def test_one_that_is_enough_is_found_where_a_larger_one_is_not() -> None:
+    here = cluster("n1 n2 n3 n4", cpu=4)
+    here.node("big", cpu=8)
+    here.pod("holder", spec=spec(cpu=8))
+    here.gang("wide", 4, spec=spec(cpu=4))
+    here.settle()
+    here.pod("late", spec=spec(cpu=8))
+    assert texts(explained(outlook(here), "pod/late"), Whose.OTHERS) == ["the end of pod ns/holder"]
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "ReplicaSet", "StatefulSet"])
+def test_nobody_is_told_of_the_end_of_pods_that_are_made_again(kind: str) -> None:
+    here = cluster("n1")
+    here.pod("kept", spec=spec(cpu=4), owner=Owner(kind, "kept", "k"))
+    here.settle()
+    here.gang("late", 1, spec=spec(cpu=8))
+    assert not texts(explained(outlook(here), "late"), Whose.OTHERS)
+
+
+def test_members_beyond_the_minimum_of_a_gang_that_runs_are_told_apart() -> None:
+    here = cluster("n1", cpu=4)
+    here.gang("train", 2, spec=spec(cpu=2))
+    run(here, "train")
+    here.pod("train-2", "train", spec=spec(cpu=2))
+    found = explained(outlook(here), "train")
+    assert found.kind is Kind.SURPLUS
+    assert found.sentence.startswith("ns/train has its minimum; 1 member beyond it does not fit: ")
+
+
+def test_a_priority_class_that_preempts_nobody_is_not_told_to() -> None:
+    here = cluster("n1")
+    here.gang("low", 2, spec=spec(cpu=4))
+    run(here, "low")
+    here.gang("late", 2, spec=spec(cpu=4))
+    gentle = PriorityClassSeen("gentle", 100, preempts=False)
+    found = explained(Outlook(present(here, None, gentle)), "late")
+    assert not [text for text in texts(found) if "priorityClassName" in text]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "node-role.kubernetes.io/control-plane",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "ToBeDeletedByClusterAutoscaler",
+    ],
+)
+def test_nobody_is_told_to_tolerate_what_a_node_is_for(key: str) -> None:
+    here = cluster(taints=(Taint(key),))
+    here.gang("train", 2)
+    assert not texts(explained(outlook(here), "train"), Whose.YOURS)
+
+
+def test_of_many_taints_the_one_of_nodes_with_room_is_tried_first() -> None:
+    here = Cluster()
+    for at in range(20):
+        here.node(f"n{at:02}", cpu=4, taints=(Taint("team", f"t{at:02}"),))
+        if at < 19:
+            here.pod(f"full-{at}", node=f"n{at:02}", spec=spec(cpu=4))
+    here.gang("train", 1, spec=spec(cpu=4))
+    found = explained(outlook(here), "train")
+    assert "a toleration of team=t19:NoSchedule" in texts(found, Whose.YOURS)
+
+
+def test_several_cordoned_nodes_are_opened_together() -> None:
+    here = cluster(" ".join(f"n{at}" for at in range(12)), cpu=4, unschedulable=True)
+    here.gang("train", 3, spec=spec(cpu=4))
+    found = explained(outlook(here), "train")
+    assert "n0, n1, n10 uncordoned" in texts(found, Whose.ADMINISTRATOR)
+
+
+def test_of_thousands_of_labels_the_rarest_are_tried() -> None:
+    here = cluster(labels=tuple(sorted((f"k{at}", "v") for at in range(500))))
+    wanted = tuple(sorted((*((f"k{at}", "v") for at in range(500)), ("wrong", "v"))))
+    here.gang("train", 1, spec=spec(cpu=1, node_selector=wanted))
+    assert texts(explained(outlook(here), "train")) == ["no nodeSelector wrong=v"]
+
+
+def test_what_is_reserved_beyond_the_members_is_told_of() -> None:
+    here = cluster("n1 n2", cpu=4)
+    here.group("train", 2, min_resources=(("cpu", 20_000),))
+    for at in range(2):
+        here.pod(f"train-{at}", "train", spec=spec(cpu=1))
+    found = explained(outlook(here), "train")
+    assert "no minResources" in texts(found, Whose.YOURS)
+    assert texts(found, Whose.ADMINISTRATOR) == ["3 more nodes like n1"]
+
+
+def test_where_there_is_no_time_left_the_answer_says_so() -> None:
+    here = cluster("n1", cpu=1)
+    here.gang("train", 2)
+    found = Outlook(present(here), go_on=lambda: False)
+    assert not found.explain(found.rows[0]).complete
 
 
 def test_labels_of_a_node_s_own_do_not_make_it_a_shape_of_its_own() -> None:

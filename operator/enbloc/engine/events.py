@@ -73,10 +73,15 @@ class GroupGone(msgspec.Struct, frozen=True):
 
 
 class PriorityClassSeen(msgspec.Struct, frozen=True):
-    """A PriorityClass was added or changed."""
+    """A PriorityClass was added or changed.
+
+    Attributes:
+        preempts: lower priorities may give way to its pods; not with `preemptionPolicy: Never`.
+    """
 
     name: str
     value: int
+    preempts: bool = True
 
 
 class PriorityClassGone(msgspec.Struct, frozen=True):

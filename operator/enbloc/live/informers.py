@@ -100,6 +100,7 @@ class PriorityClassObject(msgspec.Struct, gc=False):
 
     metadata: Identity = msgspec.field(default_factory=Identity)
     value: int = 0
+    preemption_policy: str | None = msgspec.field(default=None, name="preemptionPolicy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,9 @@ class Informers:
             Stream.PRIORITY_CLASSES,
             PRIORITY_CLASSES,
             PriorityClassObject,
-            lambda shown: PriorityClassSeen(shown.metadata.name, shown.value),
+            lambda shown: PriorityClassSeen(
+                shown.metadata.name, shown.value, shown.preemption_policy != "Never"
+            ),
             lambda meta: PriorityClassGone(meta.name),
         )
 

@@ -4,10 +4,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Final
 
@@ -15,18 +15,22 @@ from enbloc.engine.events import Event, GroupSeen, NodeSeen, PodSeen
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.node import Node
-from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
+from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, tolerated
-from enbloc.simulation.clones import node_like
+from enbloc.simulation.clones import node_like, pod_like
 from enbloc.simulation.cluster import SimulatedCluster
-from enbloc.simulation.waiting import Waiting, group_of
+from enbloc.simulation.waiting import Waiting, group_of, of_node
 
-#: So many shapes of nodes, taints, labels, cordoned nodes and classes of pods are looked at.
-_MOST_TRIED: Final = 8
-#: So many members are made up at most.
+#: So many changes of one kind are tried, the most promising first.
+MOST_ALTERNATIVES: Final = 12
+#: So many labels that nodes are to have, and classes of pods, are looked at.
+_MOST_LOOKED_AT: Final = 8
+#: So many members are made up at most, and nodes beyond one for each member.
 _MOST_MEMBERS: Final = 1024
+_MOST_RESERVED: Final = 64
+_MOST_NAMED: Final = 3
 #: In how many degrees a request is lowered, at least where its unit allows it.
 _DEGREES: Final = 8
 #: By which units requests are lowered, the largest first.
@@ -34,9 +38,16 @@ _UNITS: Final = {
     "cpu": (1000, 500, 100, 10, 1),
     "memory": (2**34, 2**33, 2**32, 2**31, 2**30, 2**29, 2**27, 2**24, 2**20, 1),
 }
-_HOSTNAME: Final = "kubernetes.io/hostname"
-#: Taints by which Kubernetes says how a node is; no pod should tolerate them to start earlier.
-_OF_KUBERNETES: Final = "node.kubernetes.io/"
+#: Names of the PriorityClasses of Kubernetes itself begin so.
+_SYSTEM: Final = "system-"
+#: Controllers that make a pod again which has ended.
+_KEEPING: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})
+#: Taints by which Kubernetes and cluster-autoscaler say how a node is, or what it is for: no pod
+#: should tolerate them to start earlier.
+_OF_KUBERNETES: Final = re.compile(
+    r"([a-z0-9.-]+\.)?kubernetes\.io/.*"
+    r"|ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler"
+)
 _INSUFFICIENT: Final = re.compile(r"Insufficient ([A-Za-z0-9._/-]*[A-Za-z0-9])")
 
 
@@ -65,7 +76,7 @@ class Change:
     events: Callable[[int], Sequence[Event]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """Who is to start.
 
@@ -87,10 +98,44 @@ class Asked:
         """The resources of which nodes have too little left for it, each once."""
         return tuple(dict.fromkeys(_INSUFFICIENT.findall(self.waiting.message)))
 
+    def free(self, node: Node) -> Mapping[str, int]:
+        """What is left on a node."""
+        left = Counter(dict(node.allocatable))
+        left.subtract(self.requested.get(node.name, {}))
+        return left
+
+    def holds_when_empty(self, node: Node) -> bool:
+        """Whether a member may use a node, and would find room there if it were empty."""
+        opened = _uncordoned(node)
+        room = dict(node.allocatable)
+        return any(_may_use(s, opened) and self.within(s, room) for s in self.specs)
+
+    def within(self, spec: PodSpec, room: Mapping[str, int]) -> bool:
+        """Whether all that a pod requests is there, of what some node offers."""
+        return all(
+            room.get(name, 0) >= amount for name, amount in spec.requests if name in self.offered
+        )
+
+    @cached_property
+    def offered(self) -> frozenset[str]:
+        """The resources that nodes offer; others are served by devices, or not at all."""
+        nodes = self.cluster.nodes.values()
+        return frozenset(name for node in nodes for name, _ in node.allocatable)
+
+    @cached_property
+    def requested(self) -> Mapping[str, Counter[str]]:
+        """What pods on each node request, by its name."""
+        found: dict[str, Counter[str]] = {}
+        for pod in self.cluster.pods.values():
+            if pod.node and not pod.finished:
+                found.setdefault(pod.node, Counter()).update(dict(pod.spec.requests))
+        return found
+
     @property
     def specs(self) -> Sequence[PodSpec]:
         """The classes of its pending members, a few of them."""
-        return list(islice(dict.fromkeys(pod.spec for pod in self.waiting.pending), _MOST_TRIED))
+        every = dict.fromkeys(pod.spec for pod in self.waiting.pending)
+        return list(islice(every, _MOST_LOOKED_AT))
 
     def pods_with(self, spec: Callable[[PodSpec], PodSpec]) -> Sequence[Event]:
         """Its pending members, of other specs."""
@@ -108,19 +153,29 @@ def changes(asked: Asked) -> Iterator[Alternatives]:
         return
     for resource in asked.insufficient:
         yield smaller_requests(asked, resource)
-    for pair in sorted({pair for spec in asked.specs for pair in spec.node_selector}):
+    for pair in _rarest(asked):
         yield other_node_labels(asked, *pair)
     for kind in (
         no_node_affinity,
         more_tolerations,
         lower_minimum,
         wider_topology,
+        no_reservation,
         higher_priority,
         others_ending,
         open_nodes,
         more_nodes,
     ):
-        yield islice(kind(asked), _MOST_TRIED)
+        yield kind(asked)
+
+
+def _rarest(asked: Asked) -> Sequence[tuple[str, str]]:
+    """The labels that members select and fewest nodes have, some of them."""
+    wanted = {pair for spec in asked.specs for pair in spec.node_selector}
+    having = Counter(
+        pair for node in asked.cluster.nodes.values() for pair in node.labels if pair in wanted
+    )
+    return sorted(wanted, key=lambda pair: (having[pair], pair))[:_MOST_LOOKED_AT]
 
 
 # ── in the hand of whoever made the pods ─────────────────────────────────────────────────────
@@ -152,7 +207,8 @@ def _unit(resource: str, amount: int) -> int:
 
 
 def _amount(resource: str, amount: int) -> str:
-    name = {"cpu": "CPUs", "memory": "of memory"}.get(resource, resource)
+    cpus = "CPU" if amount == 1000 else "CPUs"
+    name = {"cpu": cpus, "memory": "of memory"}.get(resource, resource)
     return f"{render(resource, amount)} {name}"
 
 
@@ -173,7 +229,7 @@ def _requesting(resource: str, most: int, spec: PodSpec) -> PodSpec:
 def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
     """Members that want nodes with another value of a label, or with any."""
     offered = Counter(dict(node.labels).get(key) for node in asked.cluster.nodes.values())
-    for other, _ in offered.most_common(_MOST_TRIED):
+    for other, _ in offered.most_common(_MOST_LOOKED_AT):
         if other not in (None, value):
             text = f"nodeSelector {key}={other} instead of {key}={value}"
             yield _respecced(asked, text, partial(_selecting, (key, value), ((key, other),)))
@@ -198,17 +254,16 @@ def _selecting(
 
 
 def more_tolerations(asked: Asked) -> Iterator[Change]:
-    """Members that tolerate one more taint."""
-    taints = Counter(
-        taint
-        for node in asked.cluster.nodes.values()
-        for taint in node.taints
-        if taint.effect is not Effect.PREFER_NO_SCHEDULE
-        and not taint.key.startswith(_OF_KUBERNETES)
-    )
-    for taint, _ in taints.most_common():
-        if all(tolerated(spec.tolerations, taint) for spec in asked.specs):
-            continue
+    """Members that tolerate one more taint; first those of nodes with room for a member."""
+    roomy: Counter[Taint] = Counter()
+    for node in asked.cluster.nodes.values():
+        free = asked.free(node)
+        for taint in node.taints:
+            if taint.effect is Effect.PREFER_NO_SCHEDULE or _OF_KUBERNETES.fullmatch(taint.key):
+                continue
+            if not all(tolerated(spec.tolerations, taint) for spec in asked.specs):
+                roomy[taint] += any(asked.within(spec, free) for spec in asked.specs)
+    for taint, _ in roomy.most_common():
         yield _respecced(asked, f"a toleration of {_taint(taint)}", partial(_tolerating, taint))
 
 
@@ -257,26 +312,36 @@ def _regrouped(group: Group, **of: object) -> Event:
     return GroupSeen(replace(group, generation=generation, **of))  # type: ignore[arg-type]
 
 
+def no_reservation(asked: Asked) -> Iterator[Change]:
+    """A group that has nothing reserved beyond its members."""
+    group = asked.group
+    if group is not None and group.min_resources:
+        seen = _regrouped(group, min_resources=())
+        yield Change(Whose.YOURS, 1, lambda _: "no minResources", lambda _: [seen])
+
+
 def higher_priority(asked: Asked) -> Iterator[Change]:
     """Members of a PriorityClass above theirs: they come earlier, and others give way to them."""
     pending = asked.waiting.pending
     now = min(pod.priority for pod in pending)
     above = sorted(
-        (value, name)
-        for name, value in asked.cluster.classes.items()
-        if value > now and not name.startswith("system-")
+        (each.value, each.name, each.preempts)
+        for each in asked.cluster.classes.values()
+        if each.value > now and not each.name.startswith(_SYSTEM)
     )
-    if not above or not all(pod.preempts for pod in pending):
-        return
 
     def events(degree: int) -> Sequence[Event]:
-        value, name = above[degree - 1]
-        return [PodSeen(replace(pod, priority=value, priority_class=name)) for pod in pending]
+        value, name, preempts = above[degree - 1]
+        return [
+            PodSeen(replace(pod, priority=value, priority_class=name, preempts=preempts))
+            for pod in pending
+        ]
 
     def words(degree: int) -> str:
         return f"priorityClassName {above[degree - 1][1]}"
 
-    yield Change(Whose.YOURS, len(above), words, events)
+    if above:
+        yield Change(Whose.YOURS, len(above), words, events)
 
 
 def more_members(asked: Asked) -> Iterator[Change]:
@@ -285,10 +350,11 @@ def more_members(asked: Asked) -> Iterator[Change]:
     missing = waiting.minimum - waiting.members
     if group is None or group.roles or not 0 < missing <= _MOST_MEMBERS:
         return
-    like = waiting.pending[-1]
+    like, facts = waiting.pending[-1], asked.cluster.facts
 
     def events(degree: int) -> Sequence[Event]:
-        return [PodSeen(_another(like, number)) for number in range(degree)]
+        more = (pod_like(like, each, asked.cluster.now, facts) for each in range(degree))
+        return [event for events in more for event in events]
 
     def words(degree: int) -> str:
         more = "1 more member" if degree == 1 else f"{degree} more members"
@@ -297,52 +363,76 @@ def more_members(asked: Asked) -> Iterator[Change]:
     yield Change(Whose.YOURS, missing, words, events)
 
 
-def _another(pod: Pod, number: int) -> Pod:
-    key = PodKey(pod.key.namespace, f"{pod.key.name}-more-{number}")
-    return replace(pod, key=key, uid=PodUID(f"{pod.uid}-more-{number}"))
-
-
 # ── in the hand of others ────────────────────────────────────────────────────────────────────
 
 
 def others_ending(asked: Asked) -> Iterator[Change]:
-    """A group that runs, or a pod without one, has ended: in degrees, the smallest first.
+    """Pods that terminate already are gone; or a group that runs has ended, the smallest first.
 
-    What counts is what it has of the first resource that is insufficient, on nodes that members may
-    use; that a larger one helps where a smaller does is likely, and no more.
+    What counts is what it has of the first resource that is insufficient, on nodes that hold a
+    member when empty. Pods that are made again at once are left out: of a DaemonSet, of a
+    ReplicaSet or StatefulSet without a group, of the system.
     """
-    resource = next(iter(asked.insufficient), PODS)
-    eligible = {
-        node.name
-        for node in asked.cluster.nodes.values()
-        if any(_may_use(spec, node) for spec in asked.specs)
-    }
-    running: dict[GroupKey, list[Pod]] = {}
-    for pod in asked.cluster.pods.values():
-        if pod.bound and group_of(pod) != asked.waiting.key and not pod.mirror:
-            running.setdefault(group_of(pod), []).append(pod)
-    sizes = {
-        key: sum(dict(pod.spec.requests).get(resource, 0) for pod in pods if pod.node in eligible)
-        for key, pods in running.items()
-    }
-    units = sorted((key for key in running if sizes[key]), key=lambda key: (sizes[key], key))
+    leaving = [
+        pod for pod in asked.cluster.pods.values() if pod.node and pod.deleting and not pod.finished
+    ]
+    if leaving:
+        count = "1 pod that is" if len(leaving) == 1 else f"{len(leaving)} pods that are"
+        yield Change(
+            Whose.OTHERS,
+            1,
+            lambda _: f"the end of {count} terminating already",
+            lambda _: asked.cluster.ended(leaving),
+        )
+    running, units = _units(asked)
 
-    def words(degree: int) -> str:
-        key = units[degree - 1]
+    def words(of: Sequence[GroupKey], degree: int) -> str:
+        key = of[degree - 1]
         return f"the end of {f'pod {running[key][0].key}' if key.name.startswith('/') else key}"
 
-    def events(degree: int) -> Sequence[Event]:
-        return asked.cluster.ended(running[units[degree - 1]])
+    def events(of: Sequence[GroupKey], degree: int) -> Sequence[Event]:
+        return asked.cluster.ended(running[of[degree - 1]])
 
-    if units:
-        yield Change(Whose.OTHERS, len(units), words, events)
+    few = MOST_ALTERNATIVES // 2
+    for key in units[:few]:
+        yield Change(Whose.OTHERS, 1, partial(words, [key]), partial(events, [key]))
+    if rest := units[few:]:  # that a larger one helps where a smaller does is likely, and no more
+        yield Change(Whose.OTHERS, len(rest), partial(words, rest), partial(events, rest))
+
+
+def _units(asked: Asked) -> tuple[Mapping[GroupKey, Sequence[Pod]], Sequence[GroupKey]]:
+    """Who runs, by group; and the groups that could make room, the smallest first."""
+    resource = next(iter(asked.insufficient), PODS)
+    holding = {
+        node.name
+        for node in asked.cluster.nodes.values()
+        if not node.unschedulable and asked.holds_when_empty(node)
+    }
+    running: dict[GroupKey, list[Pod]] = {}
+    sizes: Counter[GroupKey] = Counter()
+    for pod in asked.cluster.pods.values():
+        key = group_of(pod)
+        if pod.bound and key != asked.waiting.key and not _made_again(pod):
+            running.setdefault(key, []).append(pod)
+            if pod.node in holding:
+                sizes[key] += dict(pod.spec.requests).get(resource, 0)
+    units = [key for key in running if sizes[key]]
+    return running, sorted(units, key=lambda key: (sizes[key], key))
+
+
+def _made_again(pod: Pod) -> bool:
+    """Its end would make no room for long."""
+    if of_node(pod) or pod.priority_class.startswith(_SYSTEM):
+        return True
+    kept = pod.owner is not None and pod.owner.kind in _KEEPING
+    return pod.group is None and kept
 
 
 def _may_use(spec: PodSpec, node: Node) -> bool:
     """Whether a node has the labels that a pod selects, and no taint that keeps it off."""
     return (
         not node.unschedulable
-        and set(spec.node_selector) <= set(node.labels)
+        and set(node.labels).issuperset(spec.node_selector)
         and all(
             taint.effect is Effect.PREFER_NO_SCHEDULE or tolerated(spec.tolerations, taint)
             for taint in node.taints
@@ -351,24 +441,28 @@ def _may_use(spec: PodSpec, node: Node) -> bool:
 
 
 def more_nodes(asked: Asked) -> Iterator[Change]:
-    """More nodes like some that are there, of each shape; those that most nodes have first."""
+    """More nodes like some that are there and hold a member; those that most nodes are like first.
+
+    Where more is reserved than members request, there may be more nodes than members.
+    """
+    facts = asked.cluster.facts
     shapes: dict[object, list[Node]] = {}
     for node in asked.cluster.nodes.values():
-        if node.ready and not node.unschedulable:
+        if node.ready and asked.holds_when_empty(node):
             shapes.setdefault((node.allocatable, node.taints, _labels(node)), []).append(node)
+    reserved = asked.group is not None and bool(asked.group.min_resources)
+    most = len(asked.waiting.pending) + (_MOST_RESERVED if reserved else 0)
+
+    def words(like: Node, degree: int) -> str:
+        return f"{degree} more {'node' if degree == 1 else 'nodes'} like {like.name}"
+
+    def events(like: Node, degree: int) -> Sequence[Event]:
+        more = (node_like(like, number, facts) for number in range(degree))
+        return [event for events in more for event in events]
+
     for nodes in sorted(shapes.values(), key=len, reverse=True):
         like = nodes[0]
-
-        def events(degree: int, like: Node = like) -> Sequence[Event]:
-            facts = asked.cluster.facts
-            more = (node_like(like, number, facts) for number in range(degree))
-            return [event for events in more for event in events]
-
-        def words(degree: int, like: Node = like) -> str:
-            return f"{degree} more {'node' if degree == 1 else 'nodes'} like {like.name}"
-
-        most = len(asked.waiting.pending)
-        yield Change(Whose.ADMINISTRATOR, most, words, events)
+        yield Change(Whose.ADMINISTRATOR, most, partial(words, like), partial(events, like))
 
 
 def _labels(node: Node) -> tuple[tuple[str, str], ...]:
@@ -377,35 +471,24 @@ def _labels(node: Node) -> tuple[tuple[str, str], ...]:
 
 
 def open_nodes(asked: Asked) -> Iterator[Change]:
-    """Nodes that are cordoned take pods again."""
-    closed = sorted(
-        (node for node in asked.cluster.nodes.values() if node.unschedulable and node.ready),
-        key=lambda node: node.name,
-    )
+    """Nodes that are cordoned take pods again: as few as will do, those with most room first."""
+    closed = [node for node in asked.cluster.nodes.values() if node.unschedulable and node.ready]
+    resource = next(iter(asked.insufficient), PODS)
+    closed.sort(key=lambda node: (-asked.free(node).get(resource, 0), node.name))
 
-    def opened(nodes: Sequence[Node]) -> Sequence[Event]:
-        return [NodeSeen(_uncordoned(node)) for node in nodes]
+    def words(nodes: Sequence[Node], degree: int) -> str:
+        names = [node.name for node in nodes[:degree]]
+        more = f" and {degree - _MOST_NAMED} more" if degree > _MOST_NAMED else ""
+        return f"{', '.join(names[:_MOST_NAMED])}{more} uncordoned"
 
-    for node in closed[:_MOST_TRIED]:
-        yield Change(
-            Whose.ADMINISTRATOR,
-            1,
-            partial(_uncordon, [node]),
-            partial(lambda nodes, _: opened(nodes), [node]),
-        )
-    if len(closed) > 1:
-        yield Change(
-            Whose.ADMINISTRATOR,
-            len(closed),
-            lambda degree: _uncordon(closed[:degree], degree),
-            lambda degree: opened(closed[:degree]),
-        )
+    def events(nodes: Sequence[Node], degree: int) -> Sequence[Event]:
+        return [NodeSeen(_uncordoned(node)) for node in nodes[:degree]]
 
-
-def _uncordon(nodes: Sequence[Node], _: int) -> str:
-    names = ", ".join(node.name for node in nodes[:3])
-    more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
-    return f"{names}{more} uncordoned"
+    if closed:
+        whose = Whose.ADMINISTRATOR
+        yield Change(whose, len(closed), partial(words, closed), partial(events, closed))
+    for node in closed[1:]:
+        yield Change(Whose.ADMINISTRATOR, 1, partial(words, [node]), partial(events, [node]))
 
 
 def _uncordoned(node: Node) -> Node:

@@ -9,11 +9,10 @@
 It is the engine itself that decides, so what comes out is what the scheduler would do.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from enbloc.devices.facts import Consumer, ResourceClaim
 from enbloc.engine import Engine, Settings
 from enbloc.engine.effects import (
     Ask,
@@ -27,6 +26,7 @@ from enbloc.engine.effects import (
     SetGroupStatus,
     SetPodCondition,
     StopEvict,
+    Unreserve,
 )
 from enbloc.engine.events import (
     Answer,
@@ -49,13 +49,12 @@ from enbloc.engine.events import (
 )
 from enbloc.framework.act import Target
 from enbloc.framework.profile import Profile
-from enbloc.ledgers import made_again
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.names import PLAN_KEY, RANK_KEY, EventReason
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
-from enbloc.storage.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
+from enbloc.simulation.claims import freed, taken_back, written
 
 #: So many Bindings are under way at once; each is answered before the next step.
 _SLOTS: Final = 4096
@@ -64,6 +63,9 @@ _SLOTS: Final = 4096
 SECONDS: Final = 30.0
 #: No cluster takes so many steps within that time.
 _MOST_STEPS: Final = 100_000
+#: Where nobody interferes, a plan is hardly ever given up: so often only what is not simulated as
+#: the engine expects it.
+_MOST_CANCELLED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +145,14 @@ class SimulatedCluster:
         self.nodes: dict[str, Node] = {}
         self.pods: dict[PodUID, Pod] = {}
         self.groups: dict[GroupKey, Group] = {}
-        self.classes: dict[str, int] = {}
+        self.classes: dict[str, PriorityClassSeen] = {}
         self.facts: dict[tuple[str, str], Fact] = {}
         self.told = Told()
         self._engine = Engine(present.profiles, present.settings)
         #: By plan, those whose Binding was not handed out yet.
-        self._prepared: dict[str, dict[PodUID, None]] = {}
+        self._prepared: dict[str, dict[PodUID, Target]] = {}
+        #: How many plans were given up since the last time that it was settled.
+        self._cancelled = 0
         self.tell(present.events)
         self._engine.apply(SlotsFree(_SLOTS))
 
@@ -176,15 +180,18 @@ class SimulatedCluster:
                 self.facts[fact.kind, fact.key] = fact
             case FactGone(kind, key):
                 self.facts.pop((kind, key), None)
-            case PriorityClassSeen(name, value):  # lists alone tell of them
-                self.classes[name] = value
+            case PriorityClassSeen(name):  # lists alone tell of them
+                self.classes[name] = event
             case _:
                 pass
 
     def settle(self, seconds: float = SECONDS) -> "SimulatedCluster":
         """Let the scheduler work until only time beyond these seconds would bring anything new."""
         end = self.now + seconds
+        self._cancelled = 0
         for _ in range(_MOST_STEPS):
+            if self._cancelled > _MOST_CANCELLED:
+                break
             for effect in self._engine.step(self.now):
                 self._carry_out(effect)
             wakeup = self._engine.wakeup()
@@ -198,12 +205,15 @@ class SimulatedCluster:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case PreBind(target=target):
-                self._prepared.setdefault(target.plan, {})[target.uid] = None
-                self.tell([*self._written(target), PreBound(target.plan, target.uid)])
+                self._prepared.setdefault(target.plan, {})[target.uid] = target
+                done = written(target, self.pods.get(target.uid), self.facts)
+                self.tell([*done, PreBound(target.plan, target.uid)])
             case Bind(target=target):
                 self._bind(target)
             case CancelPlan(plan, members):
                 self._cancel(plan, members)
+            case Unreserve(target=target):
+                self._take_back(target)
             case Evict(uid=uid):
                 self._evict(uid)
             case StopEvict(uids=uids):
@@ -229,55 +239,35 @@ class SimulatedCluster:
         self.tell([PodSeen(bound)])
 
     def _cancel(self, plan: str, members: Collection[PodUID]) -> None:
+        self._cancelled += 1
         under_way = self._prepared.get(plan, {})
         given_up = [uid for uid in under_way if not members or uid in members]
         for uid in given_up:
-            del under_way[uid]
+            self._take_back(under_way.pop(uid))
         self.tell(Unreserved(plan, uid) for uid in given_up)
+
+    def _take_back(self, target: Target) -> None:
+        self.tell(list(taken_back(target, self.pods.get(target.uid), self.facts)))
 
     def _evict(self, uid: PodUID) -> None:
         self.tell([Evicted(uid)])
         pod = self.pods.get(uid)
         if pod is not None:
-            gone = PodGone(pod.key, uid)
-            self.tell([PodSeen(replace(pod, deleting=True)), gone, *self._freed(pod)])
+            self.tell([PodSeen(replace(pod, deleting=True)), *self.deleted([pod])])
 
-    def ended(self, pods: Iterable[Pod]) -> Sequence[Event]:
-        """Pods have succeeded, and the claims that they held are free."""
-        return [
-            event
+    def ended(self, pods: Collection[Pod]) -> Sequence[Event]:
+        """Pods have succeeded, or are gone if they were terminating; what they claimed is free."""
+        left = (
+            PodGone(pod.key, pod.uid)
+            if pod.deleting
+            else PodSeen(replace(pod, phase=Phase.SUCCEEDED))
             for pod in pods
-            for event in (PodSeen(replace(pod, phase=Phase.SUCCEEDED)), *self._freed(pod))
-        ]
+        )
+        return [*left, *freed(pods, self.facts)]
 
-    def deleted(self, pods: Iterable[Pod]) -> Sequence[Event]:
+    def deleted(self, pods: Collection[Pod]) -> Sequence[Event]:
         """Pods are gone, and the claims that they held are free."""
-        return [event for pod in pods for event in (PodGone(pod.key, pod.uid), *self._freed(pod))]
-
-    def _freed(self, pod: Pod) -> Iterator[Event]:
-        """The claims that a pod held, once it holds them no more."""
-        if pod.spec.holds:
-            anew = (made_again(fact, {pod.uid}) for fact in self.facts.values())
-            yield from [FactSeen(fact) for fact in anew if fact is not None]
-
-    def _written(self, target: Target) -> Iterable[Event]:
-        """The claims of a pod as its PreBind leaves them."""
-        volumes, devices = target.decided
-        for one in devices.claims if devices is not None else ():
-            claim = self.facts.get((ResourceClaim.kind, one.claim))
-            if isinstance(claim, ResourceClaim):
-                user = Consumer("pods", target.pod.name, target.uid)
-                users = tuple(dict.fromkeys((*claim.reserved_for, user)))
-                allocation = claim.allocation or one.allocation
-                yield FactSeen(replace(claim, allocation=allocation, reserved_for=users))
-        for each in volumes.claims if volumes is not None else ():
-            wanted = self.facts.get((PersistentVolumeClaim.kind, each.claim))
-            ref = each.volume
-            volume = ref and self.facts.get((PersistentVolume.kind, ref.name))
-            if isinstance(wanted, PersistentVolumeClaim) and isinstance(volume, PersistentVolume):
-                owner = ClaimRef(wanted.key, wanted.uid)
-                yield FactSeen(replace(volume, claim=owner, available=False))
-                yield FactSeen(replace(wanted, volume=volume.name, bind_completed=True))
+        return [*(PodGone(pod.key, pod.uid) for pod in pods), *freed(pods, self.facts)]
 
 
 def _lets_pass(ask: Ask) -> Answer:

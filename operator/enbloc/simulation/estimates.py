@@ -6,7 +6,7 @@ Nobody new comes, whoever starts runs for as long as its own pods say, and what 
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
@@ -14,10 +14,16 @@ from enbloc.model.pods import Pod, PodUID
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
-#: So many times something ends, at most.
-_MOST_ENDS: Final = 1000
+#: What ends within so many seconds of each other is taken to end with the last of it.
+_TOGETHER: Final = 60.0
+#: So many times the scheduler is let decide again, at most.
+_MOST_TIMES: Final = 60
 #: Seconds from now that are looked at: a month.
 _HORIZON: Final = 30 * 86_400.0
+
+
+#: Says whether there is time left.
+GoOn = Callable[[], bool]
 
 
 class Start(NamedTuple):
@@ -59,9 +65,13 @@ class _Ends:
                     at, by_limit = end
                     heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
 
-    def first(self) -> tuple[float, bool] | None:
-        """When the next one ends, and whether by its limit; None = nobody does."""
-        return self._ends[0][:2] if self._ends else None
+    def next(self) -> tuple[float, bool] | None:
+        """When the next ones have ended, and whether by limits; None = nobody does."""
+        if not self._ends:
+            return None
+        last = self._ends[0][0] + _TOGETHER
+        together = [end for end in self._ends if end[0] <= last]
+        return max(end[0] for end in together), all(end[1] for end in together)
 
     def until(self, now: float) -> Sequence[Pod]:
         """Who has ended by then, each once."""
@@ -73,22 +83,25 @@ class _Ends:
         return ended
 
 
-def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mapping[GroupKey, Start]:
+def estimates(
+    settled: SimulatedCluster, waiting: Collection[GroupKey], go_on: GoOn = lambda: True
+) -> Mapping[GroupKey, Start]:
     """When groups start; those that are not in it do not, as far as anybody can tell.
 
     Args:
         settled: the cluster, after the scheduler did what it could; it goes on from there.
         waiting: who waits.
+        go_on: whether there is time left to find out more.
     """
     began, latest = settled.now, True
     found: dict[GroupKey, Start] = {}
     left = set(waiting) - _started(settled)
     ends = _Ends(settled)
-    for _ in range(_MOST_ENDS):
-        first = ends.first()
-        if not left or first is None or first[0] > began + _HORIZON:
+    for _ in range(_MOST_TIMES):
+        following = ends.next()
+        if not left or following is None or following[0] > began + _HORIZON or not go_on():
             break
-        at, by_limit = first
+        at, by_limit = following
         latest &= by_limit
         settled.now = max(settled.now, at)
         settled.tell(settled.ended(ends.until(settled.now)))
@@ -109,11 +122,17 @@ def _started(settled: SimulatedCluster) -> set[GroupKey]:
 def _end(pod: Pod, now: float) -> tuple[float, bool] | None:
     """When a pod ends, and whether it is made to; None = nobody says.
 
-    One that is being deleted is given its grace period from now on.
+    One that is being deleted is given its grace period from now on. Of one that has not started,
+    when it will is not known; one that should have been ended by now may be on a lost node.
     """
     if pod.deleting:
         return now + pod.grace, True
-    since = pod.started if pod.started is not None else pod.bound_at
-    given = ((pod.limit, True), (pod.expected, False))
-    ends = [(since + seconds, made) for seconds, made in given if seconds is not None]
+    if pod.started is None:
+        seconds = min(filter(None, (pod.limit, pod.expected)), default=None)
+        return None if seconds is None else (max(now, pod.bound_at + seconds), False)
+    ends: list[tuple[float, bool]] = []
+    if pod.limit is not None and pod.started + pod.limit >= now:
+        ends.append((pod.started + pod.limit, True))
+    if pod.expected is not None:
+        ends.append((max(now, pod.started + pod.expected), False))
     return min(ends, default=None)

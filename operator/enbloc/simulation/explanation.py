@@ -12,6 +12,7 @@ from enbloc.model.names import Reason
 from enbloc.model.quantity import render
 from enbloc.simulation.changes import Asked, Whose
 from enbloc.simulation.cluster import SimulatedCluster
+from enbloc.simulation.estimates import GoOn
 from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
 from enbloc.simulation.waiting import Waiting
 
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     """What keeps a group waiting."""
 
     NOTHING = "nothing"
+    SURPLUS = "surplus"
     MEMBERS = "members"
     CAPACITY = "capacity"
     CLUSTER = "cluster"
@@ -38,8 +40,9 @@ class Explanation:
 
     Attributes:
         waiting: the group, and what the scheduler says of it.
-        kind: what keeps it waiting: nothing, but its turn; members; capacity that others hold; the
-            cluster, whose nodes would not do if they were empty; or what its message says.
+        kind: what keeps it waiting: nothing, but its turn; it has its minimum, and these members
+            are surplus; members; capacity that others hold; the cluster, whose nodes would not do
+            if they were empty; or what its message says.
         ahead: who comes before it and starts now, in order, with what those take.
         remedies: of each kind of change the least with which it would start.
         later: where the cluster would not do if it were empty: of each kind the least with which it
@@ -65,6 +68,14 @@ class Explanation:
                 rest = f" {left} of its members {verb} not fit yet: {message}." if left else ""
                 return (
                     f"{name} starts as soon as the scheduler takes it{_after(self.waiting)}.{rest}"
+                )
+            case Kind.SURPLUS:
+                left = len(self.waiting.pending)
+                beyond = "1 member" if left == 1 else f"{left} members"
+                verb = "does" if left == 1 else "do"
+                return (
+                    f"{name} has its minimum; {beyond} beyond it {verb} not fit: {message}."
+                    f"{self._with()}"
                 )
             case Kind.MEMBERS:
                 return f"{name} waits for its members: {message}."
@@ -93,6 +104,7 @@ def explain(
     waiting: Waiting,
     attempt: Try,
     attempt_alone: Try,
+    go_on: GoOn = lambda: True,
 ) -> Explanation:
     """Why a group waits, and with what it would start.
 
@@ -102,17 +114,18 @@ def explain(
         waiting: the one of them that is meant.
         attempt: tries a change.
         attempt_alone: the same where all others have ended.
+        go_on: whether there is time left to find out more.
     """
     if waiting.starts:
         return Explanation(waiting, Kind.NOTHING)
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
     asked = Asked(waiting, settled)
-    found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
+    found, complete = remedies(asked, Bounded(attempt, MOST_TRIES, go_on))
     kind = _kind(waiting, attempt_alone)
     later: Sequence[Remedy] = ()
     if kind is Kind.CLUSTER:
-        later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES))
+        later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES, go_on))
         now = {each.text for each in found}
         later = [each for each in later if each.text not in now]
         complete &= all_later
@@ -120,6 +133,8 @@ def explain(
 
 
 def _kind(waiting: Waiting, attempt_alone: Try) -> Kind:
+    if waiting.surplus:
+        return Kind.SURPLUS
     if waiting.reason is Reason.WAITING_FOR_MEMBERS:
         return Kind.MEMBERS
     if waiting.reason not in (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM):

@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 from enbloc.engine.events import Event, FactSeen, PodSeen
 from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import Pod
+from enbloc.model.names import Reason
 from enbloc.simulation.cluster import Present, SimulatedCluster
-from enbloc.simulation.estimates import Start, estimates
+from enbloc.simulation.estimates import GoOn, Start, estimates
 from enbloc.simulation.explanation import Explanation, explain
 from enbloc.simulation.node_shapes import NodeShape, shapes
 from enbloc.simulation.remedies import Result, outcome
-from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
+from enbloc.simulation.waiting import Waiting, group_of, members_waiting, of_node, queue
 
 T = TypeVar("T")
 
@@ -36,6 +36,7 @@ class Outlook:
         present: the cluster.
         in_copy: how changes are tried; None = on a cluster that is made anew for each, which takes
             as long as this does.
+        go_on: whether there is time left to find out more.
 
     Attributes:
         rows: who waits, in the order in which they are decided.
@@ -45,8 +46,11 @@ class Outlook:
         now: server time, seconds since the epoch.
     """
 
-    def __init__(self, present: Present, in_copy: InCopy | None = None) -> None:
+    def __init__(
+        self, present: Present, in_copy: InCopy | None = None, go_on: GoOn = lambda: True
+    ) -> None:
         self._present = present
+        self._go_on = go_on
         self._in_copy = in_copy
         cluster = SimulatedCluster(present)
         self.schedulers = tuple(present.profiles)
@@ -59,8 +63,16 @@ class Outlook:
 
     def starts(self) -> Mapping[GroupKey, Start]:
         """When those start that do not now, as far as the ends of others can be told."""
-        waiting = [row.key for row in self.rows if not row.starts]
-        return self._tried(self._present, self._settled, lambda it: estimates(it, waiting))
+        waiting = [
+            row.key for row in self.rows if not row.starts and row.reason is not Reason.INFEASIBLE
+        ]
+        if not waiting:
+            return {}
+
+        def work(cluster: SimulatedCluster) -> Mapping[GroupKey, Start]:
+            return estimates(cluster, waiting, self._go_on)
+
+        return self._tried(self._present, self._settled, work)
 
     def node_shapes(self) -> Sequence[NodeShape]:
         """The shapes of nodes, with what is free on them, and who gets it next."""
@@ -68,7 +80,7 @@ class Outlook:
 
     def explain(self, row: Waiting) -> Explanation:
         """Why one of them waits, and with what it would start."""
-        empty = alone(self._present, row.key)
+        empty = alone(self._present, row)
         cluster = SimulatedCluster(empty).settle()
 
         def now(events: Sequence[Event]) -> Result:
@@ -77,7 +89,7 @@ class Outlook:
         def later(events: Sequence[Event]) -> Result:
             return self._tried(empty, cluster, lambda it: _after(it, events, row.key))
 
-        return explain(self._settled, self.rows, row, now, later)
+        return explain(self._settled, self.rows, row, now, later, self._go_on)
 
     def _tried(
         self, present: Present, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]
@@ -88,12 +100,19 @@ class Outlook:
         return work(SimulatedCluster(present).settle())
 
 
-def alone(present: Present, key: GroupKey) -> Present:
-    """The same where all pods have ended but those of one group, and those of their node."""
+def alone(present: Present, row: Waiting) -> Present:
+    """The same where all pods have ended but those of one run of a group, and those of nodes."""
+    runs = {pod.incarnation for pod in row.pending}
     others = {
         event.pod.uid
         for event in present.events
-        if isinstance(event, PodSeen) and group_of(event.pod) != key and not _of_node(event.pod)
+        if isinstance(event, PodSeen)
+        and not of_node(event.pod)
+        and (
+            event.pod.deleting
+            or group_of(event.pod) != row.key
+            or event.pod.incarnation not in runs
+        )
     }
     events: list[Event] = []
     for event in present.events:
@@ -103,11 +122,6 @@ def alone(present: Present, key: GroupKey) -> Present:
         elif not (isinstance(event, PodSeen) and event.pod.uid in others):
             events.append(event)
     return replace(present, events=tuple(events))
-
-
-def _of_node(pod: Pod) -> bool:
-    """A pod that belongs to its node, as those of a DaemonSet."""
-    return pod.mirror or (pod.owner is not None and pod.owner.kind == "DaemonSet")
 
 
 def _after(cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> Result:

@@ -9,8 +9,16 @@ from typing import NamedTuple
 from enbloc.engine.events import Event
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey
-from enbloc.simulation.changes import Alternatives, Asked, Change, Whose, changes
+from enbloc.simulation.changes import (
+    MOST_ALTERNATIVES,
+    Alternatives,
+    Asked,
+    Change,
+    Whose,
+    changes,
+)
 from enbloc.simulation.cluster import SimulatedCluster
+from enbloc.simulation.estimates import GoOn
 from enbloc.simulation.waiting import group_of
 
 
@@ -73,15 +81,20 @@ def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
     return Result(tuple(sorted(set(nodes))), tuple(victims))
 
 
-def least(alternatives: Alternatives, attempt: Try) -> Remedy | None:
-    """The change of the smallest degree that helps, and the first of several; None = none does."""
+def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool]:
+    """The change of the smallest degree that helps, and the first of several; None = none does.
+
+    Beside it whether all were tried that could be smaller.
+    """
     best: Remedy | None = None
-    for change in alternatives:
+    for number, change in enumerate(alternatives):
         most = change.most if best is None else min(change.most, best.degree - 1)
         if most < 1:
-            break
+            return best, True
+        if number >= MOST_ALTERNATIVES:
+            return best, False
         best = _least(change, most, attempt) or best
-    return best
+    return best, True
 
 
 def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
@@ -101,24 +114,26 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
 
 
 class Bounded:
-    """Tries so often at most.
+    """Tries so often at most, and as long as there is time.
 
     Args:
         attempt: tries.
         most: how often.
+        go_on: whether there is time left.
     """
 
-    def __init__(self, attempt: Try, most: int) -> None:
+    def __init__(self, attempt: Try, most: int, go_on: GoOn) -> None:
         self._attempt = attempt
         self._left = most
+        self._go_on = go_on
 
     def __call__(self, events: Sequence[Event]) -> Result:
         """Try once more.
 
         Raises:
-            OutOfTriesError: it was tried so often already.
+            OutOfTriesError: it was tried so often already, or there is no time left.
         """
-        if not self._left:
+        if not self._left or not self._go_on():
             raise OutOfTriesError
         self._left -= 1
         return self._attempt(events)
@@ -132,11 +147,13 @@ def remedies(asked: Asked, attempt: Try) -> tuple[Sequence[Remedy], bool]:
         attempt: raises OutOfTriesError once it was asked often enough.
     """
     found: list[Remedy] = []
+    complete = True
     try:
         for alternatives in changes(asked):
-            best = least(alternatives, attempt)
+            best, every = least(alternatives, attempt)
+            complete &= every
             if best is not None:
                 found.append(best)
     except OutOfTriesError:
         return found, False
-    return found, True
+    return found, complete

@@ -23,7 +23,8 @@ class Waiting:
     Attributes:
         key: of the group; that of the implied group for a pod without one.
         pending: those members, the oldest first.
-        members: all that are live.
+        members: how many there are, of the same run of the group, that the scheduler counts.
+        bound: how many of those had a node before.
         minimum: how many the group needs; 1 for a pod without one.
         priority: by which it is ordered.
         placed: the members that get a node now, each with it; empty = none does.
@@ -37,6 +38,7 @@ class Waiting:
     key: GroupKey
     pending: Members
     members: int
+    bound: int
     minimum: int
     priority: int
     placed: Mapping[PodKey, str]
@@ -49,6 +51,11 @@ class Waiting:
     def starts(self) -> bool:
         """Members of it get nodes now: its minimum, or some beyond it."""
         return bool(self.placed)
+
+    @property
+    def surplus(self) -> bool:
+        """It has its minimum, and these are members beyond it."""
+        return not self.solo and 0 < self.minimum <= self.bound
 
     @property
     def solo(self) -> bool:
@@ -82,6 +89,11 @@ def group_of(pod: Pod) -> GroupKey:
     return pod.group or solo_key(pod)
 
 
+def of_node(pod: Pod) -> bool:
+    """A pod that belongs to its node, as those of a DaemonSet."""
+    return pod.mirror or (pod.owner is not None and pod.owner.kind in ("DaemonSet", "Node"))
+
+
 def members_waiting(
     pods: Collection[Pod], schedulers: Collection[str]
 ) -> Mapping[GroupKey, Members]:
@@ -103,15 +115,17 @@ def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Seq
         waiting: who had no node before.
     """
     turns = {key: turn for turn, key in enumerate(settled.told.decided)}
-    live: dict[GroupKey, int] = {}
+    live: dict[GroupKey, list[Pod]] = {}
     for pod in settled.pods.values():
         if pod.live:
-            live[group_of(pod)] = live.get(group_of(pod), 0) + 1
-    found = [_outcome(settled, key, pods, live.get(key, 0)) for key, pods in waiting.items()]
+            live.setdefault(group_of(pod), []).append(pod)
+    found = [_outcome(settled, key, pods, live.get(key, ())) for key, pods in waiting.items()]
     return sorted(found, key=lambda each: (turns.get(each.key, math.inf), each.since, each.key))
 
 
-def _outcome(settled: SimulatedCluster, key: GroupKey, pods: Members, live: int) -> Waiting:
+def _outcome(
+    settled: SimulatedCluster, key: GroupKey, pods: Members, live: Collection[Pod]
+) -> Waiting:
     told, group = settled.told, settled.groups.get(key)
     status = told.statuses.get(key)
     placed = {pod.key: told.bound[pod.uid] for pod in pods if pod.uid in told.bound}
@@ -119,10 +133,14 @@ def _outcome(settled: SimulatedCluster, key: GroupKey, pods: Members, live: int)
     victims = tuple(pod for pod, winner in told.preempted.items() if winner in by)
     reason, message = _why(settled, key, pods)
     priority = status.priority if status is not None else None
+    run = {pod.incarnation for pod in pods}
+    waiting = {pod.uid for pod in pods}
+    bound = sum(pod.node != "" and pod.uid not in waiting for pod in live if pod.incarnation in run)
     return Waiting(
         key,
         pods,
-        live,
+        bound + sum(not pod.gated for pod in pods),
+        bound,
         group.least if group is not None else 1,
         min(pod.priority for pod in pods) if priority is None else priority,
         placed,

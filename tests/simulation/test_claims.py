@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Claims in a simulated cluster: written, taken back, and never given twice."""
+
+from dataclasses import replace
+
+import pytest
+
+from enbloc.devices.facts import Consumer
+from enbloc.engine.events import FactSeen
+from enbloc.model.pods import ContainerResource
+from tests.devices.objects import claim, device, device_class, exactly, slice_of
+from tests.engine.test_left_over_claims import cluster_with_gang, fill, got, gpus
+from tests.simulation.present import outlook_with
+from tests.world.builders import spec
+from tests.world.cluster import Cluster
+
+SERVED = "gpu.example.com/shares"
+
+
+@pytest.mark.parametrize(("gangs", "devices"), [(1, 1), (2, 2), (2, 1)])
+def test_extended_resources_that_devices_serve_are_given_once(gangs: int, devices: int) -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=8)
+    plain = spec(cpu=1)
+    wanted = replace(
+        plain,
+        requests=tuple(sorted((*plain.requests, (SERVED, 1)))),
+        extended=(ContainerResource(0, "main", SERVED, 0, 1),),
+    )
+    for at in range(gangs):
+        cluster.gang(f"g{at}", 1, spec=wanted)
+    facts = [
+        device_class(extendedResourceName=SERVED),
+        slice_of("n1", *(device(f"d{at}") for at in range(devices))),
+    ]
+    found = outlook_with(cluster, *map(FactSeen, facts))
+    assert [row.starts for row in found.rows] == [True] * devices + [False] * (gangs - devices)
+
+
+def test_what_an_earlier_attempt_left_is_taken_back() -> None:
+    cluster = cluster_with_gang()
+    facts = [
+        device_class(),
+        *gpus("n1", "n2"),
+        replace(claim("g-1-gpus", exactly(count=1)), namespace="ns"),
+        replace(
+            claim("g-0-gpus", exactly(count=1)),
+            namespace="ns",
+            allocation=got("n1"),
+            reserved_for=(Consumer("pods", "g-0", cluster.pods["g-0"].uid),),
+        ),
+    ]
+    fill(cluster, "n1")
+    [row] = outlook_with(cluster, *map(FactSeen, facts)).rows
+    assert set(row.placed.values()) == {"n2"}
