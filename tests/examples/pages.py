@@ -43,7 +43,7 @@ def do(desk: Desk, command: str, printed: tuple[str, ...]) -> None:
     """Type a command; those that go on have a terminal of their own."""
     if command.startswith("enbloc sandbox"):
         desk.sandbox(command)
-    elif command.startswith("enbloc run"):
+    elif command.startswith(("enbloc run", "enbloc ui")):
         desk.serve(command.removesuffix(" &"))
     elif printed:
         desk.shows(command, *printed)

@@ -56,6 +56,7 @@ NOT_RUN: Final = {
     ("docs/how-to/install.md", "enbloc config check"): "the file is the reader's",
     ("docs/how-to/install-with-manifests.md", "kubectl rollout"): _KUBELET,
     ("docs/how-to/monitor.md", "kubectl port-forward"): _KUBELET,
+    ("docs/how-to/watch-the-queue.md", "kubectl port-forward"): _KUBELET,
     ("docs/how-to/upgrade.md", "kubectl rollout"): _KUBELET,
     ("docs/how-to/high-availability.md", "kubectl get lease"): _KUBELET,
     ("docs/how-to/give-important-jobs-priority.md", "kubectl annotate"): _NAMES,

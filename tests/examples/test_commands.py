@@ -28,6 +28,7 @@ ANYWHERE: Final = (
     "docs/how-to/ask-before-you-submit.md",
     "docs/how-to/check-a-drain.md",
     "docs/how-to/ask-why-a-job-waits.md",
+    "docs/how-to/watch-the-queue.md",
     "docs/how-to/migrate-from-scheduler-plugins.md",
     "docs/how-to/migrate-from-volcano.md",
     "docs/how-to/migrate-from-native.md",
