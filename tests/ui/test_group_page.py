@@ -181,6 +181,14 @@ def test_that_nothing_would_help_or_not_all_was_tried_is_said() -> None:
     assert "Not every change was tried: there are too many." in text
 
 
+def test_of_an_explanation_that_takes_too_long_what_was_found_counts() -> None:
+    world = view(nodes(1), gang("big", 5))
+    row = world.row(GroupKey("team", "big"))
+    assert row is not None
+    found = world.explained(row.waiting, lambda: True)
+    assert (found.kind, found.remedies, found.complete) == (Kind.CLUSTER, [], False)
+
+
 def test_while_it_is_worked_out_the_page_says_so() -> None:
     world = view(nodes(1), gang("big", 5))
     found = parsed(under_way_page(GroupKey("team", "big"), status(world)))

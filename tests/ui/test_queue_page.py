@@ -4,10 +4,11 @@
 
 import pytest
 
+from enbloc.simulation.remedies import OutOfTriesError
 from enbloc.ui.queue_page import ROWS, QueueQuery, queue_page
-from enbloc.ui.view import ANYBODY, View, Viewer
+from enbloc.ui.view import ANYBODY, View, Viewer, view_of
 from tests.ui.dom import Element, lines, parsed
-from tests.ui.world import NOW, gang, lone, nodes, running, status, view
+from tests.ui.world import NOW, gang, lone, nodes, present, running, status, view
 
 
 def page(of: View, viewer: Viewer = ANYBODY, query: QueueQuery | None = None) -> Element:
@@ -76,6 +77,11 @@ def test_when_nothing_tells_or_it_takes_too_long_no_start_is_told() -> None:
     limited = view(nodes(1), running("old", 2, "node-0", limit=60.0), gang("waits", 1))
     assert limited.with_starts(lambda: True) is None
     assert limited.with_starts(lambda: False) is not None
+
+
+def test_a_view_that_nobody_wants_any_more_is_given_up() -> None:
+    with pytest.raises(OutOfTriesError):
+        view_of(present(nodes(1), gang("waits", 1)), 1, lambda: True)
 
 
 def test_a_name_leads_to_the_group_and_the_explanation_is_loaded_when_asked_for() -> None:

@@ -3,6 +3,7 @@
 """`enbloc ui`: the queue and the nodes as a page for browsers."""
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Sequence
@@ -103,7 +104,10 @@ async def _serve(
             found, unread = await of_cluster(client)
         warn([unread] if unread else [])
         given = configured(found)
-    configure_logging("json" if default_format() == "json" else "text")
+    if default_format() == "json":
+        configure_logging("json")
+    else:  # for who looks at a terminal, what goes well is not worth a line
+        configure_logging("text", logging.WARNING)
     stop, received = asyncio.Event(), list[signal.Signals]()
 
     def on_signal(number: signal.Signals) -> None:

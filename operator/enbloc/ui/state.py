@@ -152,7 +152,8 @@ class Keeper:
             )
             began, number = time.perf_counter(), number + 1
             try:
-                view = await loop.run_in_executor(self._maker, view_of, present, number)
+                work = partial(view_of, present, number, self._ending.is_set)
+                view = await loop.run_in_executor(self._maker, work)
             except Exception as error:  # noqa: BLE001  # the next state may do; the last one stays
                 text = f"the state cannot be worked out: {type(error).__name__}: {error}"
                 self.problems.report("views", text)

@@ -8,6 +8,7 @@ A view never changes, so requests are answered from it while the next one is mad
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event, PodSeen, TopologySeen
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
@@ -28,7 +29,6 @@ from enbloc.simulation import (
     outcome,
     queue,
 )
-from enbloc.simulation.cluster import SECONDS
 from enbloc.simulation.estimates import estimates
 from enbloc.simulation.outlook import alone
 from enbloc.simulation.remedies import OutOfTriesError
@@ -85,15 +85,14 @@ class View:
         """Those in which somebody waits, in the order of the first of each."""
         return tuple(dict.fromkeys(row.waiting.key.namespace for row in self.rows))
 
-    def explained(
-        self, waiting: Waiting, give_up: Callable[[], bool] = lambda: False
-    ) -> Explanation:
+    def explained(self, waiting: Waiting, give_up: Callable[[], bool] | None = None) -> Explanation:
         """Why one of them waits, and with what it would start; it may take long.
 
         Args:
             waiting: one of `rows`.
-            give_up: asked before each change: whether no more is to be tried.
+            give_up: asked time and again: whether no more is to be tried.
         """
+        give_up = give_up or _never
         rows = [row.waiting for row in self.rows]
         now, empty = self.present, alone(self.present, waiting.key)
         return explain(
@@ -129,31 +128,30 @@ class _Hurried(SimulatedCluster):
 
     Args:
         present: from when on.
-        give_up: says whether it does.
+        give_up: says whether it does; asked at everything that the scheduler does or says.
     """
 
     def __init__(self, present: Present, give_up: Callable[[], bool]) -> None:
-        super().__init__(present)
         self._give_up = give_up
+        super().__init__(present)
 
-    def settle(self, seconds: float = SECONDS) -> SimulatedCluster:
-        """As ever.
-
-        Raises:
-            OutOfTriesError: it takes too long.
-        """
+    def _carry_out(self, effect: Effect) -> None:
         if self._give_up():
             raise OutOfTriesError
-        return super().settle(seconds)
+        super()._carry_out(effect)
+
+
+def _never() -> bool:
+    return False
 
 
 def _trying(present: Present, key: GroupKey, give_up: Callable[[], bool]) -> Try:
     """Tries changes, each on a cluster in which the scheduler has done what it could."""
 
     def attempt(events: Sequence[Event]) -> Result:
-        if events and give_up():
-            raise OutOfTriesError
-        cluster = SimulatedCluster(present).settle()
+        # Without a change it is what keeps the group waiting that is asked for.
+        cluster = _Hurried(present, give_up if events else _never)
+        cluster.settle()
         cluster.tell(events)
         return outcome(cluster.settle(), key)
 
@@ -168,9 +166,18 @@ def start_text(view: View, key: GroupKey, now: float) -> str:
     return f"{'≤' if start.latest else '~'}{span_text(start.at - now)}"
 
 
-def view_of(present: Present, number: int) -> View:
-    """Let the scheduler decide on a copy of the cluster; it may take seconds."""
-    cluster = SimulatedCluster(present)
+def view_of(present: Present, number: int, give_up: Callable[[], bool] | None = None) -> View:
+    """Let the scheduler decide on a copy of the cluster; it may take seconds.
+
+    Args:
+        present: the cluster.
+        number: of the view.
+        give_up: asked time and again: whether nobody wants it any more.
+
+    Raises:
+        OutOfTriesError: nobody does.
+    """
+    cluster = _Hurried(present, give_up or _never)
     pods, groups = list(cluster.pods.values()), dict(cluster.groups)
     nodes = list(cluster.nodes.values())
     waiting = members_waiting(pods, present.profiles.keys())

@@ -41,7 +41,9 @@
     "toggle",
     (event) => {
       const details = event.target;
-      if (details.open && details.dataset.load) load(details);
+      if (!details.dataset.load) return;
+      if (details.open) load(details);
+      else delete details.dataset.loaded; // opened again, it is asked for anew
     },
     true,
   );
