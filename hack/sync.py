@@ -288,7 +288,7 @@ def permissions_page() -> str:
     parts += rule_rows(SIMULATION)
     parts += ["\n## enbloc topology\n\n", "For its user, as above; `init` lists nodes alone.\n\n"]
     parts += rule_rows(TOPOLOGY)
-    parts += ["\n## enbloc ui\n\n", "For its user, or the account that it runs as.\n\n"]
+    parts += ["\n## enbloc ui\n\n", FOR_ITS_ACCOUNT]
     parts += rule_rows(VIEWING)
     parts += [WHERE_OTHERS_REACH_IT, *rule_rows(REVIEWING)]
     return "".join(parts)
@@ -305,6 +305,11 @@ Where only audited roles are allowed, the chart's `rbac.useBuiltinSchedulerRoles
 scheduler to `system:kube-scheduler` and `system:volume-scheduler`, and to a ClusterRole of its own
 with what these lack. The Role in the namespace stays. The built-in ones hold more than enbloc
 uses; the API server reconciles them, so that they must not be edited.
+
+"""
+FOR_ITS_ACCOUNT = """\
+For its user, or the account that it runs as. Without --config it also reads the ConfigMap
+`enbloc-scheduler` in `enbloc-system`, if it may.
 
 """
 WHERE_OTHERS_REACH_IT = """

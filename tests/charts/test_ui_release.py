@@ -63,7 +63,11 @@ async def test_users_see_what_their_roles_allow_and_the_page_needs_no_more_than_
             "--serviceaccount=default:admin",
         )
     port = free_port()
-    flags = [f"--kubeconfig={kubeconfig}", "--bind-address=0.0.0.0", f"--port={port}"]
+    config = tmp_path / "config.yaml"  # as the Deployment mounts it
+    found = await cluster.get("configmap", "enbloc-scheduler", release)
+    config.write_text(found["data"]["config.yaml"])
+    flags = [f"--kubeconfig={kubeconfig}", f"--config={config}"]
+    flags += ["--bind-address=0.0.0.0", f"--port={port}"]
     server = Server("ui", flags, tmp_path / "ui.log")
     server.start()
     release.servers.append(server)

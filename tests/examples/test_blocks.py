@@ -70,8 +70,6 @@ NOT_RUN: Final = {
     ("docs/how-to/troubleshoot.md", "kubectl port-forward"): _KUBELET,
     ("docs/how-to/ask-before-you-submit.md", "enbloc what-if -f job.yaml"): _NAMES,
     ("docs/how-to/check-a-drain.md", "enbloc drain-check NODE"): _NAMES,
-    ("docs/how-to/watch-the-queue.md", "enbloc ui"): "tests of the command are elsewhere",
-    ("docs/how-to/watch-the-queue.md", "kubectl port-forward"): _KUBELET,
     ("docs/how-to/replay-a-decision.md", "kubectl -n enbloc-system"): _KUBELET,
     ("docs/how-to/migrate-from-scheduler-plugins.md", "kubectl -n scheduler-plugins"): _OTHERS,
     ("docs/how-to/migrate-from-scheduler-plugins.md", "kubectl get podgroups"): _OTHERS,

@@ -40,7 +40,6 @@ ANYWHERE: Final = (
 WITH_KUBECTL: Final = (
     "docs/tutorials/first-gang.md",
     "docs/how-to/debug-a-waiting-gang.md",
-    "docs/how-to/watch-the-queue.md",
 )
 _INSTALL: Final = "docs/how-to/install.md"
 #: Pages for a cluster, each with those that come before it. No kubelet runs the pods there.
