@@ -185,7 +185,7 @@ def test_of_an_explanation_that_takes_too_long_what_was_found_counts() -> None:
     world = view(nodes(1), gang("big", 5))
     row = world.row(GroupKey("team", "big"))
     assert row is not None
-    found = world.explained(row.waiting, lambda: True)
+    found = world.explained(row.waiting, lambda: False)
     assert (found.kind, found.remedies, found.complete) == (Kind.CLUSTER, [], False)
 
 

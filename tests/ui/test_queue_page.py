@@ -4,7 +4,7 @@
 
 import pytest
 
-from enbloc.simulation.remedies import OutOfTriesError
+from enbloc.simulation import GivenUpError
 from enbloc.ui.queue_page import ROWS, QueueQuery, queue_page
 from enbloc.ui.view import ANYBODY, View, Viewer, view_of
 from tests.ui.dom import Element, lines, parsed
@@ -59,7 +59,7 @@ def test_when_others_end_is_when_who_waits_starts() -> None:
     )
     before = page(world)
     assert [row[8] for row in lines(before)[1:]] == ["–"] * 3
-    found = world.with_starts(lambda: False)
+    found = world.with_starts(lambda: True)
     assert found is not None
     assert found.number == world.number + 1
     after = page(found)
@@ -73,15 +73,15 @@ def test_when_others_end_is_when_who_waits_starts() -> None:
 
 def test_when_nothing_tells_or_it_takes_too_long_no_start_is_told() -> None:
     endless = view(nodes(1), running("old", 2, "node-0"), gang("waits", 1))
-    assert endless.with_starts(lambda: False) is None
+    assert endless.with_starts(lambda: True) is None
     limited = view(nodes(1), running("old", 2, "node-0", limit=60.0), gang("waits", 1))
-    assert limited.with_starts(lambda: True) is None
-    assert limited.with_starts(lambda: False) is not None
+    assert limited.with_starts(lambda: False) is None
+    assert limited.with_starts(lambda: True) is not None
 
 
 def test_a_view_that_nobody_wants_any_more_is_given_up() -> None:
-    with pytest.raises(OutOfTriesError):
-        view_of(present(nodes(1), gang("waits", 1)), 1, lambda: True)
+    with pytest.raises(GivenUpError):
+        view_of(present(nodes(1), gang("waits", 1)), 1, lambda: False)
 
 
 def test_a_name_leads_to_the_group_and_the_explanation_is_loaded_when_asked_for() -> None:

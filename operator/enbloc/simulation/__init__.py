@@ -6,11 +6,11 @@ All of it is pure: the engine decides on facts of the present, and what it asks 
 """
 
 from enbloc.simulation.changes import Whose
-from enbloc.simulation.cluster import Present, SimulatedCluster
-from enbloc.simulation.estimates import Start
+from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
+from enbloc.simulation.estimates import Start, estimates
 from enbloc.simulation.explanation import Explanation, Kind, amounts, explain, taken
 from enbloc.simulation.node_shapes import NodeShape
-from enbloc.simulation.outlook import Outlook
+from enbloc.simulation.outlook import Outlook, alone
 from enbloc.simulation.remedies import Remedy, Result, Try, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
 from enbloc.simulation.what_if import (
@@ -31,6 +31,8 @@ __all__ = [
     "Answer",
     "Evicted",
     "Explanation",
+    "GivenUpError",
+    "GoOn",
     "Kind",
     "NodeShape",
     "Outlook",
@@ -44,9 +46,11 @@ __all__ = [
     "Try",
     "Waiting",
     "Whose",
+    "alone",
     "amounts",
     "answer",
     "created",
+    "estimates",
     "explain",
     "group_of",
     "members_waiting",

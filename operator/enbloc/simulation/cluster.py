@@ -9,7 +9,7 @@
 It is the engine itself that decides, so what comes out is what the scheduler would do.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -66,6 +66,14 @@ _MOST_STEPS: Final = 100_000
 #: Where nobody interferes, a plan is hardly ever given up: so often only what is not simulated as
 #: the engine expects it.
 _MOST_CANCELLED: Final = 100
+
+
+#: Says whether there is time left to find out more.
+GoOn = Callable[[], bool]
+
+
+class GivenUpError(Exception):
+    """There was no time left to find out more, or it was tried often enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +141,18 @@ class SimulatedCluster:
 
     Args:
         present: from when on.
+        go_on: whether there is time left.
 
     Attributes:
         now: server time.
+        go_on: likewise.
         nodes, pods, groups, classes, facts: as they stand; classes are PriorityClasses.
         told: what the scheduler said and did.
     """
 
-    def __init__(self, present: Present) -> None:
+    def __init__(self, present: Present, go_on: GoOn = lambda: True) -> None:
         self.now = present.now
+        self.go_on = go_on
         self.nodes: dict[str, Node] = {}
         self.pods: dict[PodUID, Pod] = {}
         self.groups: dict[GroupKey, Group] = {}
@@ -186,12 +197,18 @@ class SimulatedCluster:
                 pass
 
     def settle(self, seconds: float = SECONDS) -> "SimulatedCluster":
-        """Let the scheduler work until only time beyond these seconds would bring anything new."""
+        """Let the scheduler work until only time beyond these seconds would bring anything new.
+
+        Raises:
+            GivenUpError: there was no time left for that.
+        """
         end = self.now + seconds
         self._cancelled = 0
         for _ in range(_MOST_STEPS):
             if self._cancelled > _MOST_CANCELLED:
                 break
+            if not self.go_on():
+                raise GivenUpError
             for effect in self._engine.step(self.now):
                 self._carry_out(effect)
             wakeup = self._engine.wakeup()

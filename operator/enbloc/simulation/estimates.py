@@ -6,12 +6,12 @@ Nobody new comes, whoever starts runs for as long as its own pods say, and what 
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
-from enbloc.simulation.cluster import SimulatedCluster
+from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
 #: What ends within so many seconds of each other is taken to end with the last of it.
@@ -20,10 +20,6 @@ _TOGETHER: Final = 60.0
 _MOST_TIMES: Final = 60
 #: Seconds from now that are looked at: a month.
 _HORIZON: Final = 30 * 86_400.0
-
-
-#: Says whether there is time left.
-GoOn = Callable[[], bool]
 
 
 class Start(NamedTuple):
@@ -83,15 +79,12 @@ class _Ends:
         return ended
 
 
-def estimates(
-    settled: SimulatedCluster, waiting: Collection[GroupKey], go_on: GoOn = lambda: True
-) -> Mapping[GroupKey, Start]:
+def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mapping[GroupKey, Start]:
     """When groups start; those that are not in it do not, as far as anybody can tell.
 
     Args:
         settled: the cluster, after the scheduler did what it could; it goes on from there.
         waiting: who waits.
-        go_on: whether there is time left to find out more.
     """
     began, latest = settled.now, True
     found: dict[GroupKey, Start] = {}
@@ -99,13 +92,16 @@ def estimates(
     ends = _Ends(settled)
     for _ in range(_MOST_TIMES):
         following = ends.next()
-        if not left or following is None or following[0] > began + _HORIZON or not go_on():
+        if not left or following is None or following[0] > began + _HORIZON:
             break
         at, by_limit = following
         latest &= by_limit
         settled.now = max(settled.now, at)
         settled.tell(settled.ended(ends.until(settled.now)))
-        settled.settle()
+        try:
+            settled.settle()
+        except GivenUpError:
+            break
         ends.look(settled.told.bound)
         started = left & _started(settled)
         found |= dict.fromkeys(started, Start(at, latest))

@@ -11,8 +11,7 @@ from typing import Final
 from enbloc.model.names import Reason
 from enbloc.model.quantity import render
 from enbloc.simulation.changes import Asked, Whose
-from enbloc.simulation.cluster import SimulatedCluster
-from enbloc.simulation.estimates import GoOn
+from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
 from enbloc.simulation.waiting import Waiting
 
@@ -104,7 +103,6 @@ def explain(
     waiting: Waiting,
     attempt: Try,
     attempt_alone: Try,
-    go_on: GoOn = lambda: True,
 ) -> Explanation:
     """Why a group waits, and with what it would start.
 
@@ -112,20 +110,19 @@ def explain(
         settled: the cluster, after the scheduler did what it could.
         rows: all who wait, in the order in which they are decided.
         waiting: the one of them that is meant.
-        attempt: tries a change.
+        attempt: tries a change; raises GivenUpError where there is no time left.
         attempt_alone: the same where all others have ended.
-        go_on: whether there is time left to find out more.
     """
     if waiting.starts:
         return Explanation(waiting, Kind.NOTHING)
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
     asked = Asked(waiting, settled)
-    found, complete = remedies(asked, Bounded(attempt, MOST_TRIES, go_on))
+    found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
     kind = _kind(waiting, attempt_alone)
     later: Sequence[Remedy] = ()
     if kind is Kind.CLUSTER:
-        later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES, go_on))
+        later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES))
         now = {each.text for each in found}
         later = [each for each in later if each.text not in now]
         complete &= all_later
@@ -139,7 +136,10 @@ def _kind(waiting: Waiting, attempt_alone: Try) -> Kind:
         return Kind.MEMBERS
     if waiting.reason not in (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM):
         return Kind.OTHER
-    return Kind.CAPACITY if attempt_alone(()).starts else Kind.CLUSTER
+    try:
+        return Kind.CAPACITY if attempt_alone(()).starts else Kind.CLUSTER
+    except GivenUpError:
+        return Kind.OTHER
 
 
 def _told(message: str) -> str:

@@ -11,8 +11,8 @@ from enbloc.engine.events import Event, FactSeen, PodSeen
 from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
-from enbloc.simulation.cluster import Present, SimulatedCluster
-from enbloc.simulation.estimates import GoOn, Start, estimates
+from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
+from enbloc.simulation.estimates import Start, estimates
 from enbloc.simulation.explanation import Explanation, explain
 from enbloc.simulation.node_shapes import NodeShape, shapes
 from enbloc.simulation.remedies import Result, outcome
@@ -36,7 +36,7 @@ class Outlook:
         present: the cluster.
         in_copy: how changes are tried; None = on a cluster that is made anew for each, which takes
             as long as this does.
-        go_on: whether there is time left to find out more.
+        go_on: whether there is time left for more than who waits and why.
 
     Attributes:
         rows: who waits, in the order in which they are decided.
@@ -59,6 +59,7 @@ class Outlook:
         self.groups = tuple(cluster.groups)
         waiting = members_waiting(self.pods, self.schedulers)
         self._settled = cluster.settle()
+        self._settled.go_on = go_on
         self.rows = tuple(queue(self._settled, waiting))
 
     def starts(self) -> Mapping[GroupKey, Start]:
@@ -70,9 +71,12 @@ class Outlook:
             return {}
 
         def work(cluster: SimulatedCluster) -> Mapping[GroupKey, Start]:
-            return estimates(cluster, waiting, self._go_on)
+            return estimates(cluster, waiting)
 
-        return self._tried(self._present, self._settled, work)
+        try:
+            return self._tried(self._present, self._settled, work)
+        except GivenUpError:
+            return {}
 
     def node_shapes(self) -> Sequence[NodeShape]:
         """The shapes of nodes, with what is free on them, and who gets it next."""
@@ -82,6 +86,7 @@ class Outlook:
         """Why one of them waits, and with what it would start."""
         empty = alone(self._present, row)
         cluster = SimulatedCluster(empty).settle()
+        cluster.go_on = self._go_on
 
         def now(events: Sequence[Event]) -> Result:
             return self._tried(self._present, self._settled, lambda it: _after(it, events, row.key))
@@ -89,7 +94,7 @@ class Outlook:
         def later(events: Sequence[Event]) -> Result:
             return self._tried(empty, cluster, lambda it: _after(it, events, row.key))
 
-        return explain(self._settled, self.rows, row, now, later, self._go_on)
+        return explain(self._settled, self.rows, row, now, later)
 
     def _tried(
         self, present: Present, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]
@@ -97,7 +102,7 @@ class Outlook:
         """What is found on a copy of a cluster in which the scheduler has done what it could."""
         if self._in_copy is not None:
             return self._in_copy(partial(work, settled))
-        return work(SimulatedCluster(present).settle())
+        return work(SimulatedCluster(present, self._go_on).settle())
 
 
 def alone(present: Present, row: Waiting) -> Present:

@@ -17,8 +17,7 @@ from enbloc.simulation.changes import (
     Whose,
     changes,
 )
-from enbloc.simulation.cluster import SimulatedCluster
-from enbloc.simulation.estimates import GoOn
+from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
 
@@ -41,10 +40,6 @@ class Result(NamedTuple):
 
 #: Says what becomes of the group if this happens.
 Try = Callable[[Sequence[Event]], Result]
-
-
-class OutOfTriesError(Exception):
-    """So many changes have been tried that no more is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +109,25 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
 
 
 class Bounded:
-    """Tries so often at most, and as long as there is time.
+    """Tries so often at most.
 
     Args:
         attempt: tries.
         most: how often.
-        go_on: whether there is time left.
     """
 
-    def __init__(self, attempt: Try, most: int, go_on: GoOn) -> None:
+    def __init__(self, attempt: Try, most: int) -> None:
         self._attempt = attempt
         self._left = most
-        self._go_on = go_on
 
     def __call__(self, events: Sequence[Event]) -> Result:
         """Try once more.
 
         Raises:
-            OutOfTriesError: it was tried so often already, or there is no time left.
+            GivenUpError: it was tried so often already.
         """
-        if not self._left or not self._go_on():
-            raise OutOfTriesError
+        if not self._left:
+            raise GivenUpError
         self._left -= 1
         return self._attempt(events)
 
@@ -144,7 +137,7 @@ def remedies(asked: Asked, attempt: Try) -> tuple[Sequence[Remedy], bool]:
 
     Args:
         asked: who is to start.
-        attempt: raises OutOfTriesError once it was asked often enough.
+        attempt: raises GivenUpError once it was asked often enough.
     """
     found: list[Remedy] = []
     complete = True
@@ -154,6 +147,6 @@ def remedies(asked: Asked, attempt: Try) -> tuple[Sequence[Remedy], bool]:
             complete &= every
             if best is not None:
                 found.append(best)
-    except OutOfTriesError:
+    except GivenUpError:
         return found, False
     return found, complete

@@ -152,7 +152,7 @@ class Keeper:
             )
             began, number = time.perf_counter(), number + 1
             try:
-                work = partial(view_of, present, number, self._ending.is_set)
+                work = partial(view_of, present, number, lambda: not self._ending.is_set())
                 view = await loop.run_in_executor(self._maker, work)
             except Exception as error:  # noqa: BLE001  # the next state may do; the last one stays
                 text = f"the state cannot be worked out: {type(error).__name__}: {error}"
@@ -172,7 +172,9 @@ class Keeper:
     async def _show_starts(self, view: View) -> int:
         """Show the same view with when who waits starts, if that can be told; the latest number."""
         until = time.monotonic() + STARTS_SECONDS
-        work = partial(view.with_starts, lambda: self._ending.is_set() or time.monotonic() > until)
+        work = partial(
+            view.with_starts, lambda: not self._ending.is_set() and time.monotonic() <= until
+        )
         try:
             found = await asyncio.get_running_loop().run_in_executor(self._maker, work)
         except Exception:  # the view stands without it
@@ -255,7 +257,7 @@ def _found(view: View, waiting: Sequence[Waiting]) -> dict[GroupKey, Places]:
 def _explained(view: View, waiting: Waiting, ending: threading.Event) -> Explanation:
     """Work it out, within some time; what was found by then counts."""
     until = time.monotonic() + EXPLANATION_SECONDS
-    return view.explained(waiting, lambda: ending.is_set() or time.monotonic() > until)
+    return view.explained(waiting, lambda: not ending.is_set() and time.monotonic() <= until)
 
 
 def _take_note(

@@ -5,16 +5,17 @@
 A view never changes, so requests are answered from it while the next one is made.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event, PodSeen, TopologySeen
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
 from enbloc.model.times import span_text
 from enbloc.simulation import (
     Explanation,
+    GivenUpError,
+    GoOn,
     Present,
     Remedy,
     Result,
@@ -23,15 +24,14 @@ from enbloc.simulation import (
     Try,
     Waiting,
     Whose,
+    alone,
+    estimates,
     explain,
     group_of,
     members_waiting,
     outcome,
     queue,
 )
-from enbloc.simulation.estimates import estimates
-from enbloc.simulation.outlook import alone
-from enbloc.simulation.remedies import OutOfTriesError
 from enbloc.ui.node_map import NodeMap, node_map
 from enbloc.ui.places import Finder
 
@@ -85,29 +85,28 @@ class View:
         """Those in which somebody waits, in the order of the first of each."""
         return tuple(dict.fromkeys(row.waiting.key.namespace for row in self.rows))
 
-    def explained(self, waiting: Waiting, give_up: Callable[[], bool] | None = None) -> Explanation:
+    def explained(self, waiting: Waiting, go_on: GoOn = lambda: True) -> Explanation:
         """Why one of them waits, and with what it would start; it may take long.
 
         Args:
             waiting: one of `rows`.
-            give_up: asked time and again: whether no more is to be tried.
+            go_on: asked time and again: whether more is to be tried.
         """
-        give_up = give_up or _never
         rows = [row.waiting for row in self.rows]
-        now, empty = self.present, alone(self.present, waiting.key)
+        now, empty = self.present, alone(self.present, waiting)
         return explain(
             self.settled,
             rows,
             waiting,
-            _trying(now, waiting.key, give_up),
-            _trying(empty, waiting.key, give_up),
+            _trying(now, waiting.key, go_on),
+            _trying(empty, waiting.key, go_on),
         )
 
-    def with_starts(self, give_up: Callable[[], bool]) -> "View | None":
+    def with_starts(self, go_on: GoOn) -> "View | None":
         """The next view, which is the same and says when those start that do not now.
 
         Args:
-            give_up: asked time and again: whether that takes too long.
+            go_on: asked time and again: whether there is time left.
 
         Returns:
             None if nothing can be told, or it was given up.
@@ -117,40 +116,18 @@ class View:
         if not waiting or all(pod.limit is None and pod.expected is None for pod in pods):
             return None
         try:
-            found = estimates(_Hurried(self.present, give_up).settle(), waiting)
-        except OutOfTriesError:
+            found = estimates(SimulatedCluster(self.present, go_on).settle(), waiting)
+        except GivenUpError:
             return None
         return replace(self, number=self.number + 1, starts=found) if found else None
 
 
-class _Hurried(SimulatedCluster):
-    """A cluster that is given up when it takes too long.
-
-    Args:
-        present: from when on.
-        give_up: says whether it does; asked at everything that the scheduler does or says.
-    """
-
-    def __init__(self, present: Present, give_up: Callable[[], bool]) -> None:
-        self._give_up = give_up
-        super().__init__(present)
-
-    def _carry_out(self, effect: Effect) -> None:
-        if self._give_up():
-            raise OutOfTriesError
-        super()._carry_out(effect)
-
-
-def _never() -> bool:
-    return False
-
-
-def _trying(present: Present, key: GroupKey, give_up: Callable[[], bool]) -> Try:
+def _trying(present: Present, key: GroupKey, go_on: GoOn) -> Try:
     """Tries changes, each on a cluster in which the scheduler has done what it could."""
 
     def attempt(events: Sequence[Event]) -> Result:
         # Without a change it is what keeps the group waiting that is asked for.
-        cluster = _Hurried(present, give_up if events else _never)
+        cluster = SimulatedCluster(present, go_on) if events else SimulatedCluster(present)
         cluster.settle()
         cluster.tell(events)
         return outcome(cluster.settle(), key)
@@ -166,18 +143,18 @@ def start_text(view: View, key: GroupKey, now: float) -> str:
     return f"{'≤' if start.latest else '~'}{span_text(start.at - now)}"
 
 
-def view_of(present: Present, number: int, give_up: Callable[[], bool] | None = None) -> View:
+def view_of(present: Present, number: int, go_on: GoOn = lambda: True) -> View:
     """Let the scheduler decide on a copy of the cluster; it may take seconds.
 
     Args:
         present: the cluster.
         number: of the view.
-        give_up: asked time and again: whether nobody wants it any more.
+        go_on: asked time and again: whether anybody wants it still.
 
     Raises:
-        OutOfTriesError: nobody does.
+        GivenUpError: nobody does.
     """
-    cluster = _Hurried(present, give_up or _never)
+    cluster = SimulatedCluster(present, go_on)
     pods, groups = list(cluster.pods.values()), dict(cluster.groups)
     nodes = list(cluster.nodes.values())
     waiting = members_waiting(pods, present.profiles.keys())
