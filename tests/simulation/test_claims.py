@@ -3,6 +3,7 @@
 """Claims in a simulated cluster: written, taken back, and never given twice."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_extended_resources_that_devices_serve_are_given_once(gangs: int, device
     )
     for at in range(gangs):
         cluster.gang(f"g{at}", 1, spec=wanted)
-    facts = [
+    facts: list[Any] = [
         device_class(extendedResourceName=SERVED),
         slice_of("n1", *(device(f"d{at}") for at in range(devices))),
     ]
