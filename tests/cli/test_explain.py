@@ -184,10 +184,10 @@ async def test_the_queue_says_when_limits_end_enough(
     await desk.waiting("late", 2)
     assert await desk.type("queue") == 0
     [_, late] = rows(capsys.readouterr().out)
-    assert re.match(r"1 late Job/late 2 2 0 \d+s <=(119m|2h) None of the 2", late)
+    assert re.match(r"1 late Job/late 2 2 0 \d+s ~(119m|2h) None of the 2", late)
     assert await desk.type("queue", "--start") == 0
     [_, late] = rows(capsys.readouterr().out)
-    assert re.match(r"1 late Job/late 2 2 0 \d+s <=20\d\d-", late)
+    assert re.match(r"1 late Job/late 2 2 0 \d+s ~20\d\d-", late)
 
 
 async def test_the_nodes_of_a_shape_have_a_line(
