@@ -113,7 +113,7 @@ def test_an_explanation_has_the_cause_who_is_ahead_and_what_would_help() -> None
     found = explanation(world, "second")
     assert found.one("h1").text == "What would make group team/second run"
     section = found.one("section", id="explanation")
-    assert "Others hold the capacity that it needs." in section.text
+    assert "waits for capacity that others hold" in section.text
     assert [a["href"] for a in section.every("a")] == ["/groups/team/first"]
     assert "They take 12 CPUs" in section.text
     [*headings] = (each.text for each in section.every("h4"))

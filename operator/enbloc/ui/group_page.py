@@ -9,7 +9,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 from enbloc.model.text import clipped
 from enbloc.model.times import span_text, time_text
-from enbloc.simulation import Kind, Remedy, Waiting, Whose, amounts, taken
+from enbloc.simulation import Remedy, Waiting, Whose, amounts, taken
 from enbloc.ui.charts import Piece, bar
 from enbloc.ui.links import explanation_address, group_address
 from enbloc.ui.markup import Child, Markup, element
@@ -37,13 +37,6 @@ _HEADINGS: Final = {
     Whose.YOURS: "Whoever makes the pods can change that",
     Whose.ADMINISTRATOR: "Whoever runs the cluster can change that",
     Whose.OTHERS: "Others would have to",
-}
-_CAUSES: Final = {
-    Kind.NOTHING: "Nothing keeps it waiting, but its turn.",
-    Kind.MEMBERS: "It lacks members.",
-    Kind.CAPACITY: "Others hold the capacity that it needs.",
-    Kind.CLUSTER: "It would not fit if the cluster were empty.",
-    Kind.OTHER: "Something else than capacity keeps it waiting.",
 }
 _COLUMNS: Final = (
     Column("Pod", heads=True),
@@ -234,7 +227,6 @@ def explanation_section(shown: Shown, viewer: Viewer) -> Markup:
         "section",
         element("h2", "What would make it run"),
         element("p", clipped(explanation.sentence, MESSAGE)),
-        element("p", _CAUSES[explanation.kind]),
         _ahead(explanation.ahead, viewer, shown.withheld[1]),
         _remedies("It would start with any one of these", explanation.remedies),
         _remedies("It would fit, once others have ended, with any one of these", explanation.later),
