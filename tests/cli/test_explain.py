@@ -23,6 +23,11 @@ from tests.cli.test_drain_check import rows
 from tests.e2e import manifests
 from tests.live.world import NAMESPACE, World
 
+OURS = (
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    "profiles: [{schedulerName: ours}]\n"
+)
+
 
 class Desk(World):
     """A cluster, and the commands as people type them."""
@@ -37,6 +42,13 @@ class Desk(World):
         """The exit code of a command."""
         flags = ("--kubeconfig", str(self.kubeconfig))
         return await asyncio.to_thread(main, [*words, *flags])
+
+    async def configured(self, data: dict[str, str]) -> None:
+        """The ConfigMap of the scheduler."""
+        metadata = {"name": "enbloc-scheduler", "namespace": "enbloc-system"}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        await self.client.create(NAMESPACES, {"metadata": {"name": "enbloc-system"}})
+        await self.client.create(CONFIG_MAPS, body, "enbloc-system")
 
     async def waiting(self, group: str, size: int, **spec: Any) -> None:
         """A gang of a Job, whose pods have this in their specs."""
@@ -233,18 +245,42 @@ async def test_who_may_not_list_nodes_learns_what_the_scheduler_reported_last(
 async def test_the_configuration_of_the_cluster_is_read_where_none_is_given(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "profiles: [{schedulerName: ours}]\n"
-    )
-    metadata = {"name": "enbloc-scheduler", "namespace": "enbloc-system"}
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
-            "data": {"config.yaml": text}}  # fmt: skip
-    await desk.client.create(NAMESPACES, {"metadata": {"name": "enbloc-system"}})
-    await desk.client.create(CONFIG_MAPS, body, "enbloc-system")
+    await desk.configured({"config.yaml": OURS, "README": "a: b"})
     await desk.waiting("train", 1)
     assert await desk.type("explain", "train") == 0
     assert capsys.readouterr().out == "default/train is scheduled by enbloc, not by ours.\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        pytest.param({"config.yaml": "a: ["}, ", config.yaml: ", id="no YAML"),
+        pytest.param({"config.yaml": "a: b"}, ", config.yaml: ", id="no kind"),
+        pytest.param(
+            {
+                "config.yaml": f"{OURS}\n".replace(
+                    "schedulerName: ours", "plugins: {filter: {enabled: [{name: Nobodys}]}}"
+                )
+            },
+            "Nobodys",
+            id="unknown plugin",
+        ),
+        pytest.param({"README": OURS}, ": has no key config.yaml", id="another key"),
+    ],
+)
+async def test_a_configuration_of_the_cluster_that_cannot_be_used_is_a_warning(
+    desk: Desk, capsys: pytest.CaptureFixture[str], data: dict[str, str], said: str
+) -> None:
+    await desk.nodes("n1", cpu=1)
+    await desk.configured(data)
+    await desk.waiting("train", 1)
+    assert await desk.type("queue") == 0
+    captured = capsys.readouterr()
+    assert rows(captured.out)[1].endswith(" now")
+    [line] = captured.err.splitlines()
+    assert line.startswith("warning: ConfigMap enbloc-system/enbloc-scheduler")
+    assert said in line
+    assert line.endswith("; assuming the defaults: pass --config FILE")
 
 
 @pytest.mark.parametrize("command", [("explain", "train"), ("queue",)], ids=["explain", "queue"])

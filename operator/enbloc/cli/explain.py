@@ -63,7 +63,8 @@ def explain(
     was tried, by the engine itself, on what the scheduler lists; one step less was not enough.
     Nothing is written, and no scheduler needs to run.
 
-    Exit code: 0 answered, 1 there is no such object, or the cluster cannot be read.
+    Exit code: 0 answered, 1 there is no such object, or the cluster cannot be read, 2 the command
+    line, a file of --config or the kubeconfig is wrong.
     """
     access = Access("explain", configs, kubeconfig, context)
     try:

@@ -31,12 +31,13 @@ def nodes(
 ) -> int:
     """Show what is free on nodes of each shape, and who gets it next.
 
-    Nodes of one shape offer the same resources and have the same taints. CPU, MEMORY and GPUS are
-    what is free on those that are Ready and not cordoned, of what they offer; much in all may still
-    be too little on each. STARTING are the groups that get nodes when the scheduler takes them
-    next, by a simulation on what it lists: nothing is written.
+    Nodes of one shape offer the same resources and have the same taints. CPU, MEMORY and GPUS
+    (resources that end in /gpu) are what is free on those that are Ready and not cordoned, of what
+    they offer; much in all may still be too little on each. STARTING are the groups that get nodes
+    when the scheduler takes them next, by a simulation on what it lists: nothing is written.
 
-    Exit code: 0 shown, 1 the cluster cannot be read.
+    Exit code: 0 shown, 1 the cluster cannot be read, 2 the command line, a file of --config or the
+    kubeconfig is wrong.
     """
     try:
         found, _ = outlook(Access("nodes", configs, kubeconfig, context))

@@ -3,26 +3,36 @@
 """Reading the cluster as it is, for the commands that run the engine themselves."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from enbloc.cli.files import sources
 from enbloc.cli.running import run
 from enbloc.cli.tables import say
+from enbloc.errors import ConfigError
 from enbloc.model import names
+from enbloc.model.text import clipped
 
 if TYPE_CHECKING:
     from enbloc.client.client import Client
+    from enbloc.client.config import Cluster
     from enbloc.config import Configuration, Source
     from enbloc.live import Reading
     from enbloc.simulation import Outlook, Present
 
 #: Where the chart and the manifests put the scheduler's configuration.
 _CONFIG_MAP: Final = f"{names.SCHEDULER_NAME}-scheduler"
+#: The key of it that the scheduler reads.
+_KEY: Final = "config.yaml"
+#: So much is said of what is wrong with it (characters).
+_LONGEST: Final = 200
+_DEFAULTS: Final = "assuming the defaults: pass --config FILE"
 
 
-class Access(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Access:
     """How a command reaches a cluster, by its flags.
 
     Attributes:
@@ -31,12 +41,19 @@ class Access(NamedTuple):
             or the defaults.
         kubeconfig: None = the usual ones.
         context: within it; None = the current one.
+        warned: what was printed as a warning, which is not printed again.
     """
 
     command: str
     configs: Sequence[Path]
     kubeconfig: Path | None
     context: str | None
+    warned: set[str] = field(default_factory=set[str])
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Print each as a warning, once."""
+        warn([each for each in dict.fromkeys(warnings) if each not in self.warned])
+        self.warned.update(warnings)
 
 
 def present(
@@ -57,7 +74,7 @@ def present(
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     reading, namespace = run(_read(access, also))
-    warn(reading.problems)
+    access.warn(reading.problems)
     return reading.present, namespace
 
 
@@ -66,39 +83,65 @@ async def _read(
 ) -> "tuple[Reading, str]":
     # Imported here: `--help` needs none of it.
     from enbloc.client.client import Client  # noqa: PLC0415
-    from enbloc.client.cluster_access import load  # noqa: PLC0415
     from enbloc.client.permissions import SIMULATION  # noqa: PLC0415
     from enbloc.live import read_once  # noqa: PLC0415
 
-    given = configured(sources(access.configs)) if access.configs else None
-    named = Path(given.kubeconfig) if given is not None and given.kubeconfig else None
-    cluster = await load(access.kubeconfig or named, access.context)
+    cluster, given = await reached(access)
     async with Client(cluster, component=access.command, rules=SIMULATION) as client:
         found, unread = ((), "") if given is not None else await of_cluster(client)
-        reading = await read_once(client, given or configured(found))
+        reading = await read_once(client, given or configured(found, access.warn))
         if also is not None:
             await also(client)
-    warn([unread] if unread else [])  # nothing of it matters where the cluster cannot be read
+    access.warn([unread] if unread else [])  # nothing of it matters where none can be read
     return reading, cluster.namespace
 
 
-def configured(found: "Sequence[Source]") -> "Configuration":
-    """The configuration of the scheduler, with defaults."""
+async def reached(access: Access) -> "tuple[Cluster, Configuration | None]":
+    """The cluster, and the configuration that the flags name; None = they name none.
+
+    Raises:
+        EnblocError: the configuration, or the kubeconfig, cannot be used.
+    """
+    from enbloc.client.cluster_access import load  # noqa: PLC0415  # not for `--help`
+
+    given = configured(sources(access.configs), access.warn) if access.configs else None
+    named = Path(given.kubeconfig) if given is not None and given.kubeconfig else None
+    return await load(access.kubeconfig or named, access.context), given
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Print each as a warning."""
+    for warning in warnings:
+        say(f"warning: {warning}", err=True)
+
+
+def configured(
+    found: "Sequence[Source]", tell: Callable[[Sequence[str]], None] = warn
+) -> "Configuration":
+    """The configuration of the scheduler, with defaults.
+
+    Args:
+        found: its files; none = the defaults.
+        tell: is given what was accepted and is not honoured.
+
+    Raises:
+        ConfigError: naming everything that is wrong.
+    """
     from enbloc.config import configure, default_configuration  # noqa: PLC0415
 
     configuration = configure(found) if found else default_configuration()
-    warn(configuration.warnings)
+    tell(configuration.warnings)
     return configuration
 
 
 async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
-    """The configuration that the scheduler of this cluster reads, and why it cannot be read.
+    """The configuration that the scheduler of this cluster reads, and why it cannot be used.
 
-    None, and "", where there is no such ConfigMap.
+    None, and "", where there is no such ConfigMap. What is returned can be used.
     """
     from enbloc.client.errors import APIError, NotFound  # noqa: PLC0415
     from enbloc.client.paths import CONFIG_MAPS  # noqa: PLC0415
-    from enbloc.config import Source  # noqa: PLC0415
+    from enbloc.config import Source, configure  # noqa: PLC0415
 
     where = f"ConfigMap {names.NAMESPACE}/{_CONFIG_MAP}"
     try:
@@ -106,16 +149,23 @@ async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
     except NotFound:
         return (), ""
     except APIError as error:
-        return (), f"{where}: {error.message}; assuming the defaults: pass --config FILE"
-    data = found.get("data")
-    texts = data.items() if isinstance(data, dict) else ()
-    return [Source(f"{where}, {key}", text) for key, text in texts if isinstance(text, str)], ""
-
-
-def warn(warnings: Sequence[str]) -> None:
-    """Print each as a warning."""
-    for warning in warnings:
-        say(f"warning: {warning}", err=True)
+        return (), f"{where}: {error.message}; {_DEFAULTS}"
+    data = found.get("data") or {}
+    text = data.get(_KEY) if isinstance(data, dict) else None
+    if not data:
+        return (), ""
+    if not isinstance(text, str):
+        return (), f"{where}: has no key {_KEY}; {_DEFAULTS}"
+    given = [Source(f"{where}, {_KEY}", text)]
+    try:
+        configure(given)
+    except ConfigError as error:
+        lines = str(error).splitlines()
+        first, *others = lines[1:] or lines  # after the line that counts them
+        more = f" (and {len(others)} more)" if others else ""
+        problem = clipped(first.strip(), _LONGEST)
+        return (), f"{given[0].name}: {problem}{more}; {_DEFAULTS}"
+    return given, ""
 
 
 def outlook(access: Access) -> "tuple[Outlook, str]":

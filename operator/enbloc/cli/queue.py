@@ -62,7 +62,8 @@ def queue(
     known. Those that were not tried, as they lack members or a PodGroup, come last and have no
     PLACE.
 
-    Exit code: 0 listed, 1 the cluster cannot be read.
+    Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a file of --config or the
+    kubeconfig is wrong.
     """
     access = Access("queue", configs, kubeconfig, context)
     asked = _Asked(access, namespace, all_namespaces, start, output)
