@@ -3,20 +3,20 @@
 """`enbloc explain`: why a group, a pod or a job has no nodes, and with what it would."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from enbloc.cli.entry import ERROR, OK
-from enbloc.cli.failures import forbidden, say_each
+from enbloc.cli.failures import say_each
 from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flag
-from enbloc.cli.present import Access, outlook
+from enbloc.cli.present import Access
 from enbloc.cli.queue import row_document
-from enbloc.cli.reported import reported, say_note
+from enbloc.cli.reported import Known, Reported, seen
 from enbloc.cli.tables import print_document, say
-from enbloc.errors import EnblocError
+from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
 
 if TYPE_CHECKING:
@@ -24,15 +24,10 @@ if TYPE_CHECKING:
     from enbloc.simulation import Explanation, Outlook, Remedy, Waiting
 
 _MOST_NAMED: Final = 5
-#: Short names and plurals by which kubectl knows the kinds that are asked about.
-_KINDS: Final = {
-    "pod": "Pod",
-    "pods": "Pod",
-    "po": "Pod",
-    "podgroup": "PodGroup",
-    "podgroups": "PodGroup",
-    "epg": "PodGroup",
-}
+_POD_GROUP: Final = "PodGroup"
+_POD: Final = "Pod"
+#: Short names by which kubectl knows kinds that are asked about.
+_SHORT: Final = {_POD: "po", _POD_GROUP: "epg", "StatefulSet": "sts", "ReplicaSet": "rs"}
 _HEADINGS: Final = {
     "yours": "Whoever makes the pods can change that",
     "administrator": "Whoever runs the cluster can change that",
@@ -67,15 +62,25 @@ def explain(
     line, a file of --config or the kubeconfig is wrong.
     """
     access = Access("explain", configs, kubeconfig, context)
+    asked = _Asked.read(name)
     try:
-        found, default = outlook(access)
+        found, chosen = seen(access, namespace)
     except ExceptionGroup as group:
-        return _without_outlook(access, namespace, name, output, group)
-    meant = _meant(found, namespace or default, name)
+        say_each(group)
+        return ERROR
+    meant = _meant(found, chosen, asked)
     if isinstance(meant, str):
         _print(_answer(meant), [meant], output)
+        return OK
+    row, others = meant
+    if others:
+        access.note([others])
+    if isinstance(row, Reported):
+        sentence = f"{row.name} waits: {row.reason}: {row.message}"
+        _print(_answer(sentence, row), [sentence], output)
     else:
-        explanation = found.explain(meant)
+        assert not isinstance(found, Known)
+        explanation = found.explain(row)
         _print(_document(explanation), _lines(explanation), output)
     return OK
 
@@ -88,97 +93,136 @@ def _print(document: Any, lines: Iterable[str], output: str) -> None:
         say(line)
 
 
-def _without_outlook(
-    access: Access,
-    namespace: str | None,
-    name: str,
-    output: str,
-    group: ExceptionGroup[Exception],
-) -> int:
-    """Say what the scheduler reported last, where the cluster cannot be listed."""
-    if not forbidden(group):
-        say_each(group)
-        return ERROR
-    kind, _, wanted = name.rpartition("/")
-    kind = _KINDS.get(kind.lower(), kind)
-    known = [each for each in reported(access, namespace) if kind in ("", each.kind)]
-    found = [each for each in known if each.name == wanted]
-    say_note()
-    if not found:
-        near = difflib.get_close_matches(wanted, [each.name for each in known], 3)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise EnblocError(f"no PodGroup or pod {name} waits in this namespace{hint}")
-    told = found[0]
-    sentence = f"{told.namespace}/{told.name} waits: {told.reason}: {told.message}"
-    _print(_answer(sentence), [sentence], output)
-    return OK
-
-
 # ── who is meant ─────────────────────────────────────────────────────────────────────────────
 
 
-def _meant(found: "Outlook", namespace: str, text: str) -> "Waiting | str":
-    """Who waits by this name; or what there is to say of pods that do not wait for us.
+class _Asked(NamedTuple):
+    """Whom a command line asks about.
+
+    Attributes:
+        text: as it was typed.
+        kind: in lower case, without its API group, maybe a plural; "" = any.
+    """
+
+    text: str
+    kind: str
+    name: str
+
+    @classmethod
+    def read(cls, text: str) -> "_Asked":
+        """NAME, or KIND/NAME.
+
+        Raises:
+            UsageError: it has no name, or a "/" without a kind.
+        """
+        kind, slash, name = text.rpartition("/")
+        if not name or (slash and not kind):
+            raise UsageError(f'"{text}" names nothing; pass NAME or KIND/NAME, as in job/train')
+        return cls(text, kind.partition(".")[0].lower(), name)
+
+    def means(self, kind: str) -> bool:
+        """Whether objects of this kind may be meant."""
+        word = kind.lower()
+        return self.kind in ("", word, f"{word}s", f"{word}es", _SHORT.get(kind, word))
+
+
+def _meant(
+    found: "Outlook | Known", namespace: str, asked: _Asked
+) -> "tuple[Waiting | Reported, str] | str":
+    """Who waits by this name, and who else does; or what to say of pods that do not wait for us.
+
+    What waits is preferred to what does not.
 
     Raises:
-        EnblocError: there is nothing of this name, or there are several.
+        EnblocError: nothing is called so, or several objects are and wait.
     """
-    from enbloc.simulation import group_of  # noqa: PLC0415  # not for `--help`
-
-    kind, _, name = text.rpartition("/")
-    wanted = _KINDS.get(kind.lower(), kind)
     here = [pod for pod in found.pods if pod.key.namespace == namespace]
-    by_name = {
-        "PodGroup": [pod for pod in here if pod.group is not None and pod.group.name == name],
-        "Pod": [pod for pod in here if pod.key.name == name],
-    }
-    owned = [pod for pod in here if pod.owner is not None and pod.owner.name == name]
-    if kind and wanted not in by_name:
-        pods = [p for p in owned if p.owner is not None and p.owner.kind.lower() == kind.lower()]
-    elif kind:
-        pods = by_name[wanted]
-    else:
-        pods = by_name["PodGroup"] or by_name["Pod"] or owned
-    if not pods:
-        raise EnblocError(_unknown(found, namespace, text, here))
-    keys = {group_of(pod): None for pod in pods}
-    rows = [row for row in found.rows if row.key in keys]
-    if rows:
-        return rows[0]
-    return _placed(f"{namespace}/{name}", pods, found)
+    called = _called(asked, here)
+    if not called:
+        raise EnblocError(_unknown(found, namespace, asked, here))
+    of = {pod.uid: row.key for row in found.rows for pod in row.pending}
+    keys = {label: {of[pod.uid] for pod in pods if pod.uid in of} for label, pods in called.items()}
+    waiting = {label: theirs for label, theirs in keys.items() if theirs}
+    if not waiting:
+        pods = list({pod.uid: pod for pods in called.values() for pod in pods}.values())
+        return _placed(f"{namespace}/{asked.name}", pods, found, one=[*called] == [_POD])
+    everything = {key for theirs in waiting.values() for key in theirs}
+    label = next((label for label, theirs in waiting.items() if theirs == everything), None)
+    if label is None:
+        candidates = " and ".join(f"{label}/{asked.name}" for label in waiting)
+        raise EnblocError(
+            f"{asked.text} is ambiguous in namespace {namespace}: {candidates} wait; "
+            "pass one of them"
+        )
+    first, *others = (row for row in found.rows if row.key in everything)
+    if not others:
+        return first, ""
+    also = _several([row.short_name for row in others])
+    return (
+        first,
+        f"this is about {first.short_name} alone; of {label}/{asked.name} also wait: {also}",
+    )
 
 
-def _unknown(found: "Outlook", namespace: str, text: str, here: Sequence["Pod"]) -> str:
+def _called(asked: _Asked, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]]":
+    """The pods of each object that may be meant, by its kind: groups, pods, then what made them."""
+    found: dict[str, list[Pod]] = {_POD_GROUP: [], _POD: []}
+    for pod in pods:
+        if pod.group is not None and pod.group.name == asked.name:
+            found[_POD_GROUP].append(pod)
+        if pod.key.name == asked.name:
+            found[_POD].append(pod)
+        if pod.owner is not None and pod.owner.name == asked.name:
+            found.setdefault(pod.owner.kind, []).append(pod)
+    return {kind: pods for kind, pods in found.items() if pods and asked.means(kind)}
+
+
+def _unknown(found: "Outlook | Known", namespace: str, asked: _Asked, here: "Sequence[Pod]") -> str:
     """Nothing is called so; what is called nearly so."""
-    name = text.rpartition("/")[2]
     groups = {key.name for key in found.groups if key.namespace == namespace}
-    if name in groups:
-        return f"PodGroup {namespace}/{name} has no pods; create them, or look at what makes them"
+    if asked.name in groups and asked.means(_POD_GROUP):
+        name = f"{namespace}/{asked.name}"
+        return f"PodGroup {name} has no pods; create them, or look at what makes them"
     known = {pod.key.name for pod in here} | groups
     known |= {pod.owner.name for pod in here if pod.owner is not None}
-    elsewhere = sorted(
-        {pod.key.namespace for pod in found.pods if pod.group and pod.group.name == name}
-    )
-    near = difflib.get_close_matches(name, sorted(known), 3)
+    others = [f"{kind}/{asked.name}" for kind in _called(asked._replace(kind=""), here)]
+    namesakes = [pod for pods in _called(asked, found.pods).values() for pod in pods]
+    elsewhere = sorted({pod.key.namespace for pod in namesakes})
+    near = others or difflib.get_close_matches(asked.name, sorted(known), 3)
     hint = ""
     if elsewhere:
         hint = f"; there is one in namespace {', '.join(elsewhere[:_MOST_NAMED])}: pass --namespace"
+    elif asked.kind in {pod.key.namespace for pod in found.pods}:
+        hint = f"; did you mean {asked.name} --namespace={asked.kind}?"
     elif near:
         hint = f"; did you mean {', '.join(near)}?"
-    return f"{text} not found in namespace {namespace}{hint}"
+    if asked.kind and not (asked.means(_POD_GROUP) or asked.means(_POD)):
+        return f"no pods of {asked.text} found in namespace {namespace}{hint}"
+    return f"{asked.text} not found in namespace {namespace}{hint}"
 
 
-def _placed(name: str, pods: Sequence["Pod"], found: "Outlook") -> str:
-    """What there is to say of pods of which none waits for our scheduler."""
+def _placed(name: str, pods: "Sequence[Pod]", found: "Outlook | Known", *, one: bool) -> str:
+    """What there is to say of pods of which none waits for our scheduler.
+
+    Args:
+        name: by which they are called.
+        pods: at least one.
+        found: what there is.
+        one: a single pod is meant.
+    """
     waiting = [pod for pod in pods if pod.live and not pod.node]
     if waiting:
-        scheduler = waiting[0].scheduler
+        scheduler = waiting[0].scheduler or names.DEFAULT_SCHEDULER
         return f"{name} is scheduled by {scheduler}, not by {' or '.join(found.schedulers)}."
     live = [pod for pod in pods if pod.live]
-    if not live:
-        return f"{name} has ended: none of its {len(pods)} pods runs any more."
-    pods_are = "1 pod is" if len(live) == 1 else f"{len(live)} pods are"
-    return f"{name} does not wait: {pods_are} on {_several(sorted({pod.node for pod in live}))}."
+    if live and one:
+        return f"{name} does not wait: it is on {live[0].node}."
+    if live:
+        pods_are = "1 pod is" if len(live) == 1 else f"{len(live)} pods are"
+        return f"{name} does not wait: {pods_are} on {_several(sorted({p.node for p in live}))}."
+    if any(not pod.finished for pod in pods):
+        return f"{name} is being deleted." if one else f"{name} is ending: its pods are deleted."
+    return f"{name} has ended{'.' if one else f': none of its {len(pods)} pods runs any more.'}"
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────
@@ -252,16 +296,21 @@ def _remedy_document(remedy: "Remedy") -> Any:
     return {"change": remedy.text, "whose": str(remedy.whose), "victims": victims}
 
 
-def _answer(sentence: str) -> Any:
-    """The answer where that is one sentence, for programs."""
+def _answer(sentence: str, row: "Reported | None" = None) -> Any:
+    """The answer where that is one sentence, for programs.
+
+    Args:
+        sentence: the answer.
+        row: it is about who waits, and no change was tried.
+    """
     return {
         "apiVersion": names.CLI_API_VERSION,
         "kind": "Explanation",
         "sentence": sentence,
         "cause": None,
-        "of": None,
+        "of": None if row is None else row_document(row),
         "ahead": [],
         "remedies": [],
         "onceOthersHaveEnded": [],
-        "complete": True,
+        "complete": row is None,
     }

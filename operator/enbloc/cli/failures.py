@@ -3,7 +3,7 @@
 """What went wrong, one line each, where a command asks the API server for several things."""
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from enbloc.cli.tables import say
@@ -12,8 +12,13 @@ from enbloc.errors import EnblocError
 
 def say_each(group: ExceptionGroup[Exception]) -> None:
     """Print what went wrong on stderr; what concerns every request is said once."""
-    for line in dict.fromkeys(_said(error) for error in _leaves(group)):
+    for line in lines(group):
         say(f"error: {line}", err=True)
+
+
+def lines(group: ExceptionGroup[Exception]) -> Sequence[str]:
+    """What went wrong, each with its fix; what concerns every request once."""
+    return list(dict.fromkeys(_said(error) for error in _leaves(group)))
 
 
 def forbidden(group: ExceptionGroup[Exception]) -> bool:

@@ -41,19 +41,29 @@ class Access:
             or the defaults.
         kubeconfig: None = the usual ones.
         context: within it; None = the current one.
-        warned: what was printed as a warning, which is not printed again.
+        said: the warnings and notes that were printed; they are not printed again.
     """
 
     command: str
     configs: Sequence[Path]
     kubeconfig: Path | None
     context: str | None
-    warned: set[str] = field(default_factory=set[str])
+    said: set[str] = field(default_factory=set[str])
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Print each as a warning, once."""
-        warn([each for each in dict.fromkeys(warnings) if each not in self.warned])
-        self.warned.update(warnings)
+        warn(self._new(warnings))
+
+    def note(self, notes: Iterable[str]) -> None:
+        """Print each as a note, once."""
+        for note in self._new(notes):
+            say(f"note: {note}", err=True)
+
+    def _new(self, lines: Iterable[str]) -> Sequence[str]:
+        """Those that were not printed yet, which count as printed from now on."""
+        new = [line for line in dict.fromkeys(lines) if line not in self.said]
+        self.said.update(new)
+        return new
 
 
 def present(

@@ -4,17 +4,17 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from enbloc.cli.entry import ERROR, OK
-from enbloc.cli.failures import forbidden, say_each
+from enbloc.cli.failures import say_each
 from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flags
-from enbloc.cli.present import Access, outlook
-from enbloc.cli.reported import reported, say_note
+from enbloc.cli.present import Access
+from enbloc.cli.reported import Known, Reported, seen
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import UsageError
 from enbloc.model import names
@@ -72,18 +72,36 @@ def queue(
     shown: object = None
     while True:
         try:
-            found, default = outlook(access)
+            found, default = seen(access, namespace, everywhere=all_namespaces)
         except ExceptionGroup as group:
-            return _without_outlook(asked, group)
-        rows = _rows(asked, found, default)
-        if output in DOCUMENTS:
-            print_document(_document(rows, found.now), output)
-        elif (now := [(row.place, row.waiting) for row in rows]) != shown:
-            _print(asked, _table(asked, rows, found.now), namespace or default)
-            shown = now
+            say_each(group)
+            return ERROR
+        shown = _show(asked, found, default, shown)
         if not watch:
             return OK
-        asyncio.run(asyncio.sleep(PERIOD))
+        _pause()
+
+
+def _pause() -> None:
+    """Wait for the next look."""
+    asyncio.run(asyncio.sleep(PERIOD))
+
+
+def _show(asked: "_Asked", found: "Outlook | Known", default: str, shown: object) -> object:
+    """Print who waits, unless that is shown already; what is shown then."""
+    rows = _reported(found) if isinstance(found, Known) else _rows(asked, found, default)
+    if asked.output in DOCUMENTS:
+        print_document(_document(rows, found.now), asked.output)
+        return None
+    table = _table(asked, rows, found.now)
+    now = [(row.place, row.waiting) for row in rows]
+    if table and now != shown:
+        print_table(list(table[0]), [list(line.values()) for line in table])
+    elif now != shown:
+        everywhere = asked.everywhere and not isinstance(found, Known)
+        where = "any namespace" if everywhere else f"namespace {default}"
+        say(f"Nobody waits for nodes in {where}.", err=True)
+    return now
 
 
 class _Asked(NamedTuple):
@@ -102,13 +120,13 @@ class _Row(NamedTuple):
     Attributes:
         place: counted from 1; None = it was not tried.
         start: when it starts, server seconds; None = nobody knows.
-        latest: it starts then or earlier, if nobody new comes.
+        latest: it starts then or earlier, if nobody new comes; None = nobody knows when.
     """
 
     place: int | None
-    waiting: "Waiting"
+    waiting: "Waiting | Reported"
     start: float | None
-    latest: bool
+    latest: bool | None
 
 
 def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
@@ -126,53 +144,31 @@ def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
     return rows
 
 
-def _without_outlook(asked: _Asked, group: ExceptionGroup[Exception]) -> int:
-    """List what can be seen of one namespace, where the cluster cannot be listed."""
-    if not forbidden(group):
-        say_each(group)
-        return ERROR
-    found = reported(asked.access, None if asked.everywhere else asked.namespace)
-    say_note()
-    if asked.output in DOCUMENTS:
-        items = [each._asdict() for each in found]
-        document = {"apiVersion": names.CLI_API_VERSION, "kind": "Queue", "items": items}
-        print_document(document, asked.output)
-    else:
-        lines = [(r.name, r.kind, r.reason, _cut(asked, r.message)) for r in found]
-        print_table(("NAME", "KIND", "REASON", "WHY"), lines)
-    return OK
+def _reported(found: Known) -> Sequence[_Row]:
+    """Who waits, where the cluster cannot be listed."""
+    return [_Row(None, each, None, None) for each in found.rows]
 
 
-def _print(asked: _Asked, table: Sequence[Sequence[str]], namespace: str) -> None:
-    if not table:
-        where = "any namespace" if asked.everywhere else f"namespace {namespace}"
-        say(f"Nobody waits for nodes in {where}.", err=True)
-        return
-    headers = ["PLACE", "NAME", "OWNER", "PENDING", "NEEDS", "PRIORITY", "WAITING", "START", "WHY"]
-    if asked.everywhere:
-        headers.insert(1, "NAMESPACE")
-    print_table(headers, table)
-
-
-def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Sequence[str]]:
-    lines: list[list[str]] = []
+def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[str, str]]:
+    """The lines, each by the headers of its columns."""
+    found: list[Mapping[str, str]] = []
     for row in rows:
         each = row.waiting
-        line = [
-            "-" if row.place is None else str(row.place),
-            each.short_name,
-            each.owner or "-",
-            str(len(each.pending)),
-            str(each.minimum),
-            str(each.priority),
-            duration(now - each.since),
-            _start(asked, row, now),
-            _cut(asked, each.message),
-        ]
-        if asked.everywhere:
-            line.insert(1, each.key.namespace)
-        lines.append(line)
-    return lines
+        found.append(
+            {
+                "PLACE": "-" if row.place is None else str(row.place),
+                **({"NAMESPACE": each.key.namespace} if asked.everywhere else {}),
+                "NAME": each.short_name,
+                "OWNER": each.owner or "-",
+                "PENDING": str(len(each.pending)),
+                "NEEDS": "-" if each.minimum is None else str(each.minimum),
+                "PRIORITY": str(each.priority),
+                "WAITING": duration(now - each.since),
+                "START": _start(asked, row, now),
+                "WHY": _cut(asked, _message(each)),
+            }
+        )
+    return found
 
 
 def _start(asked: _Asked, row: _Row, now: float) -> str:
@@ -183,6 +179,11 @@ def _start(asked: _Asked, row: _Row, now: float) -> str:
         return "now"
     sign = "<=" if row.latest else "~"
     return sign + (time_text(row.start) if asked.by_start else duration(row.start - now))
+
+
+def _message(row: "Waiting | Reported") -> str:
+    """Why it waits; what was reported last begins with the reason, as kubectl shows it."""
+    return f"{row.reason}: {row.message}" if isinstance(row, Reported) else row.message
 
 
 def _cut(asked: _Asked, text: str) -> str:
@@ -220,7 +221,7 @@ def _document(rows: Sequence[_Row], now: float) -> Any:
     }
 
 
-def row_document(row: "Waiting") -> dict[str, Any]:
+def row_document(row: "Waiting | Reported") -> dict[str, Any]:
     """One of those who wait, for programs."""
     return {
         "kind": "Pod" if row.solo else "PodGroup",

@@ -2,25 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler reported last: all that can be said to who may see one namespace alone."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from enbloc.cli.present import Access
+from enbloc.cli.failures import forbidden, lines
+from enbloc.cli.present import Access, configured, of_cluster, outlook, reached
 from enbloc.cli.running import run
-from enbloc.cli.tables import say
 from enbloc.model.names import Condition
 
 if TYPE_CHECKING:
     from enbloc.client.client import Client
+    from enbloc.client.paths import Resource
+    from enbloc.model.groups import Group, GroupKey
+    from enbloc.model.pods import Pod, PodKey, PodUID
+    from enbloc.simulation import Outlook
+    from enbloc.wire.codec import PodObject
 
-#: What is said where the cluster cannot be listed.
-NOTE: Final = (
-    "note: this is what the scheduler reported last; order, who is ahead and what would help take "
-    "permission to list nodes and the pods of all namespaces"
-)
+T = TypeVar("T")
+
 _POD_SCHEDULED: Final = "PodScheduled"
+_PENDING: Final = "Pending"
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
@@ -34,92 +38,235 @@ class _Condition(_Struct):
     message: str | None = None
 
 
-class _Metadata(_Struct):
-    name: str = ""
-
-
 class _Status(_Struct):
-    phase: str | None = None
     conditions: tuple[_Condition, ...] | None = None
-
-
-class _Spec(_Struct):
-    node_name: str | None = None
 
 
 class _Object(_Struct):
     """A PodGroup or a pod, as far as its conditions go."""
 
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    status: _Status | None = None
 
-    def condition(self, kind: str) -> _Condition | None:
-        """The condition of this type; None = there is none."""
-        return next((each for each in self.status.conditions or () if each.type == kind), None)
+    def refusal(self, kind: str) -> tuple[str, str] | None:
+        """Reason and message of the condition of this type where it does not hold."""
+        for each in (self.status.conditions or ()) if self.status is not None else ():
+            if each.type == kind and each.status != "True":
+                return each.reason or _PENDING, each.message or "no message"
+        return None
 
 
 class Reported(NamedTuple):
-    """A group, or a pod, that waits, in the words of its status.
+    """A group, or a pod without one, that waits, in the words of its status.
 
     Attributes:
-        kind: "PodGroup" or "Pod".
+        key: of the group; that of the implied group for a pod without one.
+        pending: its members without a node, the oldest first.
+        members: all that are live.
+        minimum: how many the group needs; None = it may not be read, or does not exist.
+        priority: the lowest of those members.
         reason: of the condition.
         message: of the condition.
     """
 
-    kind: str
-    namespace: str
-    name: str
+    key: "GroupKey"
+    pending: "Sequence[Pod]"
+    members: int
+    minimum: int | None
+    priority: int
     reason: str
     message: str
 
+    @property
+    def starts(self) -> bool | None:
+        """Whether it gets nodes now: nobody knows."""
+        return None
 
-def reported(access: Access, namespace: str | None) -> Sequence[Reported]:
-    """What waits in a namespace, groups first.
+    @property
+    def placed(self) -> "Mapping[PodKey, str]":
+        """Its members that get a node now: nobody knows."""
+        return {}
+
+    @property
+    def victims(self) -> "Sequence[PodKey]":
+        """Who gives way to it: nobody knows."""
+        return ()
+
+    @property
+    def solo(self) -> bool:
+        """It is a pod without a group."""
+        return self.key.name.startswith("/")
+
+    @property
+    def name(self) -> str:
+        """For people: `namespace/name`, with "pod " before it for a pod without a group."""
+        return f"pod {self.pending[0].key}" if self.solo else str(self.key)
+
+    @property
+    def short_name(self) -> str:
+        """For people, within its namespace: "pod/" before it for a pod without a group."""
+        return f"pod/{self.pending[0].key.name}" if self.solo else self.key.name
+
+    @property
+    def owner(self) -> str:
+        """What made its pods, as "Job/train"; "" = nothing did."""
+        owner = self.pending[0].owner
+        return f"{owner.kind}/{owner.name}" if owner is not None else ""
+
+    @property
+    def since(self) -> float:
+        """When the first of those members was created, server seconds."""
+        return min(pod.created for pod in self.pending)
+
+
+class Known(NamedTuple):
+    """What one namespace shows; named as in an Outlook, which knows more.
+
+    Attributes:
+        rows: who waits, the oldest first.
+        pods: all pods, as they are.
+        groups: the keys of all PodGroups; none where they may not be read.
+        schedulers: the names that pods of ours write.
+        now: server time, seconds since the epoch.
+    """
+
+    rows: Sequence[Reported]
+    pods: "Sequence[Pod]"
+    groups: "Collection[GroupKey]"
+    schedulers: Sequence[str]
+    now: float
+
+
+def seen(
+    access: Access, namespace: str | None, *, everywhere: bool = False
+) -> "tuple[Outlook | Known, str]":
+    """What becomes of who waits; where that takes more permissions, what was reported last.
+
+    Then notes on stderr say so.
 
     Args:
         access: to the cluster.
         namespace: None = that of the kubeconfig's context.
+        everywhere: those of all namespaces are wanted.
+
+    Returns:
+        It, and the namespace that is meant.
 
     Raises:
-        APIError: not even that may be read.
+        ExceptionGroup: of the APIErrors, where not even that may be read, or for other reasons.
+        EnblocError: the configuration, or the kubeconfig, cannot be used.
     """
-    return run(_read(access, namespace))
+    from enbloc.client.errors import APIError  # noqa: PLC0415  # not for `--help`
+
+    try:
+        try:
+            found, default = outlook(access)
+        except ExceptionGroup as group:
+            if not forbidden(group):
+                raise
+            known, default, unread = run(_read(access, namespace))
+            access.note(_notes(group, default, everywhere=everywhere))
+            access.warn([unread] if unread else [])
+            return known, default
+    except APIError as error:
+        raise ExceptionGroup("reading the cluster", [error]) from error
+    return found, namespace or default
 
 
-async def _read(access: Access, namespace: str | None) -> Sequence[Reported]:
+def _notes(group: ExceptionGroup[Exception], namespace: str, *, everywhere: bool) -> Iterator[str]:
+    """Why not more is known."""
+    first, *others = lines(group)
+    more = f" (and {len(others)} more)" if others else ""
+    yield (
+        f"this is what the scheduler reported last in namespace {namespace}; order, START and what "
+        f"would help are unknown: {first}{more}"
+    )
+    if everywhere:
+        yield (
+            f"--all-namespaces has no effect: only namespace {namespace} is listed; "
+            "pass --namespace for another"
+        )
+
+
+async def _read(access: Access, namespace: str | None) -> tuple[Known, str, str]:
+    """What is known, of which namespace, and why the cluster's configuration cannot be used."""
     from enbloc.client.client import Client  # noqa: PLC0415  # not for `--help`
-    from enbloc.client.cluster_access import load  # noqa: PLC0415
 
-    cluster = await load(access.kubeconfig, access.context)
+    cluster, given = await reached(access)
     async with Client(cluster, component=access.command) as client:
-        return await _waiting(client, namespace or cluster.namespace)
+        found, unread = ((), "") if given is not None else await of_cluster(client)
+        schedulers = (given or configured(found, access.warn)).profiles
+        chosen = namespace or cluster.namespace
+        return await _known(client, chosen, tuple(schedulers)), chosen, unread
 
 
-async def _waiting(client: "Client", namespace: str) -> Sequence[Reported]:
+async def _known(client: "Client", namespace: str, schedulers: Sequence[str]) -> Known:
+    from enbloc.client.errors import Forbidden, NotFound  # noqa: PLC0415
     from enbloc.client.paths import POD_GROUPS, PODS  # noqa: PLC0415
+    from enbloc.simulation import group_of, members_waiting  # noqa: PLC0415
+    from enbloc.wire import codec  # noqa: PLC0415
 
-    groups = [each async for each in client.list(POD_GROUPS, namespace, shape=_Object)]
-    pods = [each async for each in client.list(PODS, namespace, shape=_Object)]
-    unbound = (pod for pod in pods if pod.status.phase == "Pending" and not pod.spec.node_name)
-    return [
-        *_said("PodGroup", namespace, groups, Condition.SCHEDULED),
-        *_said("Pod", namespace, unbound, _POD_SCHEDULED),
+    groups: dict[GroupKey, Group] = {}
+    told: dict[PodUID | GroupKey, tuple[str, str] | None] = {}
+    try:
+        for raw in [each async for each in client.list(POD_GROUPS, namespace, shape=msgspec.Raw)]:
+            group = codec.group(_as(raw, POD_GROUPS, codec.PodGroupObject))
+            groups[group.key] = group
+            told[group.key] = _as(raw, POD_GROUPS, _Object).refusal(Condition.SCHEDULED)
+    except (Forbidden, NotFound):  # what their pods say is left
+        groups = {}
+    pods: list[Pod] = []
+    for raw in [each async for each in client.list(PODS, namespace, shape=msgspec.Raw)]:
+        shown = _as(raw, PODS, codec.PodObject)
+        pod = _grouped(shown, codec.pod(shown), groups)
+        pods.append(pod)
+        told[pod.uid] = _as(raw, PODS, _Object).refusal(_POD_SCHEDULED)
+    live: dict[GroupKey, int] = {}
+    for pod in pods:
+        if pod.live:
+            live[group_of(pod)] = live.get(group_of(pod), 0) + 1
+    rows = [
+        Reported(
+            key,
+            members,
+            live[key],
+            1 if key.name.startswith("/") else groups[key].least if key in groups else None,
+            min(pod.priority for pod in members),
+            *_why([told.get(key), *(told[pod.uid] for pod in members)], members),
+        )
+        for key, members in members_waiting(pods, schedulers).items()
     ]
+    rows.sort(key=lambda row: (row.since, row.key))
+    return Known(rows, pods, tuple(groups), schedulers, client.server_clock().now())
 
 
-def _said(
-    kind: str, namespace: str, objects: Iterable[_Object], condition: str
-) -> Iterator[Reported]:
-    for each in objects:
-        found = each.condition(condition)
-        if found is None or found.status != "True":
-            reason = found.reason if found is not None and found.reason else "Pending"
-            text = found.message if found is not None and found.message else "waiting for its turn"
-            yield Reported(kind, namespace, each.metadata.name, reason, text)
+def _grouped(shown: "PodObject", pod: "Pod", groups: "Collection[GroupKey]") -> "Pod":
+    """A pod that names no group, as a member of the one that was made for its workload."""
+    from enbloc.model.groups import GroupKey  # noqa: PLC0415
+    from enbloc.wire.auto_groups import auto_group  # noqa: PLC0415
+    from enbloc.wire.objects import controller_of  # noqa: PLC0415
+
+    if pod.group is not None:
+        return pod
+    found = auto_group(shown.metadata.labels or {}, controller_of(shown.metadata.owner_references))
+    made = (found.wave, found.name) if found is not None else ()
+    keys = (GroupKey(pod.key.namespace, name) for name in made if name)
+    return replace(pod, group=next((key for key in keys if key in groups), None))
 
 
-def say_note() -> None:
-    """Say on stderr that more is known to who may see more."""
-    say(NOTE, err=True)
+def _as(raw: msgspec.Raw, resource: "Resource", shape: type[T]) -> T:
+    """An object as this type."""
+    from enbloc.client.errors import readable  # noqa: PLC0415  # not for `--help`
+
+    decode = msgspec.json.Decoder(shape).decode
+    return readable(decode, raw, "list", resource.label())
+
+
+def _why(told: Sequence[tuple[str, str] | None], pods: "Sequence[Pod]") -> tuple[str, str]:
+    """What is told first, or why nothing is."""
+    for each in told:
+        if each is not None:
+            return each
+    gates = sorted({gate for pod in pods for gate in pod.gates})
+    if gates:
+        return _PENDING, f"scheduling gates keep it from being tried: {', '.join(gates)}"
+    return _PENDING, "the scheduler has not reported anything yet"
