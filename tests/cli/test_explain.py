@@ -202,6 +202,25 @@ async def test_the_queue_says_when_limits_end_enough(
     assert re.match(r"1 late Job/late 2 2 0 \d+s ~20\d\d-", late)
 
 
+async def test_whether_a_start_is_the_latest_is_said_of_those_alone_that_have_a_later_one(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=2)
+    await desk.waiting("early", 1, nodeName="n1", activeDeadlineSeconds=7200)
+    await desk.waiting("now", 1)
+    await desk.waiting("late", 2)
+    await desk.waiting("never", 3)
+    assert await desk.type("queue", "-o", "json") == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    found = {item["name"]: (item["start"] is not None, item["startIsLatest"]) for item in items}
+    assert found == {"now": (True, None), "late": (False, None), "never": (False, None)}
+    await desk.delete("now-0")
+    assert await desk.type("queue", "-o", "json") == 0
+    [late, never] = json.loads(capsys.readouterr().out)["items"]
+    assert (late["start"] is not None, late["startIsLatest"]) == (True, True)
+    assert (never["start"], never["startIsLatest"]) == (None, None)
+
+
 async def test_the_nodes_of_a_shape_have_a_line(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,19 @@ def forbidden(group: ExceptionGroup[Exception]) -> bool:
     return all(isinstance(error, Forbidden) for error in _leaves(group))
 
 
+def transient(group: ExceptionGroup[Exception]) -> bool:
+    """Whether the same requests may succeed later, with the same credentials."""
+    from enbloc.client.errors import (  # noqa: PLC0415  # not for `--help`
+        APIError,
+        Forbidden,
+        Unauthorized,
+    )
+
+    errors = list(_leaves(group))
+    known = all(isinstance(e, APIError) and not isinstance(e, Unauthorized) for e in errors)
+    return known and not all(isinstance(error, Forbidden) for error in errors)
+
+
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
     """The exceptions of a group, and of the groups in it."""
     for error in group.exceptions:

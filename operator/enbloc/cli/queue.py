@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from enbloc.cli.entry import ERROR, OK
-from enbloc.cli.failures import say_each
+from enbloc.cli.failures import lines, say_each, transient
 from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flags
 from enbloc.cli.present import Access
 from enbloc.cli.reported import Known, Reported, seen
@@ -70,13 +70,20 @@ def queue(
     if watch and output in DOCUMENTS:
         raise UsageError(f"--watch prints tables; leave out --output={output}")
     shown: object = None
+    failed: list[str] = []
     while True:
         try:
             found, default = seen(access, namespace, everywhere=all_namespaces)
         except ExceptionGroup as group:
-            say_each(group)
-            return ERROR
-        shown = _show(asked, found, default, shown)
+            if not (watch and transient(group)):
+                say_each(group)
+                return ERROR
+            failed += (f"{line}; looking again every {PERIOD:g} s" for line in lines(group))
+            access.warn(failed)
+        else:
+            access.said.difference_update(failed)  # should it fail again, that is news
+            failed.clear()
+            shown = _show(asked, found, default, shown)
         if not watch:
             return OK
         _pause()
@@ -94,7 +101,7 @@ def _show(asked: "_Asked", found: "Outlook | Known", default: str, shown: object
         print_document(_document(rows, found.now), asked.output)
         return None
     table = _table(asked, rows, found.now)
-    now = [(row.place, row.waiting) for row in rows]
+    now = [{**line, "WAITING": ""} for line in table]  # that grows with every look
     if table and now != shown:
         print_table(list(table[0]), [list(line.values()) for line in table])
     elif now != shown:
@@ -120,7 +127,8 @@ class _Row(NamedTuple):
     Attributes:
         place: counted from 1; None = it was not tried.
         start: when it starts, server seconds; None = nobody knows.
-        latest: it starts then or earlier, if nobody new comes; None = nobody knows when.
+        latest: it starts then or earlier, if nobody new comes; None = it starts now, or nobody
+            knows when.
     """
 
     place: int | None
@@ -137,7 +145,7 @@ def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
         if chosen in (None, each.key.namespace):
             later = starts.get(each.key)
             at = found.now if each.starts else later.at if later is not None else None
-            latest = later is None or later.latest
+            latest = None if each.starts or later is None else later.latest
             rows.append(_Row(place if each.decided else None, each, at, latest))
     if asked.by_start:
         rows.sort(key=lambda row: math.inf if row.start is None else row.start)
