@@ -3,6 +3,7 @@
 """Reading the cluster as it is, for the commands that run the engine themselves."""
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ _KEY: Final = "config.yaml"
 #: So much is said of what is wrong with it (characters).
 _LONGEST: Final = 200
 _DEFAULTS: Final = "assuming the defaults: pass --config FILE"
+#: Seconds for what goes beyond who waits and why: which change would help, and who starts when.
+SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,4 +192,6 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
     from enbloc.process import copies  # noqa: PLC0415  # not for `--help`
     from enbloc.simulation import Outlook  # noqa: PLC0415
 
-    return Outlook(found, copies.in_copy if copies.AVAILABLE else None), namespace
+    until = time.monotonic() + SECONDS
+    in_copy = copies.in_copy if copies.AVAILABLE else None
+    return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
