@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 #: Elsewhere libraries may not survive a fork.
 AVAILABLE: Final = sys.platform == "linux"
-#: Source: Linux include/uapi/linux/prctl.h.
+#: The number that Linux has for it (prctl(2)).
 _PR_SET_PDEATHSIG: Final = 1
 
 
