@@ -72,7 +72,7 @@ class Desk(World):
                 seen = {"status": {"startTime": made["metadata"]["creationTimestamp"]}}
                 await self.client.patch(
                     PODS,
-                    metadata["name"],
+                    f"{group}-{at}",
                     seen,
                     NAMESPACE,
                     kind=PatchType.MERGE,
