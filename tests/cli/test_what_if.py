@@ -354,6 +354,7 @@ async def test_nothing_is_written(desk: Desk) -> None:
         (("--add-nodes", "2"), "error: --add-nodes and --like belong together: "),
         (("--like", "n1"), "error: --add-nodes and --like belong together: "),
         (("--scale", "train"), 'error: --scale: "train" is not GROUP=N; write one such as train=8'),
+        (("--scale", "t=2", "--scale", "t=3"), "error: --scale: t is named twice; name each"),
         (("--scale", "t=99999"), "error: --scale: 99999 members; at most 10000 can be asked about"),
         (("-f", "-", "-f", "-"), "error: -f -: stdin can be read once; name it once"),
         (("-f", "/nowhere.yaml"), "error: -f /nowhere.yaml: cannot be read: No such file"),

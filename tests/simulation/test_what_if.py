@@ -142,6 +142,18 @@ def test_an_object_that_exists_is_taken_to_be_deleted_before(cluster: Cluster) -
     assert (found.starts, found.delayed, found.evicted) == (True, [], [])
 
 
+def test_pods_of_another_kind_of_object_stay_whatever_their_names_are(cluster: Cluster) -> None:
+    for index, node in enumerate(["n1", "n2"]):
+        cluster.pod(
+            f"train-{index}",
+            node=node,
+            spec=spec(cpu=8),
+            owner=Owner("StatefulSet", "train", "other", "apps/v1"),
+        )
+    found = told(present(cluster), job("train", 2, cpu=16))
+    assert not found.starts
+
+
 def test_a_pod_group_that_somebody_made_counts_as_it_is(cluster: Cluster) -> None:
     cluster.group("train", 3)
     found = told(present(cluster), job("train", 2))
@@ -213,6 +225,26 @@ def test_members_of_a_node_that_goes_may_find_none(cluster: Cluster) -> None:
     [delayed] = found.delayed
     assert (found.starts, delayed.name, names(delayed.pods)) == (False, "ns/train", ["train-0"])
     assert delayed.message
+
+
+def test_pods_that_belong_to_a_node_go_with_it_and_nobody_misses_them(cluster: Cluster) -> None:
+    cluster.pod("proxy", node="n1", owner=Owner("DaemonSet", "proxy", "p", "apps/v1"))
+    found = answer(present(cluster), without_nodes(SimulatedCluster(present(cluster)), ["n1"]))
+    assert (found.starts, found.delayed) == (True, [])
+
+
+def test_of_a_group_that_lost_a_node_a_smaller_one_is_as_small_as_it_says(
+    cluster: Cluster,
+) -> None:
+    cluster.nodes("n3", cpu=16)
+    sitting(cluster, "train", "n1 n2", cpu=4)
+    for lost in ("n1", "n2"):
+        state = SimulatedCluster(present(cluster))
+        gone = without_nodes(state, [lost])
+        state.tell(gone.events)
+        question = gone.plus(resized(state, GroupKey(NAMESPACE, "train"), 1))
+        [sized] = answer(present(cluster), question).sized
+        assert (sized.members, sized.placed) == (1, 1)
 
 
 def test_a_pod_that_nobody_would_make_again_is_told_of(cluster: Cluster) -> None:

@@ -181,6 +181,15 @@ def test_that_nothing_would_help_or_not_all_was_tried_is_said() -> None:
     assert "Not every change was tried: there are too many." in text
 
 
+def test_who_may_not_see_nodes_learns_none_of_their_labels() -> None:
+    world = view(
+        nodes(1, labels=(("disk", "secret"),)),
+        gang("picky", 1, cpu=1, node_selector=(("disk", "x"),)),
+    )
+    assert "disk=secret" in explanation(world, "picky").text
+    assert "secret" not in explanation(world, "picky", MINE).text
+
+
 def test_of_an_explanation_that_takes_too_long_what_was_found_counts() -> None:
     world = view(nodes(1), gang("big", 5))
     row = world.row(GroupKey("team", "big"))

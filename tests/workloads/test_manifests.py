@@ -100,3 +100,16 @@ def test_lists_do_not_nest_for_ever() -> None:
     for _ in range(6):
         text = f'{{"apiVersion": "v1", "kind": "List", "items": [{text}]}}'
     assert "Lists within Lists within Lists" in refused(text)
+
+
+def test_numbers_to_base_sixty_stay_text_as_in_kubectl() -> None:
+    [found] = manifests(
+        "file", b"apiVersion: v1\nkind: Pod\nmetadata: {annotations: {at: 12:30:45}}"
+    )
+    assert found.body["metadata"]["annotations"]["at"] == "12:30:45"
+
+
+@pytest.mark.parametrize("value", ["!!bool maybe", '!!int ""', '!!float ""', "!!timestamp foo"])
+def test_a_value_that_is_not_what_its_tag_says_is_an_error_of_the_file(value: str) -> None:
+    with pytest.raises(UsageError, match="file: neither YAML nor JSON"):
+        manifests("file", f"kind: Pod\nx: {value}".encode())

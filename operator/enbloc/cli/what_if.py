@@ -151,12 +151,16 @@ def _asked(
     found = [each for file in files for each in manifests(_called(file), _content(file))]
     if files and not found:
         raise UsageError(f"-f {', '.join(files)}: there is no object in it")
+    sizes = [_scale(each) for each in scales]
+    named = [name for name, _ in sizes]
+    if twice := next((name for name in named if named.count(name) > 1), None):
+        raise UsageError(f"--scale: {twice} is named twice; name each group once")
     return _Asked(
         found if files else None,
         tuple(dict.fromkeys(without)),
         add_nodes or 0,
         like or "",
-        [_scale(each) for each in scales],
+        sizes,
     )
 
 
@@ -239,12 +243,20 @@ def _nodes_and_groups(cluster: "SimulatedCluster", asked: _Asked, namespace: str
     )
 
     question = Question()
+
+    def then(part: "Question") -> None:
+        """What is asked next is asked of the cluster in which this has happened."""
+        nonlocal question
+        cluster.tell(part.events)
+        question = question.plus(part)
+
+    like = [more_nodes(cluster, asked.add_nodes, asked.like)] if asked.add_nodes else []
     if asked.without:
-        question = question.plus(without_nodes(cluster, asked.without))
-    if asked.add_nodes:
-        question = question.plus(more_nodes(cluster, asked.add_nodes, asked.like))
+        then(without_nodes(cluster, asked.without))
+    for part in like:
+        then(part)
     for name, number in asked.scales:
-        question = question.plus(resized(cluster, _key(name, namespace), number))
+        then(resized(cluster, _key(name, namespace), number))
     return question
 
 

@@ -363,7 +363,7 @@ class _Submitting:
 
     def _replaced(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         """Pods that exist of the same objects: these would have to be deleted first."""
-        names = {pod.key for pod in pods}
+        names = {pod.key for pod in pods if pod.owner is None}
         owners = {_maker(pod) for pod in pods if pod.owner is not None}
         found = [
             pod

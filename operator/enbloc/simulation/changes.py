@@ -68,12 +68,14 @@ class Change:
         most: the largest degree; the smallest is 1.
         words: what it is in a degree, as what follows "it would start with".
         events: what the scheduler would see of it.
+        of_nodes: its words tell what nodes have: labels or taints.
     """
 
     whose: Whose
     most: int
     words: Callable[[int], str]
     events: Callable[[int], Sequence[Event]]
+    of_nodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,8 @@ def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
     for other, _ in offered.most_common(_MOST_LOOKED_AT):
         if other not in (None, value):
             text = f"nodeSelector {key}={other} instead of {key}={value}"
-            yield _respecced(asked, text, partial(_selecting, (key, value), ((key, other),)))
+            spec = partial(_selecting, (key, value), ((key, other),))
+            yield _respecced(asked, text, spec, of_nodes=True)
     text = f"no nodeSelector {key}={value}"
     yield _respecced(asked, text, partial(_selecting, (key, value), ()))
 
@@ -264,7 +267,8 @@ def more_tolerations(asked: Asked) -> Iterator[Change]:
             if not all(tolerated(spec.tolerations, taint) for spec in asked.specs):
                 roomy[taint] += any(asked.within(spec, free) for spec in asked.specs)
     for taint, _ in roomy.most_common():
-        yield _respecced(asked, f"a toleration of {_taint(taint)}", partial(_tolerating, taint))
+        text, spec = f"a toleration of {_taint(taint)}", partial(_tolerating, taint)
+        yield _respecced(asked, text, spec, of_nodes=True)
 
 
 def _tolerating(taint: Taint, spec: PodSpec) -> PodSpec:
@@ -277,8 +281,12 @@ def _taint(taint: Taint) -> str:
     return f"{taint.key}{value}:{taint.effect}"
 
 
-def _respecced(asked: Asked, text: str, spec: Callable[[PodSpec], PodSpec]) -> Change:
-    return Change(Whose.YOURS, 1, lambda _: text, lambda _: asked.pods_with(spec))
+def _respecced(
+    asked: Asked, text: str, spec: Callable[[PodSpec], PodSpec], *, of_nodes: bool = False
+) -> Change:
+    return Change(
+        Whose.YOURS, 1, lambda _: text, lambda _: asked.pods_with(spec), of_nodes=of_nodes
+    )
 
 
 def lower_minimum(asked: Asked) -> Iterator[Change]:

@@ -19,7 +19,7 @@ from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.simulation.clones import node_like, pod_again, pod_like
 from enbloc.simulation.cluster import Present, SimulatedCluster
-from enbloc.simulation.waiting import Members, Waiting, group_of, queue
+from enbloc.simulation.waiting import Members, Waiting, group_of, of_node, queue
 
 #: What an object makes at once, and then each time once what it made before has nodes.
 Waves = Sequence[Sequence[Pod]]
@@ -49,7 +49,7 @@ class Question:
             (*self.events, *other.events),
             (*self.waves, *other.waves),
             (*self.whole, *other.whole),
-            self.gone | other.gone,
+            self.gone | other.gone | {self.again[uid] for uid in other.gone if uid in self.again},
             {**self.again, **other.again},
         )
 
@@ -169,7 +169,8 @@ def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question
             made = pod_again(pod, cluster.now, cluster.facts)
             again |= {each.pod.uid: pod.uid for each in made if isinstance(each, PodSeen)}
             events += made
-    return Question(events=(*map(NodeGone, names), *events), again=again)
+    own = frozenset(pod.uid for pod in going if of_node(pod))  # they go with their node
+    return Question(events=(*map(NodeGone, names), *events), gone=own, again=again)
 
 
 def _made_again(pod: Pod) -> bool:

@@ -35,6 +35,8 @@ from enbloc.ui.view import View, Viewer, shown
 MOST_TARGET: Final = 2048
 #: So many connections at once: one more ends the oldest. And so many of them that wait for news.
 MOST_CONNECTIONS: Final = 256
+#: A TLS handshake takes so long at most (seconds).
+HANDSHAKE_SECONDS: Final = 5.0
 MOST_STREAMS: Final = 64
 #: A browser that waits for news hears something at least this often, and comes anew after this
 #: time, so that it is seen again whether it may (seconds).
@@ -405,7 +407,11 @@ async def served(site: Site, address: Address) -> AsyncGenerator[str]:
     assert runner.server is not None, "it was set up"
     limited = _Limited(runner.server)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(limited, sock=listener, ssl=context)
+    # Before its handshake a connection is none that is counted.
+    hurry = None if context is None else HANDSHAKE_SECONDS
+    server = await loop.create_server(
+        limited, sock=listener, ssl=context, ssl_handshake_timeout=hurry
+    )
     try:
         host = f"[{address.host}]" if ":" in address.host else address.host
         scheme = "http" if context is None else "https"
@@ -423,8 +429,11 @@ class _Limited:
 
     def __call__(self) -> asyncio.BaseProtocol:
         there = self._server.connections
-        if len(there) >= MOST_CONNECTIONS:
-            there[0].force_close()
+        for oldest in there[: max(0, len(there) + 1 - MOST_CONNECTIONS)]:
+            transport = oldest.transport
+            oldest.force_close()
+            if isinstance(transport, asyncio.WriteTransport):
+                transport.abort()  # closing alone waits for a client that reads nothing
         return self._server()
 
 

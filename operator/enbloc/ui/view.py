@@ -250,7 +250,7 @@ def _seen(remedies: Sequence[Remedy], viewer: Viewer) -> Sequence[Remedy]:
     return [
         replace(each, victims=tuple(pod for pod in each.victims if viewer.sees(pod.namespace)))
         for each in remedies
-        if each.whose is Whose.YOURS
+        if (each.whose is Whose.YOURS and (viewer.nodes or not each.change.of_nodes))
         or (each.whose is Whose.OTHERS and viewer.everything)
         or (each.whose is Whose.ADMINISTRATOR and viewer.nodes)
     ]

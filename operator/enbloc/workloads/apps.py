@@ -46,20 +46,21 @@ def stateful_set(make: Maker, owner: Owner) -> None:
         spec.ordinals.start if spec.ordinals else None, "spec.ordinals.start", owner.where, 0
     )
     parallel = spec.pod_management_policy == "Parallel"
+    make.weigh(number * len(spec.volume_claim_templates or ()), owner, "spec.volumeClaimTemplates")
+    listed: Any = spec.template.spec.get("volumes")
+    known = listed if isinstance(listed, list) else []
+    own = {str(each.get("name")): each for each in known if isinstance(each, dict)}
     for index in range(start, start + number):
         name = f"{owner.name}-{index}"
         labels = {
             "apps.kubernetes.io/pod-index": str(index),
             "statefulset.kubernetes.io/pod-name": name,
         }
-        volumes = [
-            each for each in spec.template.spec.get("volumes") or () if isinstance(each, dict)
-        ]
+        volumes = dict(own)
         for claim in spec.volume_claim_templates or ():
             volume = claim.metadata.name or ""
             claimed = f"{volume}-{name}"
-            volumes = [each for each in volumes if each.get("name") != volume]
-            volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": claimed}})
+            volumes[volume] = {"name": volume, "persistentVolumeClaim": {"claimName": claimed}}
             make.claims.append(_claim(make, owner, claimed, claim))
         make.pod(
             owner,
@@ -67,7 +68,7 @@ def stateful_set(make: Maker, owner: Owner) -> None:
             name,
             at="spec.template.spec",
             labels=labels,
-            spec={"volumes": volumes} if volumes else None,
+            spec={"volumes": [*volumes.values()]} if volumes else None,
             wave=owner.wave if parallel else owner.wave + min(1, index - start),
         )
 

@@ -134,7 +134,9 @@ def expand(
         if key in EXPANDERS or key in groups or key == (API_GROUP, POD_GROUP_KIND):
             wanted.append(each)
         elif key in _BESIDE:
-            read(each.body, Named, f"{each.where}: {each.kind}")
+            where = f"{each.where}: {each.kind}"
+            if not read(each.body, Named, where).metadata.name:
+                raise UsageError(f"{where}: metadata.name is missing")
             beside.setdefault(each.kind, []).append(each.body)
         elif key in _SKIPPED:
             skipped[each.kind] = None

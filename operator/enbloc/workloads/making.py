@@ -16,6 +16,9 @@ from enbloc.workloads.fields import Named, PodFields, Template, read
 
 #: So many pods can be asked about at once.
 MOST_PODS: Final = 10_000
+#: So many containers, volumes and claims their pods have together.
+MOST_PARTS: Final = 200_000
+_LISTS: Final = ("containers", "initContainers", "volumes", "resourceClaims")
 #: So many objects may make others in turn, as a CronJob a Job.
 _DEEPEST: Final = 6
 
@@ -134,6 +137,7 @@ class Maker:
     notes: dict[str, None] = field(default_factory=dict[str, None])
     _asked: str = ""
     _made: int = 0
+    _parts: int = 0
     _depth: int = 0
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────
@@ -214,6 +218,24 @@ class Maker:
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
+    def weigh(self, parts: int, owner: Owner, field: str) -> None:
+        """See that so many containers, volumes and claims more can be made.
+
+        Args:
+            parts: of pods.
+            owner: who makes them.
+            field: that says so, of the owner.
+
+        Raises:
+            UsageError: they are too many.
+        """
+        self._parts += parts
+        if self._parts > MOST_PARTS:
+            raise UsageError(
+                f"{owner.where}: {owner.path(field)}: its pods have more than {MOST_PARTS} "
+                "containers, volumes and claims together; ask about fewer at once"
+            )
+
     def check(self, number: int, owner: Owner, field: str) -> None:
         """See that so many pods more can be made.
 
@@ -258,6 +280,8 @@ class Maker:
             by: its ownerReference, where another object than the owner controls it.
         """
         self.check(1, owner, at)
+        lists = (template.spec.get(field) for field in _LISTS)
+        self.weigh(sum(len(each) for each in lists if isinstance(each, list)), owner, at)
         reference = owner.reference if by is None else by
         metadata = {
             "name": name[:LONGEST_NAME].rstrip("-."),

@@ -8,6 +8,7 @@ by its aliases is told by its events, before any of it is built.
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -32,10 +33,14 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Base):  # type: ignore[misc]  # which of the two it is, is known at run time
-    """YAML's safe loader, but for times: in JSON they are text."""
+    """YAML's safe loader, but for times and numbers to base 60: as in kubectl they are text."""
 
     yaml_implicit_resolvers: Final = {
-        first: [each for each in resolvers if each[0] != _TIMESTAMP]
+        first: [
+            (tag, re.compile(rf"(?!.*:)(?:{pattern.pattern})", re.VERBOSE))
+            for tag, pattern in resolvers
+            if tag != _TIMESTAMP
+        ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
@@ -103,7 +108,8 @@ def _documents(name: str, text: str) -> list[Any]:
         return [_plain(each, name, {}, DEEPEST) for each in loaded]
     except yaml.YAMLError as error:
         raise UsageError(f"{name}: neither YAML nor JSON: {yaml_problem(error)}") from None
-    except (ValueError, TypeError) as error:  # of a constructor, as for an impossible number
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+        # Of a constructor, as for an impossible number.
         raise UsageError(f"{name}: neither YAML nor JSON: {error}") from None
 
 
