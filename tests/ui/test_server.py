@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -191,6 +192,17 @@ async def test_until_the_cluster_is_read_pages_say_so() -> None:
         assert (await reader.ask("/livez")).code == 200
         reader.keeper.problems.report("pods", "pods cannot be listed")
         assert "Pods cannot be listed." in (await reader.ask("/")).text
+
+
+async def test_what_is_shown_is_as_old_as_what_can_be_read_no_more() -> None:
+    kept = keeper(WORLD)
+    began = kept.now()
+    later = replace(WORLD, present=replace(WORLD.present, now=began + 100.0))
+    assert kept.read_at(later) == began + 100.0
+    kept.problems.report("pods", "pods cannot be listed")
+    assert kept.read_at(later) == pytest.approx(began)
+    kept.problems.report("pods", None)
+    assert kept.read_at(later) == began + 100.0
 
 
 # ── explanations ─────────────────────────────────────────────────────────────────────────────

@@ -28,11 +28,6 @@ _POD_GROUP: Final = "PodGroup"
 _POD: Final = "Pod"
 #: Short names by which kubectl knows kinds that are asked about.
 _SHORT: Final = {_POD: "po", _POD_GROUP: "epg", "StatefulSet": "sts", "ReplicaSet": "rs"}
-_HEADINGS: Final = {
-    "yours": "Whoever makes the pods can change that",
-    "administrator": "Whoever runs the cluster can change that",
-    "others": "Others would have to",
-}
 
 
 @click.command(short_help="Say why a group, a pod or a job waits, and with what it would start.")
@@ -261,10 +256,12 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
 
 def _remedies(found: "Sequence[Remedy]") -> Iterator[str]:
     """A line for each, by those in whose hand it is."""
-    for whose, heading in _HEADINGS.items():
-        mine = [each for each in found if each.whose == whose]
+    from enbloc.simulation import Whose  # noqa: PLC0415  # not for `--help`
+
+    for whose in Whose:
+        mine = [each for each in found if each.whose is whose]
         if mine:
-            yield f"  {heading}:"
+            yield f"  {whose.heading}:"
         for each in mine:
             victims = _several([str(pod) for pod in each.victims])
             yield f"    {each.text}" + (f" (evicts {victims})" if victims else "")

@@ -19,14 +19,13 @@ from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import UsageError
 from enbloc.model import names
 from enbloc.model.text import clipped
-from enbloc.model.times import time_text
+from enbloc.model.times import span_text, time_text
 
 if TYPE_CHECKING:
     from enbloc.simulation import Outlook, Waiting
 
 #: A table shows so much of a message.
 _WIDTH: Final = 100
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 #: Seconds between two looks of --watch.
@@ -171,7 +170,7 @@ def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[
                 "PENDING": str(len(each.pending)),
                 "NEEDS": "-" if each.minimum is None else str(each.minimum),
                 "PRIORITY": str(each.priority),
-                "WAITING": duration(now - each.since),
+                "WAITING": span_text(now - each.since),
                 "START": _start(asked, row, now),
                 "WHY": _cut(asked, _message(each)),
             }
@@ -186,7 +185,7 @@ def _start(asked: _Asked, row: _Row, now: float) -> str:
     if row.waiting.starts:
         return "now"
     sign = "<=" if row.latest else "~"
-    return sign + (time_text(row.start) if asked.by_start else duration(row.start - now))
+    return sign + (time_text(row.start) if asked.by_start else span_text(row.start - now))
 
 
 def _message(row: "Waiting | Reported") -> str:
@@ -197,18 +196,6 @@ def _message(row: "Waiting | Reported") -> str:
 def _cut(asked: _Asked, text: str) -> str:
     """A message, cut where the table is not wide."""
     return text if asked.output == "wide" else clipped(text, _WIDTH)
-
-
-def duration(seconds: float) -> str:
-    """A time span as kubectl shows ages: 45s, 12m, 3h, 2d."""
-    whole = max(0, int(seconds))
-    if whole < 2 * _MINUTE:
-        return f"{whole}s"
-    if whole < 2 * _HOUR:
-        return f"{whole // _MINUTE}m"
-    if whole < 2 * _DAY:
-        return f"{whole // _HOUR}h"
-    return f"{whole // _DAY}d"
 
 
 def _document(rows: Sequence[_Row], now: float) -> Any:

@@ -58,6 +58,18 @@ class Whose(StrEnum):
     ADMINISTRATOR = "administrator"
     OTHERS = "others"
 
+    @property
+    def heading(self) -> str:
+        """What stands above changes that are in it."""
+        return _HEADINGS[self]
+
+
+_HEADINGS: Final = {
+    Whose.YOURS: "Whoever makes the pods can change that",
+    Whose.ADMINISTRATOR: "Whoever runs the cluster can change that",
+    Whose.OTHERS: "Others would have to",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

@@ -33,11 +33,6 @@ MEMBERS: Final = 100
 #: So many of others are named.
 _MOST_NAMED: Final = 5
 _MOST_AHEAD: Final = 20
-_HEADINGS: Final = {
-    Whose.YOURS: "Whoever makes the pods can change that",
-    Whose.ADMINISTRATOR: "Whoever runs the cluster can change that",
-    Whose.OTHERS: "Others would have to",
-}
 _COLUMNS: Final = (
     Column("Pod", heads=True),
     Column("Role"),
@@ -259,10 +254,10 @@ def _remedies(title: str, remedies: Sequence[Remedy]) -> Markup | None:
     if not remedies:
         return None
     parts: list[Child] = [element("h3", title)]
-    for whose, heading in _HEADINGS.items():
+    for whose in Whose:
         mine = [each for each in remedies if each.whose is whose]
         if mine:
-            parts.append(element("h4", heading))
+            parts.append(element("h4", whose.heading))
             parts.append(element("ul", [element("li", _told(each)) for each in mine]))
     return element("div", parts)
 

@@ -196,7 +196,8 @@ class Site:
 
     def _status(self, view: View, viewer: Viewer) -> Status:
         """How old a view is, and what keeps it from being newer."""
-        return Status(view.number, view.present.now, self._keeper.now(), self._problem(viewer))
+        read_at = self._keeper.read_at(view)
+        return Status(view.number, read_at, self._keeper.now(), self._problem(viewer))
 
     def _problem(self, viewer: Viewer) -> str:
         """What is wrong; who may not see all is not told of addresses and accounts."""

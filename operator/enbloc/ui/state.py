@@ -105,6 +105,8 @@ class Keeper:
         self._explainer = ThreadPoolExecutor(1, "explanation")
         self._finder = ThreadPoolExecutor(1, "places")
         self._ending = threading.Event()
+        #: Since when something cannot be read, server time; None = all can be.
+        self._failing: float | None = None
         self._explanations: dict[GroupKey, Asked] = {}
         #: By group, in the view of this number.
         self._places: dict[GroupKey, Places] = {}
@@ -159,6 +161,7 @@ class Keeper:
                 self.problems.report("views", text)
             else:
                 self.problems.report("views", None)
+                self.read_at(view)  # notes since when, though nobody may ask
                 await self.show(view)
                 number = await self._show_starts(view)
             took = time.perf_counter() - began
@@ -201,6 +204,15 @@ class Keeper:
     def now(self) -> float:
         """Server time."""
         return self._clock.now()
+
+    def read_at(self, view: View) -> float:
+        """Server time of what a view shows: not after something could be read no more."""
+        if not self.problems.active:
+            self._failing = None
+        elif self._failing is None:
+            self._failing = self._clock.now()
+        at = view.present.now
+        return at if self._failing is None else min(at, self._failing)
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────
 
