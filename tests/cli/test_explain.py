@@ -122,6 +122,15 @@ async def test_a_group_that_has_its_nodes_says_where(
     assert capsys.readouterr().out == "default/train does not wait: 1 pod is on n1.\n"
 
 
+async def test_members_that_are_gated_are_not_taken_off_those_with_a_node(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=4)
+    await desk.waiting("train", 2, schedulingGates=[{"name": "example.com/quota"}])
+    assert await desk.type("explain", "train") == 0
+    assert "Members: 0 of at least 2, 0 with a node." in capsys.readouterr().out
+
+
 async def test_a_pod_of_another_scheduler_says_whose_it_is(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -230,7 +230,7 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
     yield explanation.sentence
     row = explanation.waiting
     if not row.solo:
-        have = row.members - len(row.pending) + len(row.placed)
+        have = row.bound + len(row.placed)
         yield ""
         members = f"Members: {row.members} of at least {row.minimum}, {have} with a node."
         yield f"{members} Reason: {row.reason}."
