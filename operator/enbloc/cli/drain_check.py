@@ -14,6 +14,7 @@ from enbloc.cli.failures import say_each
 from enbloc.cli.flags import cluster_flags, config_flag, output_flag
 from enbloc.cli.present import Access, present
 from enbloc.cli.tables import print_table, say
+from enbloc.model.text import several
 
 if TYPE_CHECKING:
     from enbloc.engine import Aftermath
@@ -84,9 +85,7 @@ def _victims(after: "Aftermath") -> str:
     if not pods:
         return ""
     give = "pod gives way" if len(pods) == 1 else "pods give way"
-    more = f" and {len(pods) - _MOST_NODES} more" if len(pods) > _MOST_NODES else ""
-    named = ", ".join(map(str, pods[:_MOST_NODES]))
-    return f"; only if {len(pods)} {give}: {named}{more}"
+    return f"; only if {len(pods)} {give}: {several([*map(str, pods)], _MOST_NODES)}"
 
 
 def _what_becomes(after: "Aftermath") -> str:
@@ -101,8 +100,7 @@ def _what_becomes(after: "Aftermath") -> str:
     if not plan.assignments:
         return f"stays whole{rest}"
     nodes = list(dict.fromkeys(assignment.node for assignment in plan.assignments))
-    more = len(nodes) - _MOST_NODES
-    where = ", ".join(nodes[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
+    where = several(nodes, _MOST_NODES)
     return f"{'' if solo else 'members '}can be rescheduled on: {where}{rest}{_victims(after)}"
 
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc explain`: why a group, a pod or a job has no nodes, and with what it would."""
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,6 +17,8 @@ from enbloc.cli.reported import Known, Reported, seen
 from enbloc.cli.tables import print_document, say
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
+from enbloc.model.near_words import nearest
+from enbloc.model.text import several
 
 if TYPE_CHECKING:
     from enbloc.model.pods import Pod
@@ -152,7 +153,7 @@ def _meant(
     first, *others = (row for row in found.rows if row.key in everything)
     if not others:
         return first, ""
-    also = _several([row.short_name for row in others])
+    also = several([row.short_name for row in others], _MOST_NAMED)
     return (
         first,
         f"this is about {first.short_name} alone; of {label}/{asked.name} also wait: {also}",
@@ -183,7 +184,7 @@ def _unknown(found: "Outlook | Known", namespace: str, asked: _Asked, here: "Seq
     others = [f"{kind}/{asked.name}" for kind in _called(asked._replace(kind=""), here)]
     namesakes = [pod for pods in _called(asked, found.pods).values() for pod in pods]
     elsewhere = sorted({pod.key.namespace for pod in namesakes})
-    near = others or difflib.get_close_matches(asked.name, sorted(known), 3)
+    near = others or nearest(asked.name, known)
     hint = ""
     if elsewhere:
         hint = f"; there is one in namespace {', '.join(elsewhere[:_MOST_NAMED])}: pass --namespace"
@@ -214,7 +215,8 @@ def _placed(name: str, pods: "Sequence[Pod]", found: "Outlook | Known", *, one: 
         return f"{name} does not wait: it is on {live[0].node}."
     if live:
         pods_are = "1 pod is" if len(live) == 1 else f"{len(live)} pods are"
-        return f"{name} does not wait: {pods_are} on {_several(sorted({p.node for p in live}))}."
+        nodes = several(sorted({pod.node for pod in live}), _MOST_NAMED)
+        return f"{name} does not wait: {pods_are} on {nodes}."
     if any(not pod.finished for pod in pods):
         return f"{name} is being deleted." if one else f"{name} is ending: its pods are deleted."
     return f"{name} has ended{'.' if one else f': none of its {len(pods)} pods runs any more.'}"
@@ -235,7 +237,7 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
         members = f"Members: {row.members} of at least {row.minimum}, {have} with a node."
         yield f"{members} Reason: {row.reason}."
     if explanation.ahead:
-        ahead = _several([each.name for each in explanation.ahead])
+        ahead = several([each.name for each in explanation.ahead], _MOST_NAMED)
         yield ""
         requests = amounts(taken(explanation.ahead))
         yield f"Ahead of it, and starting now: {ahead}; requests: {requests}."
@@ -263,14 +265,8 @@ def _remedies(found: "Sequence[Remedy]") -> Iterator[str]:
         if mine:
             yield f"  {whose.heading}:"
         for each in mine:
-            victims = _several([str(pod) for pod in each.victims])
+            victims = several([str(pod) for pod in each.victims], _MOST_NAMED)
             yield f"    {each.text}" + (f" (evicts {victims})" if victims else "")
-
-
-def _several(texts: Sequence[str]) -> str:
-    """Some of them, and how many more there are."""
-    more = len(texts) - _MOST_NAMED
-    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _document(explanation: "Explanation") -> Any:

@@ -14,6 +14,7 @@ from enbloc.cli.present import Access, outlook
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.model import names
 from enbloc.model.quantity import render
+from enbloc.model.text import several
 
 if TYPE_CHECKING:
     from enbloc.simulation import NodeShape
@@ -59,8 +60,6 @@ def nodes(
 
 def _line(shape: "NodeShape", *, wide: bool) -> tuple[str, ...]:
     starting = list(shape.starting)
-    more = 0 if wide else len(starting) - _MOST_NAMED
-    named = ", ".join(starting if wide else starting[:_MOST_NAMED])
     gpus = sorted(name for name in shape.offered if name.endswith("/gpu"))
     return (
         shape.nodes[0],
@@ -72,7 +71,7 @@ def _line(shape: "NodeShape", *, wide: bool) -> tuple[str, ...]:
         str(shape.pods),
         ", ".join(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in shape.taints)
         or "-",
-        named + (f" and {more} more" if more > 0 else "") or "-",
+        several(starting, len(starting) if wide else _MOST_NAMED) or "-",
     )
 
 

@@ -3,7 +3,7 @@
 """What the scheduler reported last: all that can be said to who may see one namespace alone."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -12,6 +12,7 @@ from enbloc.cli.failures import forbidden, lines
 from enbloc.cli.present import Access, configured, of_cluster, outlook, reached
 from enbloc.cli.running import run
 from enbloc.model.names import Condition
+from enbloc.model.pending import Pending
 
 if TYPE_CHECKING:
     from enbloc.client.client import Client
@@ -55,7 +56,8 @@ class _Object(_Struct):
         return None
 
 
-class Reported(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reported(Pending):
     """A group, or a pod without one, that waits, in the words of its status.
 
     Attributes:
@@ -69,7 +71,7 @@ class Reported(NamedTuple):
     """
 
     key: "GroupKey"
-    pending: "Sequence[Pod]"
+    pending: "tuple[Pod, ...]"
     members: int
     minimum: int | None
     priority: int
@@ -90,32 +92,6 @@ class Reported(NamedTuple):
     def victims(self) -> "Sequence[PodKey]":
         """Who gives way to it: nobody knows."""
         return ()
-
-    @property
-    def solo(self) -> bool:
-        """It is a pod without a group."""
-        return self.key.name.startswith("/")
-
-    @property
-    def name(self) -> str:
-        """For people: `namespace/name`, with "pod " before it for a pod without a group."""
-        return f"pod {self.pending[0].key}" if self.solo else str(self.key)
-
-    @property
-    def short_name(self) -> str:
-        """For people, within its namespace: "pod/" before it for a pod without a group."""
-        return f"pod/{self.pending[0].key.name}" if self.solo else self.key.name
-
-    @property
-    def owner(self) -> str:
-        """What made its pods, as "Job/train"; "" = nothing did."""
-        owner = self.pending[0].owner
-        return f"{owner.kind}/{owner.name}" if owner is not None else ""
-
-    @property
-    def since(self) -> float:
-        """When the first of those members was created, server seconds."""
-        return min(pod.created for pod in self.pending)
 
 
 class Known(NamedTuple):

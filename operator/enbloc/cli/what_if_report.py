@@ -16,6 +16,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import PodKey
 from enbloc.model.quantity import render
+from enbloc.model.text import several
 from enbloc.simulation import Affected, Answer, Evicted, Sized, Waiting, group_of
 
 #: So many of a kind are named where all were too many, and so many have a line.
@@ -153,7 +154,7 @@ def _of_subjects(report: Report, most: int, lines: int) -> Iterator[str]:
     if len(subjects) < 2:
         return
     not_so = [each for each in subjects if not each.starts]
-    named = _named([each.name for each in not_so], most)
+    named = several([each.name for each in not_so], most)
     if not not_so:
         yield f"all {len(subjects)} would start now."
     elif len(not_so) == len(subjects):
@@ -203,7 +204,7 @@ def _of_nodes(report: Report, most: int) -> str:
     found = report.answer
     if found.delayed or found.evicted:
         losers = [*(each.name for each in found.delayed), *_groups(found.evicted)]
-        return f"{_named(list(dict.fromkeys(losers)), most)} would lose nodes."
+        return f"{several(list(dict.fromkeys(losers)), most)} would lose nodes."
     if found.gained:
         return f"{_listed(found.gained, most)} would start, and nobody would lose nodes."
     return "nobody would lose nodes, and nobody who waits would start."
@@ -222,7 +223,7 @@ def _where(placed: Sequence[str], nodes: Mapping[str, Node], most: int) -> str:
         shapes.setdefault(node.allocatable if node is not None else None, []).append(name)
     largest = sorted(shapes.values(), key=len, reverse=True)
     shown = [f"{len(each)} like {each[0]}{_offer(nodes.get(each[0]))}" for each in largest]
-    return f"{len(counts)} nodes: {_named(shown, most)}"
+    return f"{len(counts)} nodes: {several(shown, most)}"
 
 
 def _offer(node: Node | None) -> str:
@@ -244,7 +245,7 @@ def _evicted(evicted: Sequence[Evicted], most: int) -> str:
         f"pod {of[0].pod}" if key.name.startswith("/") else f"{_pods(len(of))} of {key}"
         for key, of in pods.items()
     ]
-    return _named(said, most)
+    return several(said, most)
 
 
 def _groups(evicted: Sequence[Evicted]) -> Iterator[str]:
@@ -253,18 +254,13 @@ def _groups(evicted: Sequence[Evicted]) -> Iterator[str]:
 
 
 def _listed(affected: Sequence[Affected], most: int) -> str:
-    return _named([_affected(each) for each in affected], most)
+    return several([_affected(each) for each in affected], most)
 
 
 def _affected(each: Affected) -> str:
     if each.key.name.startswith("/"):
         return each.name
     return f"{each.name} ({_pods(len(each.pods))})"
-
-
-def _named(all_of: Sequence[str], most: int) -> str:
-    more = len(all_of) - most
-    return f"{', '.join(all_of[:most])}{f' and {more} more' if more > 0 else ''}"
 
 
 def _pods(number: int) -> str:

@@ -9,7 +9,12 @@ from typing import Final
 _MOST: Final = 3
 
 
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """What is called nearly so, the nearest first."""
+    return get_close_matches(name, sorted(known), _MOST)
+
+
 def near(name: str, known: Iterable[str]) -> str:
-    """What is called nearly so, as what follows "not found"; "" = nothing."""
-    found = get_close_matches(name, sorted(known), _MOST)
+    """The same as what follows "not found"; "" = nothing."""
+    found = nearest(name, known)
     return f" (did you mean {', '.join(found)}?)" if found else ""

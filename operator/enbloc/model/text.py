@@ -3,6 +3,7 @@
 """Messages for people: as long as the API takes them, and of characters that people can see."""
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 #: The longest message of a condition that our CRD takes, in characters.
@@ -51,6 +52,12 @@ def _visible(char: str) -> bool:
     if char.isascii():
         return char.isprintable()
     return char.isprintable() and char not in _BLANK and unicodedata.category(char) not in _MARKS
+
+
+def several(texts: Sequence[str], most: int) -> str:
+    """Some of them with commas between, and how many more there are."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def quoted(text: str) -> str:

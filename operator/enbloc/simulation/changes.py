@@ -19,6 +19,7 @@ from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, tolerated
+from enbloc.model.text import several
 from enbloc.simulation.clones import node_like, pod_like
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import Waiting, group_of, of_node
@@ -497,9 +498,7 @@ def open_nodes(asked: Asked) -> Iterator[Change]:
     closed.sort(key=lambda node: (-asked.free(node).get(resource, 0), node.name))
 
     def words(nodes: Sequence[Node], degree: int) -> str:
-        names = [node.name for node in nodes[:degree]]
-        more = f" and {degree - _MOST_NAMED} more" if degree > _MOST_NAMED else ""
-        return f"{', '.join(names[:_MOST_NAMED])}{more} uncordoned"
+        return f"{several([node.name for node in nodes[:degree]], _MOST_NAMED)} uncordoned"
 
     def events(nodes: Sequence[Node], degree: int) -> Sequence[Event]:
         return [NodeSeen(_uncordoned(node)) for node in nodes[:degree]]

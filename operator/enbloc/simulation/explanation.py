@@ -10,6 +10,7 @@ from typing import Final
 
 from enbloc.model.names import Reason
 from enbloc.model.quantity import render
+from enbloc.model.text import several
 from enbloc.simulation.changes import Asked, Whose
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
@@ -148,11 +149,8 @@ def _told(message: str) -> str:
 
 def _after(waiting: Waiting) -> str:
     """Who gives way to it."""
-    if not waiting.victims:
-        return ""
-    named = ", ".join(map(str, waiting.victims[:_MOST_NAMED]))
-    more = len(waiting.victims) - _MOST_NAMED
-    return f", for which it evicts {named}" + (f" and {more} more" if more > 0 else "")
+    named = several([str(pod) for pod in waiting.victims], _MOST_NAMED)
+    return f", for which it evicts {named}" if named else ""
 
 
 def taken(rows: Sequence[Waiting]) -> Mapping[str, int]:

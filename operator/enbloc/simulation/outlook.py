@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Protocol, TypeVar
 
 from enbloc.engine.events import Event, FactSeen, PodSeen
@@ -85,14 +85,18 @@ class Outlook:
     def explain(self, row: Waiting) -> Explanation:
         """Why one of them waits, and with what it would start."""
         empty = alone(self._present, row)
-        cluster = SimulatedCluster(empty).settle()
-        cluster.go_on = self._go_on
+
+        @cache  # only if it is asked for
+        def settled_alone() -> SimulatedCluster:
+            cluster = SimulatedCluster(empty).settle()
+            cluster.go_on = self._go_on
+            return cluster
 
         def now(events: Sequence[Event]) -> Result:
             return self._tried(self._present, self._settled, lambda it: _after(it, events, row.key))
 
         def later(events: Sequence[Event]) -> Result:
-            return self._tried(empty, cluster, lambda it: _after(it, events, row.key))
+            return self._tried(empty, settled_alone(), lambda it: _after(it, events, row.key))
 
         return explain(self._settled, self.rows, row, now, later)
 

@@ -18,7 +18,7 @@ from enbloc.simulation.changes import (
     changes,
 )
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
-from enbloc.simulation.waiting import group_of
+from enbloc.simulation.waiting import group_of, victims_of
 
 
 class Result(NamedTuple):
@@ -68,12 +68,9 @@ def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
         settled: after the scheduler did what it could.
         key: of the group.
     """
-    group = settled.groups.get(key)
     pods = [pod for pod in settled.pods.values() if group_of(pod) == key]
-    by = {pod.uid for pod in pods} | ({group.uid} if group is not None else set())
     nodes = (settled.told.bound[pod.uid] for pod in pods if pod.uid in settled.told.bound)
-    victims = (pod for pod, winner in settled.told.preempted.items() if winner in by)
-    return Result(tuple(sorted(set(nodes))), tuple(victims))
+    return Result(tuple(sorted(set(nodes))), victims_of(settled, key, pods))
 
 
 def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool]:

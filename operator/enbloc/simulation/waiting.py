@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enbloc.engine.state import solo_key
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
+from enbloc.model.pending import Pending
 from enbloc.model.pods import Pod, PodKey
 from enbloc.simulation.cluster import SimulatedCluster
 
@@ -17,7 +18,7 @@ Members = tuple[Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Pending):
     """A group, or a pod without one, of which members have no node.
 
     Attributes:
@@ -56,32 +57,6 @@ class Waiting:
     def surplus(self) -> bool:
         """It has its minimum, and these are members beyond it."""
         return not self.solo and 0 < self.minimum <= self.bound
-
-    @property
-    def solo(self) -> bool:
-        """It is a pod without a group."""
-        return self.key.name.startswith("/")
-
-    @property
-    def name(self) -> str:
-        """For people: `namespace/name`, with "pod " before it for a pod without a group."""
-        return f"pod {self.pending[0].key}" if self.solo else str(self.key)
-
-    @property
-    def short_name(self) -> str:
-        """For people, within its namespace: "pod/" before it for a pod without a group."""
-        return f"pod/{self.pending[0].key.name}" if self.solo else self.key.name
-
-    @property
-    def owner(self) -> str:
-        """What made its pods, as "Job/train"; "" = nothing did."""
-        owner = self.pending[0].owner
-        return f"{owner.kind}/{owner.name}" if owner is not None else ""
-
-    @property
-    def since(self) -> float:
-        """When the first of those members was created, server seconds."""
-        return min(pod.created for pod in self.pending)
 
 
 def group_of(pod: Pod) -> GroupKey:
@@ -123,14 +98,21 @@ def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Seq
     return sorted(found, key=lambda each: (turns.get(each.key, math.inf), each.since, each.key))
 
 
+def victims_of(
+    settled: SimulatedCluster, key: GroupKey, pods: Collection[Pod]
+) -> tuple[PodKey, ...]:
+    """Who gave way to a group, or to one of its pods."""
+    group = settled.groups.get(key)
+    by = {pod.uid for pod in pods} | ({group.uid} if group is not None else set())
+    return tuple(pod for pod, winner in settled.told.preempted.items() if winner in by)
+
+
 def _outcome(
     settled: SimulatedCluster, key: GroupKey, pods: Members, live: Collection[Pod]
 ) -> Waiting:
     told, group = settled.told, settled.groups.get(key)
     status = told.statuses.get(key)
     placed = {pod.key: told.bound[pod.uid] for pod in pods if pod.uid in told.bound}
-    by = {pod.uid for pod in pods} | ({group.uid} if group is not None else set())
-    victims = tuple(pod for pod, winner in told.preempted.items() if winner in by)
     reason, message = _why(settled, key, pods)
     priority = status.priority if status is not None else None
     run = {pod.incarnation for pod in pods}
@@ -144,7 +126,7 @@ def _outcome(
         group.least if group is not None else 1,
         min(pod.priority for pod in pods) if priority is None else priority,
         placed,
-        victims,
+        victims_of(settled, key, pods),
         Reason.SCHEDULED if len(placed) == len(pods) else reason,
         "" if len(placed) == len(pods) else message,
         key in told.decided,

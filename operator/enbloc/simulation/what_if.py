@@ -175,8 +175,7 @@ def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question
 
 def _made_again(pod: Pod) -> bool:
     """Its controller would make it again, and not for the same node."""
-    own = pod.owner is None or pod.owner.kind in ("DaemonSet", "Node")
-    return not (own or pod.mirror or pinned_to(pod.spec))
+    return pod.owner is not None and not of_node(pod) and not pinned_to(pod.spec)
 
 
 def more_nodes(cluster: SimulatedCluster, number: int, like: str) -> Question:

@@ -7,7 +7,7 @@ from typing import Final
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
-from enbloc.model.text import clipped
+from enbloc.model.text import clipped, several
 from enbloc.model.times import span_text, time_text
 from enbloc.simulation import Remedy, Waiting, Whose, amounts, taken
 from enbloc.ui.charts import Piece, bar
@@ -265,11 +265,8 @@ def _remedies(title: str, remedies: Sequence[Remedy]) -> Markup | None:
 def _told(remedy: Remedy) -> str:
     """A change, and who would give way."""
     text = clipped(remedy.text, MESSAGE // 4)
-    if not remedy.victims:
-        return text
-    named = ", ".join(map(str, remedy.victims[:_MOST_NAMED]))
-    more = len(remedy.victims) - _MOST_NAMED
-    return f"{text} (evicts {named}{f' and {more} more' if more > 0 else ''})"
+    named = several([str(pod) for pod in remedy.victims], _MOST_NAMED)
+    return f"{text} (evicts {named})" if named else text
 
 
 def _no_remedy(shown: Shown) -> Markup | None:

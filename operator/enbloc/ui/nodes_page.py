@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from enbloc.model.text import several
 from enbloc.simulation import Waiting
 from enbloc.ui.charts import Piece, Square, bar, key, squares
 from enbloc.ui.links import group_address
@@ -233,18 +234,13 @@ def _gang(number: int, row: Row, places: Places) -> Markup:
 
 def _where(waiting: Waiting, places: Places) -> str:
     if waiting.starts:
-        return f"starts now on {_named(sorted(set(waiting.placed.values())))}"
+        return f"starts now on {several(sorted(set(waiting.placed.values())), _MOST_NAMED)}"
     if not places.empty:
         return "no node could hold one of its members, even if empty"
-    now = f"room for one of its members on {_named(sorted(places.now))}"
+    now = f"room for one of its members on {several(sorted(places.now), _MOST_NAMED)}"
     if not places.now:
         now = "room for one of its members on no node"
     return f"{now}; if empty, on {_count(len(places.empty))}"
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _count(nodes: int) -> str:
