@@ -16,6 +16,8 @@ from enbloc.api import words
 from enbloc.cli.entry import COMMANDS, cli
 from enbloc.cli.other_packages import GROUP, load
 from enbloc.model.dialects import DIALECTS, NATIVE_FIELD
+from enbloc.model.names import Condition, Reason
+from enbloc.model.reasons import CAUSES, GROUP_EVENTS, MEMBER_EVENTS
 
 SERVERS: Final = {"scheduler", "controller", "run"}
 WORDS: Final = "operator/enbloc/api/words.py"
@@ -70,8 +72,32 @@ def conditions_page() -> str:
             table(
                 "Reason | Meaning", [(f"`{each}`", text) for each, text in words.REASONS.items()]
             ),
+            "## Where a reason to wait is told\n",
+            "One word everywhere: in the conditions `Ready` and `Scheduled` of the PodGroup and",
+            "`PodScheduled` of its members (`Unschedulable` there for `Infeasible`, which",
+            "autoscalers read), in STATUS of `kubectl get epg`, in `enbloc queue` and `explain`,",
+            "in `reason` of these and of `what-if` with `--output=json`, on the page of",
+            "`enbloc ui`, in the label `reason` of the metric `enbloc_pending_podgroups`, and in",
+            "`reason` of the log. With it go these events, and of these causes the one that",
+            "`enbloc explain` finds by trying:\n",
+            table("Reason | Event on a member | Event on the group | Cause", told_rows()),
+            "## Causes\n",
+            "`cause` of `enbloc explain --output=json`:\n",
+            table("Cause | Meaning", [(f"`{each}`", text) for each, text in words.CAUSES.items()]),
         )
     )
+
+
+def told_rows() -> Iterator[Sequence[str]]:
+    """One row per reason for which a group, or a pod without one, waits."""
+    waits = words.CONDITIONS[Condition.SCHEDULED].false
+    for reason in (Reason.PENDING, *waits, Reason.POD_GROUP_NOT_FOUND):
+        events = (MEMBER_EVENTS.get(reason), GROUP_EVENTS.get(reason))
+        yield (
+            f"`{reason}`",
+            *(f"`{event}`" if event else "" for event in events),
+            quoted(CAUSES[reason]),
+        )
 
 
 def events_page() -> str:

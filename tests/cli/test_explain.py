@@ -186,7 +186,7 @@ async def test_the_queue_lists_those_of_the_namespace_in_order(
     assert first.startswith("1 first Job/first 2 2 0 ")
     assert first.endswith(" now")
     assert second.startswith("2 second Job/second 1 1 0 ")
-    assert "- The 1 required member does not fit: 0/1 nodes" in second
+    assert "- Unschedulable: The 1 required member does not fit: 0/1 nodes" in second
     assert await desk.type("queue", "-n", "other") == 0
     assert capsys.readouterr().err == "Nobody waits for nodes in namespace other.\n"
     assert await desk.type("queue", "-A") == 0
@@ -215,7 +215,9 @@ async def test_the_queue_says_when_limits_end_enough(
     await desk.waiting("late", 2)
     assert await desk.type("queue") == 0
     [_, late] = rows(capsys.readouterr().out)
-    assert re.match(r"1 late Job/late 2 2 0 \d+s <=(119m|120m|2h) None of the 2", late)
+    assert re.match(
+        r"1 late Job/late 2 2 0 \d+s <=(119m|120m|2h) Unschedulable: None of the 2", late
+    )
     assert await desk.type("queue", "--start") == 0
     [_, late] = rows(capsys.readouterr().out)
     assert re.match(r"1 late Job/late 2 2 0 \d+s <=20\d\d-", late)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import pytest
 
 from enbloc.engine.events import Event, GroupSeen, NodeSeen, PodGone, PodSeen
-from enbloc.simulation import Kind, Remedy, Waiting
+from enbloc.model.reasons import Cause
+from enbloc.simulation import Remedy, Waiting
 from tests.effort import slow, times
 from tests.simulation.present import outlook
 from tests.simulation.random_clusters import CLASSES, drawn
@@ -27,14 +28,14 @@ def test_a_group_starts_with_each_least_change_and_with_no_step_less(seeds: rang
         found = outlook(drawn(seed), CLASSES)
         for row in found.rows:
             explanation = found.explain(row)
-            reached[explanation.kind] += 1
+            reached[explanation.cause] += 1
             for remedy in explanation.remedies:
                 told = f"seed {seed}: {row.name} with {remedy.text}"
                 assert _starts(seed, row, remedy, remedy.degree), told
                 if remedy.degree > 1:
                     assert not _starts(seed, row, remedy, remedy.degree - 1), told
                 reached[remedy.text.split()[0] if remedy.degree else ""] += 1
-    assert {Kind.CAPACITY, Kind.CLUSTER} <= reached.keys(), reached
+    assert {Cause.CAPACITY, Cause.CLUSTER} <= reached.keys(), reached
 
 
 def _starts(seed: int, row: Waiting, remedy: Remedy, degree: int) -> bool:

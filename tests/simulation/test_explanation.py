@@ -9,10 +9,11 @@ import pytest
 
 from enbloc.engine.events import PriorityClassSeen, TopologySeen
 from enbloc.model.pods import Owner
+from enbloc.model.reasons import Cause
 from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
 from enbloc.model.topology import Level, Topology, TopologyRequest
-from enbloc.simulation import Explanation, Kind, Outlook, Remedy, Whose
+from enbloc.simulation import Explanation, Outlook, Remedy, Whose
 from tests.simulation.present import outlook, present, run
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
@@ -42,7 +43,7 @@ def test_a_gang_that_fits_waits_for_its_turn_alone() -> None:
     here = cluster()
     here.gang("train", 2)
     found = explained(outlook(here), "train")
-    assert found.kind is Kind.NOTHING
+    assert found.cause is Cause.NOTHING
     assert found.sentence == "ns/train starts as soon as the scheduler takes it."
 
 
@@ -62,7 +63,7 @@ def test_a_gang_behind_another_names_the_one_whose_end_lets_it_start() -> None:
     run(here, "early")
     here.gang("late", 2, spec=spec(cpu=6))
     found = explained(outlook(here), "late")
-    assert found.kind is Kind.CAPACITY
+    assert found.cause is Cause.CAPACITY
     assert found.sentence == (
         "ns/late waits for capacity that others hold: None of the 2 required members fits: 0/2 "
         "nodes are available: 2 Insufficient cpu. It would start with the end of ns/early."
@@ -87,7 +88,7 @@ def test_what_no_node_has_is_not_blamed_on_those_that_run() -> None:
     here.settle()
     here.gang("train", 2, spec=spec(gpu=8))
     found = explained(outlook(here), "train")
-    assert found.kind is Kind.CLUSTER
+    assert found.cause is Cause.CLUSTER
     assert found.sentence.startswith("ns/train would not fit if the cluster were empty: ")
     assert found.sentence.endswith(
         f"It would fit, once others have ended, with 4 {GPU} instead of 8 for each member."
@@ -165,7 +166,7 @@ def test_missing_members_are_counted() -> None:
     here.group("few", 4)
     here.pod("few-0", "few")
     found = explained(outlook(here), "few")
-    assert found.kind is Kind.MEMBERS
+    assert found.cause is Cause.MEMBERS
     assert found.sentence == "ns/few waits for its members: 1 of 4 members exist."
     assert texts(found) == ["3 more members (1 of 4 exist)"]
 
@@ -238,7 +239,7 @@ def test_a_gang_that_is_made_again_waits_for_its_earlier_run() -> None:
     for at in range(2):
         here.pod(f"g-again-{at}", "g", spec=spec(cpu=2), owner=Owner("Job", "g", "second"))
     found = explained(outlook(here), "g")
-    assert found.kind is Kind.CAPACITY
+    assert found.cause is Cause.CAPACITY
     assert found.waiting.members == 2
     assert texts(found, Whose.OTHERS) == ["the end of 2 pods that are terminating already"]
 
@@ -268,7 +269,7 @@ def test_members_beyond_the_minimum_of_a_gang_that_runs_are_told_apart() -> None
     run(here, "train")
     here.pod("train-2", "train", spec=spec(cpu=2))
     found = explained(outlook(here), "train")
-    assert found.kind is Kind.SURPLUS
+    assert found.cause is Cause.SURPLUS
     assert found.sentence.startswith("ns/train has its minimum; 1 member beyond it does not fit: ")
 
 

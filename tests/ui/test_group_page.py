@@ -7,7 +7,8 @@ import pytest
 from enbloc.engine.events import GroupSeen, PriorityClassSeen
 from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.pods import Phase
-from enbloc.simulation import Explanation, Kind
+from enbloc.model.reasons import Cause
+from enbloc.simulation import Explanation
 from enbloc.ui.group_page import MEMBERS, explanation_page, group_page, under_way_page
 from enbloc.ui.view import ANYBODY, Shown, View, Viewer, shown
 from tests.ui.dom import Element, lines, parsed
@@ -175,7 +176,7 @@ def test_that_nothing_would_help_or_not_all_was_tried_is_said() -> None:
     world = view(nodes(1), gang("big", 5))
     row = world.row(GroupKey("team", "big"))
     assert row is not None
-    bare = Explanation(row.waiting, Kind.OTHER, complete=False)
+    bare = Explanation(row.waiting, Cause.OTHER, complete=False)
     text = parsed(explanation_page(Shown(bare), ANYBODY, status(world))).text
     assert "No single change of those that were tried is enough." in text
     assert "Not every change was tried: there are too many." in text
@@ -195,7 +196,7 @@ def test_of_an_explanation_that_takes_too_long_what_was_found_counts() -> None:
     row = world.row(GroupKey("team", "big"))
     assert row is not None
     found = world.explained(row.waiting, lambda: False)
-    assert (found.kind, found.remedies, found.complete) == (Kind.CLUSTER, [], False)
+    assert (found.cause, found.remedies, found.complete) == (Cause.CLUSTER, [], False)
 
 
 def test_while_it_is_worked_out_the_page_says_so() -> None:

@@ -32,12 +32,12 @@ def test_who_waits_is_listed_in_order_with_why() -> None:
     header, big, fits, alone, short = lines(page(world))
     assert header[:5] == ["Place", "Namespace", "Name", "Owner", "Pending"]
     assert big[:9] == ["1", "team", "big", "Job/big", "5", "5", "0", "5m", "–"]
-    assert big[9].startswith("needs capacity for 5 members")
+    assert big[9].startswith("Infeasible: needs capacity for 5 members")
     assert big[9].endswith("What would make it run Work it out")
     assert fits == ["2", "team", "fits", "Job/fits", "2", "2", "0", "5m", "now", ""]
     assert alone[:3] == ["3", "team", "pod/alone"]
     assert short[:6] == ["–", "team", "short", "Job/short", "2", "3"]
-    assert short[9].startswith("2 of 3 members exist")
+    assert short[9].startswith("WaitingForMembers: 2 of 3 members exist")
 
 
 def test_the_figure_says_the_same_as_the_table() -> None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from enbloc.model import names
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.names import GANG_RUNNING, Condition, EventReason, Reason
+from enbloc.model.reasons import Cause
 
 
 class ConditionMeaning(NamedTuple):
@@ -184,6 +185,15 @@ REASONS: Final[Mapping[Reason, str]] = {
     Reason.FAILED: "The owner failed, or fewer members succeeded than the minimum.",
 }
 
+CAUSES: Final[Mapping[Cause, str]] = {
+    Cause.NOTHING: "It starts as soon as the scheduler takes it.",
+    Cause.SURPLUS: "It has its minimum; members beyond it do not fit.",
+    Cause.MEMBERS: "Fewer members exist than it needs.",
+    Cause.CAPACITY: "Its nodes exist, and others use them.",
+    Cause.CLUSTER: "It would not fit if the cluster were empty.",
+    Cause.OTHER: "What the message says: a field, an object, a plugin.",
+}
+
 #: An event of a group is written on the object that the group was made for as well.
 _GROUP: Final = "PodGroup, what it was made for"
 
@@ -218,7 +228,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
         _GROUP, True, "The gang does not fit even on the present nodes when empty."
     ),
     EventReason.GANG_BIND_FAILED: EventMeaning(
-        "PodGroup",
+        _GROUP,
         True,
         "A Binding was rejected for a reason other than capacity, or a volume or device could not "
         "be prepared; the note says which claim.",

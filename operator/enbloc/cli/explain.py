@@ -18,6 +18,7 @@ from enbloc.cli.tables import print_document, say
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
 from enbloc.model.near_words import nearest
+from enbloc.model.pending import why
 from enbloc.model.text import several
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def explain(
     if others:
         access.note([others])
     if isinstance(row, Reported):
-        sentence = f"{row.name} waits: {row.reason}: {row.message}"
+        sentence = f"{row.name} waits: {why(row)}"
         _print(_answer(sentence, row), [sentence], output)
     else:
         assert not isinstance(found, Known)
@@ -231,11 +232,11 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
 
     yield explanation.sentence
     row = explanation.waiting
+    yield ""
     if not row.solo:
         have = row.bound + len(row.placed)
-        yield ""
-        members = f"Members: {row.members} of at least {row.minimum}, {have} with a node."
-        yield f"{members} Reason: {row.reason}."
+        yield f"Members: {row.members} of at least {row.minimum}, {have} with a node."
+    yield f"Reason: {row.reason}."
     if explanation.ahead:
         ahead = several([each.name for each in explanation.ahead], _MOST_NAMED)
         yield ""
@@ -275,7 +276,7 @@ def _document(explanation: "Explanation") -> Any:
         "apiVersion": names.CLI_API_VERSION,
         "kind": "Explanation",
         "sentence": explanation.sentence,
-        "cause": str(explanation.kind),
+        "cause": str(explanation.cause),
         "of": row_document(explanation.waiting),
         "ahead": [row_document(each) for each in explanation.ahead],
         "remedies": [_remedy_document(each) for each in explanation.remedies],

@@ -18,6 +18,7 @@ from enbloc.cli.reported import Known, Reported, seen
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import UsageError
 from enbloc.model import names
+from enbloc.model.pending import why
 from enbloc.model.text import clipped
 from enbloc.model.times import span_text, time_text
 
@@ -172,7 +173,7 @@ def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[
                 "PRIORITY": str(each.priority),
                 "WAITING": span_text(now - each.since),
                 "START": _start(asked, row, now),
-                "WHY": _cut(asked, _message(each)),
+                "WHY": _cut(asked, why(each)),
             }
         )
     return found
@@ -186,11 +187,6 @@ def _start(asked: _Asked, row: _Row, now: float) -> str:
         return "now"
     sign = "<=" if row.latest else "~"
     return sign + (time_text(row.start) if asked.by_start else span_text(row.start - now))
-
-
-def _message(row: "Waiting | Reported") -> str:
-    """Why it waits; what was reported last begins with the reason, as kubectl shows it."""
-    return f"{row.reason}: {row.message}" if isinstance(row, Reported) else row.message
 
 
 def _cut(asked: _Asked, text: str) -> str:

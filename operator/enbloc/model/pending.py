@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pending: what a group that waits, or a pod without one, is called, and since when it waits."""
 
+from typing import Protocol
+
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 
@@ -43,3 +45,22 @@ class Pending:
     def since(self) -> float:
         """When the first of those members was created, server seconds."""
         return min(pod.created for pod in self.pending)
+
+
+class Told(Protocol):
+    """Who waits, with what is told of it."""
+
+    @property
+    def reason(self) -> str:
+        """Why it has no nodes, as a condition says it."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """The same in a sentence; "" = nothing keeps it waiting."""
+        ...
+
+
+def why(waiting: Told) -> str:
+    """Reason and message, as in a condition; "" = nothing keeps it waiting."""
+    return f"{waiting.reason}: {waiting.message}" if waiting.message else ""

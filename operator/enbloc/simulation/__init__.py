@@ -8,7 +8,7 @@ All of it is pure: the engine decides on facts of the present, and what it asks 
 from enbloc.simulation.changes import Whose
 from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
 from enbloc.simulation.estimates import Start, estimates
-from enbloc.simulation.explanation import Explanation, Kind, amounts, explain, taken
+from enbloc.simulation.explanation import Explanation, amounts, explain, taken
 from enbloc.simulation.node_shapes import NodeShape
 from enbloc.simulation.outlook import Outlook, alone
 from enbloc.simulation.remedies import Remedy, Result, Try, outcome
@@ -33,7 +33,6 @@ __all__ = [
     "Explanation",
     "GivenUpError",
     "GoOn",
-    "Kind",
     "NodeShape",
     "Outlook",
     "Present",

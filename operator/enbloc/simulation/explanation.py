@@ -5,11 +5,10 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from enbloc.model.names import Reason
 from enbloc.model.quantity import render
+from enbloc.model.reasons import CAUSES, Cause
 from enbloc.model.text import several
 from enbloc.simulation.changes import Asked, Whose
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
@@ -23,24 +22,13 @@ _MOST_NAMED: Final = 3
 _FIRST: Final = ("cpu", "memory")
 
 
-class Kind(StrEnum):
-    """What keeps a group waiting."""
-
-    NOTHING = "nothing"
-    SURPLUS = "surplus"
-    MEMBERS = "members"
-    CAPACITY = "capacity"
-    CLUSTER = "cluster"
-    OTHER = "other"
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a group waits.
 
     Attributes:
         waiting: the group, and what the scheduler says of it.
-        kind: what keeps it waiting: nothing, but its turn; it has its minimum, and these members
+        cause: what keeps it waiting: nothing, but its turn; it has its minimum, and these members
             are surplus; members; capacity that others hold; the cluster, whose nodes would not do
             if they were empty; or what its message says.
         ahead: who comes before it and starts now, in order, with what those take.
@@ -51,7 +39,7 @@ class Explanation:
     """
 
     waiting: Waiting
-    kind: Kind
+    cause: Cause
     ahead: Sequence[Waiting] = ()
     remedies: Sequence[Remedy] = ()
     later: Sequence[Remedy] = ()
@@ -61,15 +49,15 @@ class Explanation:
     def sentence(self) -> str:
         """All in one sentence, or two."""
         name, message = self.waiting.name, _told(self.waiting.message)
-        match self.kind:
-            case Kind.NOTHING:
+        match self.cause:
+            case Cause.NOTHING:
                 left = len(self.waiting.pending) - len(self.waiting.placed)
                 verb = "does" if left == 1 else "do"
                 rest = f" {left} of its members {verb} not fit yet: {message}." if left else ""
                 return (
                     f"{name} starts as soon as the scheduler takes it{_after(self.waiting)}.{rest}"
                 )
-            case Kind.SURPLUS:
+            case Cause.SURPLUS:
                 left = len(self.waiting.pending)
                 beyond = "1 member" if left == 1 else f"{left} members"
                 verb = "does" if left == 1 else "do"
@@ -77,18 +65,18 @@ class Explanation:
                     f"{name} has its minimum; {beyond} beyond it {verb} not fit: {message}."
                     f"{self._with()}"
                 )
-            case Kind.MEMBERS:
+            case Cause.MEMBERS:
                 return f"{name} waits for its members: {message}."
-            case Kind.CAPACITY:
+            case Cause.CAPACITY:
                 return f"{name} waits for capacity that others hold: {message}.{self._with()}"
-            case Kind.CLUSTER:
+            case Cause.CLUSTER:
                 return f"{name} would not fit if the cluster were empty: {message}.{self._with()}"
-            case Kind.OTHER:
+            case Cause.OTHER:
                 return f"{name} waits: {message}.{self._with()}"
 
     def _with(self) -> str:
         """The first remedy of those in whose hand the cause is."""
-        first = (Whose.OTHERS, Whose.YOURS) if self.kind is Kind.CAPACITY else (Whose.YOURS,)
+        first = (Whose.OTHERS, Whose.YOURS) if self.cause is Cause.CAPACITY else (Whose.YOURS,)
         order = [*first, *Whose]
         best = min(self.later or self.remedies, key=lambda r: order.index(r.whose), default=None)
         if best is None:
@@ -115,32 +103,31 @@ def explain(
         attempt_alone: the same where all others have ended.
     """
     if waiting.starts:
-        return Explanation(waiting, Kind.NOTHING)
+        return Explanation(waiting, Cause.NOTHING)
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
     asked = Asked(waiting, settled)
     found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
-    kind = _kind(waiting, attempt_alone)
+    cause = _cause(waiting, attempt_alone)
     later: Sequence[Remedy] = ()
-    if kind is Kind.CLUSTER:
+    if cause is Cause.CLUSTER:
         later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES))
         now = {each.text for each in found}
         later = [each for each in later if each.text not in now]
         complete &= all_later
-    return Explanation(waiting, kind, ahead, found, later, complete)
+    return Explanation(waiting, cause, ahead, found, later, complete)
 
 
-def _kind(waiting: Waiting, attempt_alone: Try) -> Kind:
+def _cause(waiting: Waiting, attempt_alone: Try) -> Cause:
     if waiting.surplus:
-        return Kind.SURPLUS
-    if waiting.reason is Reason.WAITING_FOR_MEMBERS:
-        return Kind.MEMBERS
-    if waiting.reason not in (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM):
-        return Kind.OTHER
+        return Cause.SURPLUS
+    first, *others = CAUSES[waiting.reason]
+    if not others or (first is Cause.MEMBERS and waiting.members < waiting.minimum):
+        return first
     try:
-        return Kind.CAPACITY if attempt_alone(()).starts else Kind.CLUSTER
+        return Cause.CAPACITY if attempt_alone(()).starts else Cause.CLUSTER
     except GivenUpError:
-        return Kind.OTHER
+        return Cause.OTHER
 
 
 def _told(message: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.pending import why
 from enbloc.model.pods import Pod
 from enbloc.model.text import clipped, several
 from enbloc.model.times import span_text, time_text
@@ -97,8 +98,7 @@ def _sentence(row: Row | None, waiting: Waiting | None, pods: Sequence[Pod]) -> 
         turn = "" if row.place is None else f" It is number {row.place} in the order."
         if waiting.starts:
             return f"It starts as soon as the scheduler takes it.{turn}"
-        why = clipped(waiting.message, MESSAGE).removesuffix(".")
-        return f"{waiting.reason}: {why}.{turn}"
+        return f"{clipped(why(waiting), MESSAGE).removesuffix('.')}.{turn}"
     if not pods:
         return "It has no pods; nothing waits."
     live_pods = [pod for pod in pods if pod.live]

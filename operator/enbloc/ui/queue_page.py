@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.model.names import Reason
+from enbloc.model.pending import why
 from enbloc.model.text import clipped
 from enbloc.model.times import span_text
 from enbloc.simulation import Waiting
@@ -167,7 +168,7 @@ def _cells(row: Row, view: View, now: float) -> Sequence[Child]:
         waiting.priority,
         span_text(now - waiting.since),
         "now" if waiting.starts else start_text(view, waiting.key, now) or "–",
-        [element("p", clipped(waiting.message, _MESSAGE)) if waiting.message else None, _more(row)],
+        [element("p", clipped(why(waiting), _MESSAGE)) if why(waiting) else None, _more(row)],
     )
 
 

@@ -16,17 +16,13 @@ from enbloc.client.events import Notice, ObjectReference
 from enbloc.client.paths import POD_GROUPS, Resource
 from enbloc.model import names
 from enbloc.model.names import Condition, EventReason, Reason
+from enbloc.model.reasons import GROUP_EVENTS
 
 #: Of how many PodGroups it is kept what was said last.
 TOLD: Final = 4096
 #: States of a group that are told, each with the reason of the event.
 _EVENTS: Final[Mapping[str, EventReason]] = {
-    Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
-    Reason.INFEASIBLE: EventReason.GANG_INFEASIBLE,
-    Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
-    Reason.BELOW_MINIMUM: EventReason.GANG_BELOW_MINIMUM,
-    Reason.TIMED_OUT: EventReason.GANG_TIMED_OUT,
-    Reason.PREEMPTED: EventReason.PREEMPTED,
+    str(reason): event for reason, event in GROUP_EVENTS.items()
 }
 #: The wait is over.
 _OVER: Final = frozenset({Reason.STARTING, Reason.RUNNING, Reason.SUCCEEDED})

@@ -32,6 +32,7 @@ from enbloc.model.names import (
     Reason,
 )
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.reasons import GROUP_EVENTS, HAPPENED, MEMBER_EVENTS
 
 _NOTE_LIMIT: Final = 1024
 
@@ -40,25 +41,6 @@ NOWHERE: Final[Mapping[PodUID, str]] = {}
 
 #: So many members of a group are told by an event what it waits for; all have the condition.
 MOST_TOLD: Final = 64
-
-#: By which event a member is told why its gang waits.
-_MEMBER_EVENTS: Final = {
-    Reason.UNSCHEDULABLE: EventReason.FAILED_SCHEDULING,
-    Reason.INFEASIBLE: EventReason.FAILED_SCHEDULING,
-    Reason.SCHEDULER_ERROR: EventReason.FAILED_SCHEDULING,
-    Reason.WAITING_FOR_MEMBERS: EventReason.WAITING_FOR_GANG,
-    Reason.WAITING_ON_PERMIT: EventReason.WAITING_FOR_GANG,
-    Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
-    Reason.POD_GROUP_NOT_FOUND: EventReason.POD_GROUP_NOT_FOUND,
-}
-
-_GANG_EVENTS: Final = {
-    Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
-    Reason.WAITING_ON_PERMIT: EventReason.GANG_UNSCHEDULABLE,
-    Reason.INFEASIBLE: EventReason.GANG_INFEASIBLE,
-    Reason.SCHEDULER_ERROR: EventReason.GANG_BIND_FAILED,
-    Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
-}
 
 
 def _cut(text: str) -> str:
@@ -312,7 +294,7 @@ class Reporter:
         Of a large gang the oldest are told, those first that do not fit: events for all would keep
         others from being written. A pod without a group has its own.
         """
-        reason = _MEMBER_EVENTS.get(why.reason)
+        reason = MEMBER_EVENTS.get(why.reason)
         if facts.solo or reason is None:
             return
         pods: Sequence[Pod] = facts.pending
@@ -330,8 +312,8 @@ class Reporter:
         if facts.key.podgroup in self._others or self._said.get(facts.key) is why.reason:
             return
         self._said[facts.key] = why.reason
-        reason = _GANG_EVENTS.get(why.reason)
-        if reason is not None:
+        reason = GROUP_EVENTS.get(why.reason)
+        if reason is not None and why.reason not in HAPPENED:
             self.group_event(turn, facts, EventType.WARNING, reason, why.message)
 
     def bound(self, turn: Turn, pod: Pod, node: str, reporter: str) -> None:
