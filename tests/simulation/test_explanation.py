@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from enbloc.engine.events import PriorityClassSeen, TopologySeen
+from enbloc.model.names import Reason
 from enbloc.model.pods import Owner
 from enbloc.model.reasons import Cause
 from enbloc.model.selectors import Labels
@@ -169,6 +170,16 @@ def test_missing_members_are_counted() -> None:
     assert found.cause is Cause.MEMBERS
     assert found.sentence == "ns/few waits for its members: 1 of 4 members exist."
     assert texts(found) == ["3 more members (1 of 4 exist)"]
+
+
+@pytest.mark.parametrize("reason", [Reason.BELOW_MINIMUM, Reason.PREEMPTED])
+def test_a_gang_that_lost_members_waits_for_those_that_do_not_exist(reason: Reason) -> None:
+    here = cluster()
+    here.group("few", 4)
+    here.pod("few-0", "few")
+    found = outlook(here)
+    [row] = found.rows
+    assert found.explain(replace(row, reason=reason)).cause is Cause.MEMBERS
 
 
 def test_members_of_several_sizes_share_one_limit() -> None:
