@@ -100,7 +100,7 @@ def bearer(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/nodes", "/groups/red/first", "/static/enbloc.css", "/events"]
+    "path", ["/", "/nodes", "/time", "/groups/red/first", "/static/enbloc.css", "/events"]
 )
 @pytest.mark.parametrize(
     "header", ["", "Bearer ", "Bearer token-of-stranger", "Basic YWRtaW46YWRtaW4=", "Bearer ä"]
@@ -165,6 +165,21 @@ async def test_nodes_are_shown_to_who_may_list_them(who: str, code: int) -> None
     assert page.code == code
     assert ("node-0" in page.text) is (code == 200)
     assert ("/groups/red/first" in page.text) is (who == "admin")
+
+
+@pytest.mark.parametrize(
+    ("who", "names"), [("admin", ["old"]), ("red", ["old"]), ("blue", []), ("nobody", [])]
+)
+async def test_time_has_the_groups_that_somebody_may_get(who: str, names: list[str]) -> None:
+    judge = Judge()
+    async with site(judge) as reader:
+        page = await reader.read("/time", **bearer(who))
+        await reader.read("/time?namespace=blue", **bearer(who))
+    shown = [row[1] for row in lines(page)[1:]] if list(page.every("table")) else []
+    assert shown == names
+    assert ("red" in page.text) is bool(names)
+    everywhere = [None] if who == "admin" else [None, "blue", "red"]
+    assert sorted((each.get("namespace") for each in judge.asked), key=str) == everywhere
 
 
 async def test_an_explanation_names_nothing_that_somebody_may_not_see() -> None:

@@ -16,6 +16,8 @@ from enbloc.ui.group_page import explanation_page, group_page, under_way_page
 from enbloc.ui.nodes_page import GANGS, NodesQuery, block_page, listed, nodes_page
 from enbloc.ui.pages import message
 from enbloc.ui.queue_page import ROWS, QueueQuery, queue_page
+from enbloc.ui.time_page import TimeQuery, time_page
+from enbloc.ui.timeline import timeline
 from enbloc.ui.view import ANYBODY, shown
 from tests.ui.dom import Element, parsed
 from tests.ui.world import RACKS, gang, lone, nodes, running, status, view
@@ -44,7 +46,10 @@ def every_page() -> Iterator[tuple[str, Element]]:
     yield "nodes", parsed(nodes_page(of, gangs, NodesQuery(), told))
     block = of.nodes.blocks[0]
     yield "block", parsed(block_page(block, gangs, NodesQuery(block.rack, block.shape), told))
-    waiting = of.rows[0].waiting
+    waits = [row.waiting for row in of.rows]
+    times = timeline(of.members, waits, of.starts, of.present.now)
+    yield "time", parsed(time_page(of, times, ANYBODY, TimeQuery(), told))
+    waiting = waits[0]
     yield "group", parsed(group_page(of, ANYBODY, waiting.key, 1, told))
     found = shown(of.explained(waiting), ANYBODY)
     yield "explanation", parsed(explanation_page(found, ANYBODY, told))
@@ -112,7 +117,7 @@ def test_every_drawing_has_a_title_or_stands_beside_its_text(page: Element) -> N
 def test_the_view_that_is_shown_is_marked_in_the_navigation(page: Element) -> None:
     links = list(page.one("nav", **{"aria-label": "Views"}).every("a"))
     marked = [link.text for link in links if link.attributes.get("aria-current") == "page"]
-    assert [link["href"] for link in links] == ["/", "/nodes"]
+    assert [link["href"] for link in links] == ["/", "/nodes", "/time"]
     assert len(marked) == (0 if page.one("h1").text == "Not found" else 1)
 
 
@@ -154,7 +159,7 @@ def test_text_can_be_read(theme: str, text: str, ground: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("drawn", ["edge", "focus", "starts", "capacity", "members", "other"])
+@pytest.mark.parametrize("drawn", ["edge", "focus", "starts", "capacity", "members", "other", "u3"])
 def test_what_is_drawn_can_be_seen(theme: str, drawn: str) -> None:
     colours = themes()[theme]
     assert contrast(colours[drawn], colours["ground"]) >= 3.0

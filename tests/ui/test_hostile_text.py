@@ -3,7 +3,7 @@
 """What tenants and nodes write stays text on every page, whatever the API server let through."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -17,6 +17,8 @@ from enbloc.ui.group_page import explanation_page, group_page, under_way_page
 from enbloc.ui.nodes_page import NodesQuery, block_page, listed, nodes_page
 from enbloc.ui.pages import Status, message
 from enbloc.ui.queue_page import QueueQuery, queue_page
+from enbloc.ui.time_page import TimeQuery, time_page
+from enbloc.ui.timeline import timeline
 from enbloc.ui.view import ANYBODY, Shown, View
 from tests.ui.dom import Element, parsed
 from tests.ui.world import gang, nodes, running, view
@@ -42,9 +44,9 @@ def words(text: str) -> frozenset[str]:
 #: What our pages are made of; anything else was somebody's text.
 TAGS: Final = words(
     """
-    a b body button caption dd details div dl dt figure form g h1 h2 h3 h4 head header html input
-    label li link main meta nav ol p path rect script section span strong summary svg table tbody
-    td th thead title tr ul
+    a b body button caption dd desc details div dl dt figure form g h1 h2 h3 h4 head header html
+    input label li link main meta nav ol p path rect script section span strong summary svg table
+    tbody td text th thead title tr ul
     """
 )
 ATTRIBUTES: Final = words(
@@ -54,6 +56,14 @@ ATTRIBUTES: Final = words(
     name preserveaspectratio rel role scope src tabindex type value viewbox width x y
     """
 )
+
+
+#: Groups that run, with all that is told of their time.
+RUNNING: Final[Mapping[str, Mapping[str, float]]] = {
+    "limited": {"started": 0.0, "limit": 2e9, "expected": 1.8e9},
+    "late": {"started": 0.0, "limit": 1.0, "expected": 1.0},
+    "bound": {},
+}
 
 
 def pod(name: str, group: GroupKey, attack: str, **of: Any) -> Event:
@@ -107,6 +117,16 @@ def world(attack: str) -> View:
         nodes(1),
         running("old", 2, "node-0"),
         running("there", 1, f"node{attack}"),
+        [
+            pod(
+                f"{name}-",
+                GroupKey(f"team{attack}", f"{name}{attack}"),
+                attack,
+                node="node-0",
+                **of,
+            )
+            for name, of in RUNNING.items()
+        ],
         gang("big", 3),
     )
 
@@ -120,6 +140,9 @@ def pages(of: View, attack: str) -> Iterator[str]:
     yield nodes_page(of, gangs, NodesQuery(), status)
     for block in of.nodes.blocks:
         yield block_page(block, gangs, NodesQuery(block.rack, block.shape), status)
+    times = timeline(of.members, [row.waiting for row in of.rows], of.starts, of.present.now)
+    for query in (TimeQuery(), TimeQuery(f"team{attack}"), TimeQuery(f"none{attack}")):
+        yield time_page(of, times, ANYBODY, query, status)
     for key in of.members:
         yield group_page(of, ANYBODY, key, 1, status)
     for waiting in (row.waiting for row in of.rows):

@@ -14,8 +14,10 @@ from enbloc.model.pods import Owner, PodKey
 from enbloc.ui.group_page import group_page
 from enbloc.ui.nodes_page import NodesQuery, block_page, listed, nodes_page
 from enbloc.ui.queue_page import QueueQuery, queue_page
+from enbloc.ui.time_page import LINES, TimeQuery, time_page
+from enbloc.ui.timeline import timeline
 from enbloc.ui.view import ANYBODY, View
-from tests.ui.world import RACKS, gang, nodes, running, status, view
+from tests.ui.world import NOW, RACKS, gang, nodes, running, status, view
 
 #: Of one page (bytes).
 MOST: Final = 200_000
@@ -48,9 +50,27 @@ def sizes(of: View) -> Iterator[int]:
             yield len(group_page(of, ANYBODY, key, number, told).encode())
 
 
+def time_sizes(of: View) -> Iterator[int]:
+    """The same of the pages of what runs and starts."""
+    times = timeline(of.members, [row.waiting for row in of.rows], of.starts, of.present.now)
+    for number in (1, 10**9):
+        yield len(time_page(of, times, ANYBODY, TimeQuery(page=number), status(of)).encode())
+
+
 def test_pages_of_ten_thousand_groups_are_small(large: View) -> None:
     assert len(large.rows) == 10_000
     assert max(sizes(large)) < MOST / 2
+
+
+def test_the_pages_of_ten_thousand_groups_that_run_are_small() -> None:
+    of = view(
+        nodes(1),
+        *(
+            running(f"group-{n:05}", 1, "node-0", started=NOW, expected=1e5 + n, limit=1e6)
+            for n in range(10_000)
+        ),
+    )
+    assert max(time_sizes(of)) < MOST / 2
 
 
 def test_pages_are_bounded_whatever_names_are_like() -> None:
@@ -64,8 +84,13 @@ def test_pages_are_bounded_whatever_names_are_like() -> None:
         worst(gang("big", 300, cpu=100)),
         *(worst(gang("g" * 200 + str(n), 2, cpu=100)) for n in range(60)),
         running("old", 1, "node-0"),
+        *(
+            worst(running("r" * 200 + str(n), 1, "node-0", started=NOW, expected=1e7, limit=1e8))
+            for n in range(LINES)
+        ),
     )
     assert max(sizes(of)) < MOST
+    assert max(time_sizes(of)) < MOST
 
 
 def _worst(event: Event) -> Event:

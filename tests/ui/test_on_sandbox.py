@@ -123,7 +123,8 @@ async def test_nothing_is_written(sandbox: Sandbox, world: World) -> None:
             return len(await page.rows()) == 1
 
         await world.until(listed)
-        for path in ("/", "/nodes", "/groups/default/train", "/groups/default/train/explanation"):
+        group = "/groups/default/train"
+        for path in ("/", "/nodes", "/time", group, f"{group}/explanation"):
             await page.read(path)
     assert await versions() == before
     assert {verb for rule in VIEWING for verb in rule.verbs} == {"list", "watch"}

@@ -36,6 +36,8 @@ PATHS = (
     "/?namespace=team&name=b&page=2",
     "/nodes",
     "/nodes?rack=r1&shape=8+CPUs%2C+32Gi",
+    "/time",
+    "/time?namespace=team&hours=6&page=2",
     "/groups/team/big",
     "/groups/team/old",
     "/pods/team/alone",
@@ -76,7 +78,9 @@ async def test_head_is_answered_as_get_is_without_the_body(path: str) -> None:
     assert head.headers["Content-Type"] == got.headers["Content-Type"]
 
 
-@pytest.mark.parametrize("path", ["/", "/nodes", "/groups/team/big", "/nothing", "/events"])
+@pytest.mark.parametrize(
+    "path", ["/", "/nodes", "/time", "/groups/team/big", "/nothing", "/events"]
+)
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
 async def test_nothing_else_than_reading_is_taken(path: str, method: str) -> None:
     async with reading(WORLD) as reader:
@@ -184,7 +188,7 @@ async def test_pages_of_others_may_lead_here_and_load_nothing(
 
 async def test_until_the_cluster_is_read_pages_say_so() -> None:
     async with reading(None) as reader:
-        for path in ("/", "/nodes", "/groups/team/big"):
+        for path in ("/", "/nodes", "/time", "/groups/team/big"):
             answer = await reader.ask(path)
             assert answer.code == 503
             assert answer.page.one("main").text == "Not now The cluster is being read; try again."

@@ -7,7 +7,7 @@ All of it is pure: the engine decides on facts of the present, and what it asks 
 
 from enbloc.simulation.changes import Whose
 from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
-from enbloc.simulation.estimates import Start, estimates
+from enbloc.simulation.estimates import Ends, Start, ends_of, estimates, lasts
 from enbloc.simulation.explanation import Explanation, amounts, explain, taken
 from enbloc.simulation.node_shapes import NodeShape
 from enbloc.simulation.outlook import Outlook, alone
@@ -29,6 +29,7 @@ from enbloc.simulation.what_if import (
 __all__ = [
     "Affected",
     "Answer",
+    "Ends",
     "Evicted",
     "Explanation",
     "GivenUpError",
@@ -49,9 +50,11 @@ __all__ = [
     "amounts",
     "answer",
     "created",
+    "ends_of",
     "estimates",
     "explain",
     "group_of",
+    "lasts",
     "members_waiting",
     "more_nodes",
     "outcome",

@@ -56,7 +56,7 @@ class _Ends:
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.node and not pod.finished and uid not in self._known:
                 self._known.add(uid)
-                end = _end(pod, self._cluster.now)
+                end = ends_of(pod, self._cluster.now).first(self._cluster.now)
                 if end is not None:
                     at, by_limit = end
                     heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
@@ -115,20 +115,47 @@ def _started(settled: SimulatedCluster) -> set[GroupKey]:
     return {group_of(pod) for pod in pods if pod is not None}
 
 
-def _end(pod: Pod, now: float) -> tuple[float, bool] | None:
-    """When a pod ends, and whether it is made to; None = nobody says.
+class Ends(NamedTuple):
+    """When a pod ends that has a node, in server seconds; it may be in the past.
 
-    One that is being deleted is given its grace period from now on. Of one that has not started,
-    when it will is not known; one that should have been ended by now may be on a lost node.
+    Attributes:
+        limit: when it is made to; None = nothing does.
+        expected: when its users expect it to; None = they do not say.
+    """
+
+    limit: float | None = None
+    expected: float | None = None
+
+    def first(self, now: float) -> tuple[float, bool] | None:
+        """The first of both, and whether it is by limit; None = nobody can tell.
+
+        Who should have been ended by now may be on a lost node.
+        """
+        ends: list[tuple[float, bool]] = []
+        if self.limit is not None and self.limit >= now:
+            ends.append((self.limit, True))
+        if self.expected is not None:
+            ends.append((max(now, self.expected), False))
+        return min(ends, default=None)
+
+
+def ends_of(pod: Pod, now: float) -> Ends:
+    """When a pod ends.
+
+    One that is being deleted is given its grace period from now on. Of one that its kubelet has not
+    started, when it will is not known.
     """
     if pod.deleting:
-        return now + pod.grace, True
+        return Ends(limit=now + pod.grace)
     if pod.started is None:
-        seconds = min(filter(None, (pod.limit, pod.expected)), default=None)
-        return None if seconds is None else (max(now, pod.bound_at + seconds), False)
-    ends: list[tuple[float, bool]] = []
-    if pod.limit is not None and pod.started + pod.limit >= now:
-        ends.append((pod.started + pod.limit, True))
-    if pod.expected is not None:
-        ends.append((max(now, pod.started + pod.expected), False))
-    return min(ends, default=None)
+        seconds = lasts(pod)
+        return Ends() if seconds is None else Ends(expected=pod.bound_at + seconds)
+    limit, expected = (
+        None if seconds is None else pod.started + seconds for seconds in (pod.limit, pod.expected)
+    )
+    return Ends(limit, expected)
+
+
+def lasts(pod: Pod) -> float | None:
+    """Seconds for which it runs, by its limit or as is expected; None = nobody says."""
+    return min(filter(None, (pod.limit, pod.expected)), default=None)

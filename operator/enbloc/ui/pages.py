@@ -16,7 +16,7 @@ from enbloc.model.times import span_text, time_text
 from enbloc.ui.markup import Attribute, Child, Markup, element
 
 #: The views, in order: what each is called, and where it is.
-VIEWS: Final = (("Queue", "/"), ("Nodes", "/nodes"))
+VIEWS: Final = (("Queue", "/"), ("Nodes", "/nodes"), ("Time", "/time"))
 STYLE: Final = "/static/enbloc.css"
 SCRIPT: Final = "/static/enbloc.js"
 ICON: Final = "/static/enbloc.svg"
@@ -115,6 +115,32 @@ def message(title: str, *paragraphs: Child) -> str:
 def live(name: str, *children: Child) -> Markup:
     """A part of a page that the script replaces when there is a new state."""
     return element("div", children, id=name, data_live=True)
+
+
+def search(address: str, *fields: tuple[str, str, str]) -> Markup:
+    """A form that asks for a part of what there is.
+
+    Args:
+        address: that answers.
+        fields: of each its name, its label and what is in it.
+    """
+    entries = [
+        element(
+            "p",
+            element("label", label, for_=name),
+            element("input", id=name, name=name, value=value, maxlength=253, autocomplete="off"),
+        )
+        for name, label, value in fields
+    ]
+    button = element("p", element("button", "Show", type="submit"))
+    return element("form", entries, button, action=address, method="get", role="search")
+
+
+def name_one(*, complete: bool) -> Markup | None:
+    """What to do where it is not known of every namespace whether somebody may see it."""
+    if complete:
+        return None
+    return element("p", "There are too many namespaces to look up all: name one.", class_="note")
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,9 @@ from enbloc.ui.pages import (
     Status,
     document,
     live,
+    name_one,
     pager,
+    search,
     table,
     with_query,
 )
@@ -86,8 +88,12 @@ def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) ->
         "Queue",
         "/",
         [
-            _form(query),
-            _hint(viewer),
+            search(
+                "/",
+                ("namespace", "Namespace", query.namespace),
+                ("name", "Name contains", query.name),
+            ),
+            name_one(complete=viewer.complete),
             live(
                 "queue",
                 bar("Who waits", _pieces([row.waiting for row in rows])),
@@ -107,28 +113,6 @@ def _meant(row: Row, viewer: Viewer, query: QueueQuery) -> bool:
         and viewer.sees(key.namespace)
         and query.name in row.waiting.short_name
     )
-
-
-def _form(query: QueueQuery) -> Markup:
-    def field(name: str, title: str, value: str) -> Markup:
-        entry = element("input", id=name, name=name, value=value, maxlength=253, autocomplete="off")
-        return element("p", element("label", title, for_=name), entry)
-
-    return element(
-        "form",
-        field("namespace", "Namespace", query.namespace),
-        field("name", "Name contains", query.name),
-        element("p", element("button", "Show", type="submit")),
-        action="/",
-        method="get",
-        role="search",
-    )
-
-
-def _hint(viewer: Viewer) -> Markup | None:
-    if viewer.complete:
-        return None
-    return element("p", "There are too many namespaces to look up all: name one.", class_="note")
 
 
 def _caption(part: Part) -> str:

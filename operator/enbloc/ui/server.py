@@ -8,7 +8,7 @@ import logging
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -29,6 +29,7 @@ from enbloc.ui.nodes_page import NodesQuery, block_of, block_page, listed, nodes
 from enbloc.ui.pages import EVENTS, Status, message
 from enbloc.ui.queue_page import QueueQuery, queue_page
 from enbloc.ui.state import BusyError, Keeper
+from enbloc.ui.time_page import WINDOWS, TimeQuery, time_page
 from enbloc.ui.view import View, Viewer, shown
 
 #: The longest path with its query (bytes).
@@ -130,6 +131,7 @@ class Site:
         routes: Mapping[str, Handler] = {
             "/": self._queue,
             "/nodes": self._nodes,
+            "/time": self._time,
             EVENTS: self._events,
             "/static/{file}": self._file,
             "/livez": self._alive,
@@ -212,9 +214,7 @@ class Site:
         query = QueueQuery(_text(request, "namespace"), _text(request, "name"), _page(request))
         viewer = await self._access.viewer(_authorization(request), ())
         view = self._view(viewer)
-        namespaces = view.namespaces()
-        if query.namespace:  # what can be no namespace is not asked about
-            namespaces = tuple(n for n in (query.namespace,) if LABEL.fullmatch(n))
+        namespaces = _asked(query.namespace, view.namespaces())
         viewer = await self._access.viewer(_authorization(request), namespaces)
         return _html(queue_page(view, viewer, query, self._status(view, viewer)))
 
@@ -233,6 +233,20 @@ class Site:
         if block is None:
             raise RefusedError(404, "there are no such nodes")
         return _html(block_page(block, gangs, query, status))
+
+    async def _time(self, request: web.Request) -> web.StreamResponse:
+        hours = _number(request, "hours", 0)
+        query = TimeQuery(
+            _text(request, "namespace"), hours if hours in WINDOWS else 0, _page(request)
+        )
+        viewer = await self._access.viewer(_authorization(request), ())
+        view = self._view(viewer)
+        times = await self._keeper.times(view)
+        namespaces = dict.fromkeys((*times.namespaces, *view.namespaces()))
+        viewer = await self._access.viewer(
+            _authorization(request), _asked(query.namespace, namespaces)
+        )
+        return _html(time_page(view, times, viewer, query, self._status(view, viewer)))
 
     async def _group(self, request: web.Request) -> web.StreamResponse:
         view, key = await self._meant(request)
@@ -344,8 +358,20 @@ def _text(request: web.Request, name: str) -> str:
 
 
 def _page(request: web.Request) -> int:
-    text = request.query.get("page", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+    return _number(request, "page", 1)
+
+
+def _number(request: web.Request, name: str, otherwise: int) -> int:
+    text = request.query.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+def _asked(namespace: str, every: Collection[str]) -> Collection[str]:
+    """The namespaces of which it matters whether somebody may see them."""
+    if not namespace:
+        return every
+    # What can be no namespace is not asked about.
+    return (namespace,) if LABEL.fullmatch(namespace) else ()
 
 
 def _names_this_machine(host: str) -> bool:

@@ -32,6 +32,7 @@ from enbloc.simulation import Explanation, Waiting
 from enbloc.telemetry import Problems
 from enbloc.ui.facts import Facts
 from enbloc.ui.places import Places
+from enbloc.ui.timeline import Timeline, timeline
 from enbloc.ui.view import Row, View, view_of
 
 #: A view is made no sooner after the last one than this (seconds),
@@ -111,6 +112,8 @@ class Keeper:
         #: By group, in the view of this number.
         self._places: dict[GroupKey, Places] = {}
         self._places_in = 0
+        #: Of the view of this number.
+        self._times: tuple[int, asyncio.Future[Timeline]] | None = None
 
     # ── following ────────────────────────────────────────────────────────────────────────────
 
@@ -260,6 +263,18 @@ class Keeper:
             if view.number == self._places_in:
                 self._places |= known
         return [(row, known[row.waiting.key]) for row in rows]
+
+    async def times(self, view: View) -> Timeline:
+        """What runs until when, and what starts when; worked out once for each view."""
+        if self._times is None or self._times[0] != view.number:
+            loop = asyncio.get_running_loop()
+            work = partial(timeline, view.members, _waiting(view), view.starts, view.present.now)
+            self._times = view.number, loop.run_in_executor(self._finder, work)
+        return await asyncio.shield(self._times[1])
+
+
+def _waiting(view: View) -> Sequence[Waiting]:
+    return [row.waiting for row in view.rows]
 
 
 def _found(view: View, waiting: Sequence[Waiting]) -> dict[GroupKey, Places]:
