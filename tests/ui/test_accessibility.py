@@ -197,7 +197,9 @@ def test_nothing_moves_by_itself() -> None:
 
 def test_the_stylesheet_knows_as_many_gangs_as_are_listed() -> None:
     for kind in ("now", "if"):
-        numbers = re.findall(rf"#gang(\d+):is\(:hover, :focus-within\)\) \.{kind}(\d+)", STYLE)
+        numbers = re.findall(
+            rf"#gang(\d+):is\(:hover, :focus-within, :target\)\) \.{kind}(\d+)", STYLE
+        )
         assert numbers == [(str(n), str(n)) for n in range(1, GANGS + 1)]
 
 

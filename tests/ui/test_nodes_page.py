@@ -121,14 +121,56 @@ def test_nodes_that_could_hold_a_waiting_gang_have_its_frame_now_or_if_they_were
     assert frames(shown, "now1") == ["node-1"]
     assert frames(shown, "if1") == ["node-0"]
     [item] = shown.one("ol").every("li", id="gang1")
-    assert item.text == "team/big : room for one of its members on node-1; if empty, on 2 nodes"
+    assert item.text == (
+        "team/big : room for one of its members on node-1; if empty, on 2 nodes. "
+        "1 node lacks 2 CPUs; 1 node: node(s) had untolerated taint(s). Mark 1 on the map"
+    )
+    assert [a["href"] for a in item.every("a")] == ["/groups/team/big", "#gang1"]
 
 
 def test_a_gang_that_starts_says_where_and_one_that_fits_nowhere_says_so() -> None:
     shown = page(view(nodes(1), gang("fits", 1), lone("huge", cpu=100)))
     first, second = (item.text for item in shown.one("ol").every("li"))
-    assert first == "team/fits : starts now on node-0"
-    assert second == "pod team/huge : no node could hold one of its members, even if empty"
+    assert first == "team/fits : starts now on node-0. Mark 1 on the map"
+    assert second == (
+        "pod team/huge : no node could hold one of its members, even if empty. "
+        "1 node lacks 92 CPUs. Mark 2 on the map"
+    )
+
+
+def test_what_nodes_lack_is_told_the_nearest_first_and_the_tables_say_it_of_each() -> None:
+    world = view(
+        [RACKS],
+        nodes(1, "r1"),
+        nodes(2, "r2", memory="2Gi"),
+        nodes(1, "r3", unschedulable=True),
+        running("old", 1, "r1-0", cpu=6),
+        running("small", 1, "r2-0", cpu=3),
+        gang("big", 6, cpu=5, memory="3Gi", minimum=5),
+        gang("small", 9, cpu=8, memory="1Gi"),
+    )
+    shown = page(world)
+    big, small = (item.text for item in shown.one("ol").every("li"))
+    assert "1 node lacks 3 CPUs, 1 node lacks 1Gi of memory, 1 node lacks 2Gi of memory;" in big
+    assert "; 1 node: node(s) were unschedulable." in big
+    assert "room for one of its members on r2-1; if empty, on 3 nodes." in small
+    assert lines(shown)[0][-1] == "For one member of who waits, by number"
+    assert [row[-1] for row in lines(shown)[1:]] == [
+        "1: lacks 3 CPUs; 2: lacks 6 CPUs",
+        "1: lacks 1Gi of memory; 2: room on 1",
+        "1: refused; 2: refused",
+    ]
+    block = page(world, NodesQuery("r2", "8 CPUs, 2Gi"))
+    assert [row[-1] for row in lines(block)[1:]] == [
+        "1: lacks 2Gi of memory; 2: lacks 3 CPUs",
+        "1: lacks 1Gi of memory; 2: room",
+    ]
+
+
+def test_a_full_node_has_no_place_for_a_pod() -> None:
+    world = view(nodes(1, pods=1), running("old", 1, "node-0"), gang("next", 1))
+    [item] = page(world).one("ol").every("li")
+    assert "1 node lacks a place for a pod." in item.text
 
 
 def test_gangs_are_listed_that_somebody_may_see_and_only_the_first() -> None:
@@ -136,7 +178,7 @@ def test_gangs_are_listed_that_somebody_may_see_and_only_the_first() -> None:
     world = view(nodes(1), gang("secret", 3, namespace="other"), *gangs)
     shown = page(world, viewer=Viewer(namespaces=frozenset({"team"}), nodes=True))
     items = list(shown.one("ol").every("li"))
-    assert [item.one("a").text for item in items] == [f"team/g{n:02}" for n in range(GANGS)]
+    assert [next(item.every("a")).text for item in items] == [f"team/g{n:02}" for n in range(GANGS)]
     assert items[0]["value"] == "2"
     assert "secret" not in shown.text
 

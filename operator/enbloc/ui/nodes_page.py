@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nodes as a page: a heat map by rack and shape, and which of them could hold whom."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.model.text import several
-from enbloc.simulation import Waiting
+from enbloc.model.text import clipped, several
+from enbloc.simulation import Waiting, amounts
 from enbloc.ui.charts import Piece, Square, bar, key, squares
 from enbloc.ui.links import group_address
 from enbloc.ui.markup import Child, Markup, element
 from enbloc.ui.node_map import Block, Condition, NodeMap, NodeUse, amount_text
 from enbloc.ui.pages import Column, Part, Status, document, live, pager, table, with_query
-from enbloc.ui.places import Places
+from enbloc.ui.places import Lack, Places
 from enbloc.ui.view import Row, View, Viewer
 
 #: So many blocks, and squares of nodes, a page has; a block of more nodes is drawn as a bar.
@@ -24,6 +25,9 @@ NODES: Final = 150
 #: So many gangs are listed beside the map; the stylesheet knows as many.
 GANGS: Final = 10
 _MOST_NAMED: Final = 5
+#: So many different lacks, and reasons to refuse, are told of each; so much of one is shown.
+_MOST_LACKS: Final = 3
+_TEXT: Final = 160
 _LEVELS: Final = (
     "less than 25 % used",
     "25 to 49 % used",
@@ -46,6 +50,9 @@ class NodesQuery:
     rack: str = ""
     shape: str = ""
     page: int = 1
+
+
+_ROOM: Final = Column("For one member of who waits, by number")
 
 
 #: A gang, and where members of it could be.
@@ -86,7 +93,7 @@ def nodes_page(view: View, gangs: Sequence[Gang], query: NodesQuery, status: Sta
                 _gangs(gangs),
                 _legend(),
                 element("ul", list(_drawn(blocks, holding)), class_="blocks"),
-                _block_table(nodes, part, blocks),
+                _block_table(nodes, part, blocks, gangs),
                 pager(part, "Rows", lambda n: with_query("/nodes", page=n)),
             )
         ],
@@ -105,8 +112,12 @@ def block_page(block: Block, gangs: Sequence[Gang], query: NodesQuery, status: S
         Column("State"),
         *(Column(f"Used {name}", number=True) for name in resources),
         Column("Pods", number=True),
+        *([_ROOM] if gangs else []),
     )
-    rows = [_node_cells(node, resources) for node in nodes]
+    rows = [
+        (*_node_cells(node, resources), *([_room(gangs, [node])] if gangs else []))
+        for node in nodes
+    ]
     caption = f"{len(block.nodes)} nodes: what their pods request, of what they offer"
 
     def address(number: int) -> str:
@@ -209,8 +220,9 @@ def _gangs(gangs: Sequence[Gang]) -> Markup | None:
     if not gangs:
         return None
     text = (
-        "Point at one of these, or move to it with the keyboard: nodes with room for one of its "
-        "members get a frame, and a broken one those that had room if they were empty."
+        "Point at one of these, or mark it on the map: nodes with room for one of its members get "
+        "a frame, and a broken one those that had room if they were empty. The table below says "
+        "the same by their numbers."
     )
     items = [_gang(number, *each) for number, each in enumerate(gangs, start=1)]
     return element(
@@ -226,7 +238,8 @@ def _gang(number: int, row: Row, places: Places) -> Markup:
     return element(
         "li",
         element("a", waiting.name, href=group_address(waiting.key)),
-        f": {_where(waiting, places)}",
+        f": {'. '.join(filter(None, (_where(waiting, places), _misses(places))))}. ",
+        element("a", f"Mark {row.place} on the map", href=f"#gang{number}"),
         id=f"gang{number}",
         value=row.place,
     )
@@ -243,14 +256,54 @@ def _where(waiting: Waiting, places: Places) -> str:
     return f"{now}; if empty, on {_count(len(places.empty))}"
 
 
+def _misses(places: Places) -> str:
+    """By how much the other nodes miss it, the nearest first; and why the rest refuse it."""
+    counted = Counter(places.lacks.values())
+    lacks = [
+        f"{_count(counted[lack])} {_verb('lack', counted[lack])} {_lack(lack)}"
+        for lack in sorted(counted, key=_size)
+    ]
+    refused = [f"{_count(nodes)}: {clipped(reason, _TEXT)}" for reason, nodes in places.refused]
+    told = [several(each, _MOST_LACKS) for each in (lacks, refused) if each]
+    return "; ".join(told)
+
+
+def _size(lack: Lack) -> tuple[int, Sequence[int]]:
+    return len(lack), [amount for _, amount in lack]
+
+
+def _lack(lack: Lack) -> str:
+    amount = amounts(dict(lack))
+    return clipped(amount, _TEXT) if amount else "a place for a pod"
+
+
 def _count(nodes: int) -> str:
     return "1 node" if nodes == 1 else f"{nodes} nodes"
+
+
+def _verb(verb: str, nodes: int) -> str:
+    return f"{verb}s" if nodes == 1 else verb
+
+
+def _room(gangs: Sequence[Gang], nodes: Sequence[NodeUse]) -> str:
+    """Which of those who wait have room on these nodes for a member, each by its number."""
+    return "; ".join(f"{row.place}: {_room_for(places, nodes)}" for row, places in gangs) or "–"
+
+
+def _room_for(places: Places, nodes: Sequence[NodeUse]) -> str:
+    room = sum(node.name in places.now for node in nodes)
+    if room:
+        return "room" if len(nodes) == 1 else f"room on {room}"
+    lacks = [places.lacks[node.name] for node in nodes if node.name in places.lacks]
+    return f"lacks {_lack(min(lacks, key=_size))}" if lacks else "refused"
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _block_table(nodes: NodeMap, part: Part, blocks: Sequence[Block]) -> Markup:
+def _block_table(
+    nodes: NodeMap, part: Part, blocks: Sequence[Block], gangs: Sequence[Gang]
+) -> Markup:
     rack = [Column(" / ".join(nodes.levels), heads=True)] if nodes.topology else []
     columns = (
         *rack,
@@ -261,8 +314,15 @@ def _block_table(nodes: NodeMap, part: Part, blocks: Sequence[Block]) -> Markup:
         Column("Not ready", number=True),
         Column("Full", number=True),
         Column("Used, of what they offer"),
+        *([_ROOM] if gangs else []),
     )
-    rows = [_block_cells(block, racks=bool(rack)) for block in blocks]
+    rows = [
+        (
+            *_block_cells(block, racks=bool(rack)),
+            *([_room(gangs, block.nodes)] if gangs else []),
+        )
+        for block in blocks
+    ]
     by = f"topology {nodes.topology} and shape" if nodes.topology else "shape"
     caption = f"{nodes.nodes} nodes by {by}: {part.total} {'row' if part.total == 1 else 'rows'}"
     return table(caption, columns, rows, "There are no nodes.")

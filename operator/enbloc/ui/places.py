@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Places: which nodes could hold a member of a group, as the plugins of its profile say."""
+"""Places: which nodes could hold a member of a group, and what the others lack for that."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
+
+import numpy as np
 
 from enbloc.engine.events import FactSeen, NamespaceSeen, NodeSeen, PodSeen, WorkloadSeen
 from enbloc.engine.state import Arrays, Checkpoint, Pending, Seat
@@ -19,6 +21,10 @@ from enbloc.simulation import Present, Waiting
 _MOST_CLASSES: Final = 16
 
 
+#: What a node has too little of for one member: `(resource, amount)` in name order.
+Lack = tuple[tuple[str, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where single members of a group could be, whether or not all of them fit together.
@@ -26,10 +32,15 @@ class Places:
     Attributes:
         now: nodes with room for one of its waiting members, beside what is there.
         empty: nodes that could hold one if all pods were gone that do not belong to their node.
+        lacks: nodes that have too little of something for the first of its members, and nothing
+            else against it.
+        refused: why the rest refuse that member, in the words of the scheduler, and how many do.
     """
 
     now: frozenset[str] = frozenset()
     empty: frozenset[str] = frozenset()
+    lacks: Mapping[str, Lack] = field(default_factory=dict[str, Lack])
+    refused: Sequence[tuple[str, int]] = ()
 
 
 class Finder:
@@ -50,14 +61,13 @@ class Finder:
             return Places()
         if self._snapshots is None:
             self._snapshots = _snapshot(self._present, full=True), _snapshot(self._present)
+        full, bare = (Trial(profile, snapshot) for snapshot in self._snapshots)
         try:
-            now, empty = (
-                frozenset(_feasible(Trial(profile, snapshot), waiting.pending))
-                for snapshot in self._snapshots
-            )
+            now = frozenset(_feasible(full, waiting.pending))
+            empty = frozenset(_feasible(bare, waiting.pending))
+            return Places(now, empty, *_others(full, waiting.pending[0], now))
         except EnblocError:  # a plugin failed: its group says so
             return Places()
-        return Places(now, empty)
 
 
 def _feasible(trial: Trial, pods: Sequence[Pod]) -> Iterable[str]:
@@ -67,6 +77,36 @@ def _feasible(trial: Trial, pods: Sequence[Pod]) -> Iterable[str]:
         ranking = trial.filter_of(pod, key)
         if ranking.refused is None:
             yield from (names[row] for row in ranking.mask.nonzero()[0].tolist())
+
+
+def _others(
+    trial: Trial, pod: Pod, now: frozenset[str]
+) -> tuple[Mapping[str, Lack], Sequence[tuple[str, int]]]:
+    """What nodes lack that would take a pod if it asked for less; and why the rest refuse it.
+
+    Args:
+        trial: with what is on the nodes.
+        pod: of the group.
+        now: the nodes with room for a member.
+    """
+    nodes = trial.snapshot.nodes
+    names = [name for name, _ in pod.spec.requests]
+    short = [amount - nodes.free(name) for name, amount in pod.spec.requests]
+    others = ~nodes.named(tuple(now))
+    modest = trial.filter_of(replace(pod, spec=replace(pod.spec, requests=())))
+    lacking = others & np.any([each > 0 for each in short], axis=0) & modest.mask
+    lacks = {
+        nodes.names[row]: tuple(
+            (name, int(each[row])) for name, each in zip(names, short, strict=True) if each[row] > 0
+        )
+        for row in lacking.nonzero()[0].tolist()
+    }
+    left = others & ~lacking
+    if not left.any():
+        return lacks, ()
+    found = trial.filter_of(pod).diagnosis(nodes, left)
+    reasons = found.reasons or ((found.message, int(left.sum())),)
+    return lacks, sorted(reasons, key=lambda reason: -reason[1])
 
 
 def _snapshot(present: Present, *, full: bool = False) -> Snapshot:
