@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nodes as a page: squares, and a table that says the same; who could be where."""
 
+import re
 from collections.abc import Sequence
 
 from enbloc.engine.events import TopologySeen
@@ -34,13 +35,21 @@ def page(of: View, query: NodesQuery | None = None, viewer: Viewer = ANYBODY) ->
     return parsed(block_page(block, gangs, query, status(of)))
 
 
+def mark_of(drawn: str) -> str:
+    """What a path looks like."""
+    numbers = re.findall(r"[0-9.]+", drawn)
+    if len(numbers) == 8:
+        return "x"
+    return "-" if numbers[1] == numbers[3] else "/"
+
+
 def squares(of: Element) -> dict[str, tuple[str, str]]:
     """By what each square tells, its classes and its mark."""
     found: dict[str, tuple[str, str]] = {}
     for drawing in of.every("svg", **{"class": "map"}):
         for group in drawing.every("g"):
-            marks = [path["d"].count("M") for path in group.every("path")]
-            mark = "" if not marks else "/" if marks == [1] else "x"
+            drawn = [path["d"] for path in group.every("path")]
+            mark = mark_of(drawn[0]) if drawn else ""
             found[group.one("title").text] = (group.one("rect")["class"], mark)
     return found
 
@@ -74,21 +83,47 @@ def test_nodes_are_drawn_by_rack_and_shape_and_the_table_says_the_same() -> None
             "Shape",
             "Nodes",
             "Ready",
+            "In quarantine",
             "Cordoned",
             "Not ready",
             "Full",
             "Used, of what they offer",
         ],
-        ["r1", SHAPE, "2", "2", "0", "0", "1", "12 of 16 cpu, 3Gi of 64Gi memory"],
-        ["r2", SHAPE, "1", "0", "1", "0", "0", "0 of 8 cpu, 0Mi of 32Gi memory"],
+        ["r1", SHAPE, "2", "2", "0", "0", "0", "1", "12 of 16 cpu, 3Gi of 64Gi memory"],
+        ["r2", SHAPE, "1", "0", "0", "1", "0", "0", "0 of 8 cpu, 0Mi of 32Gi memory"],
         [
             "r3",
             f"{SHAPE}, 8 nvidia.com/gpu",
-            *("1", "0", "0", "1", "0"),
+            *("1", "0", "0", "0", "1", "0"),
             "0 of 8 cpu, 0Mi of 32Gi memory, 0 of 8 nvidia.com/gpu",
         ],
     ]
     assert shown.one("caption").text == "4 nodes by topology racks and shape: 3 rows"
+
+
+def test_nodes_in_quarantine_are_marked_unless_they_take_no_pods_anyway() -> None:
+    world = view(nodes(2), nodes(1, "closed", unschedulable=True))
+    names = frozenset({"node-1", "closed-0", "gone"})
+    shown = parsed(nodes_page(world, [], NodesQuery(), status(world), names))
+    assert squares(shown) == {
+        "node-0: 0% used": ("u0", ""),
+        "node-1: 0% used, in quarantine": ("u0", "-"),
+        "closed-0: 0% used, cordoned": ("u0", "/"),
+    }
+    assert lines(shown)[1][1:6] == ["3", "1", "1", "1", "0"]
+    assert "in quarantine: 1" in shown.one("figure").text
+    assert "is not known" not in shown.text
+
+
+def test_where_events_cannot_be_read_quarantine_is_not_known() -> None:
+    world = view(nodes(1))
+    unknown = "Which nodes are in quarantine is not known: events cannot be read."
+    assert unknown in parsed(nodes_page(world, [], NodesQuery(), status(world), None)).text
+    [block] = world.nodes.blocks
+    shown = parsed(block_page(block, [], NodesQuery("", block.shape), status(world), None))
+    assert unknown in shown.text
+    barred = block_page(block, [], NodesQuery("", block.shape), status(world), {"node-0"})
+    assert lines(parsed(barred))[1][:2] == ["node-0", "in quarantine"]
 
 
 def test_without_a_topology_there_are_shapes_alone() -> None:

@@ -376,6 +376,10 @@
 - apiGroups: [topology.volcano.sh]
   resources: [hypernodes]
   verbs: [list, watch]
+# which nodes are in quarantine
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [list]
 {{- end }}
 {{- define "enbloc.rules.ui.reviewing" -}}
 # who asks for a page

@@ -130,6 +130,7 @@ class Notice:
         regarding: what it is about.
         related: a second object, if any.
         urgency: whether it may come late.
+        single: it is written as an event of its own, each time: its note matters.
     """
 
     type: str
@@ -140,6 +141,7 @@ class Notice:
     regarding: ObjectReference
     related: ObjectReference | None = None
     urgency: Urgency = Urgency.NEWS
+    single: bool = False
 
     def key(self) -> tuple[object, ...]:
         """What a series has in common."""
@@ -296,10 +298,11 @@ class Recorder:
                 writers.create_task(self._write(namespace))
 
     async def _record(self, notice: Notice, at: float) -> None:
-        series, said = self._series.get(notice.key()), micro_time_text(at)
+        said = micro_time_text(at)
+        series = None if notice.single else self._series.get(notice.key())
         if series is None:
             series = _Series(self._body(notice, said), 1, said, 0, _now(), 0.0)
-            if await self._create(series):
+            if await self._create(series) and not notice.single:
                 self._series[notice.key()] = series
             return
         series.count += 1

@@ -382,7 +382,12 @@ SIMULATION: Final[Sequence[Rule]] = [
 
 #: What `enbloc ui` needs of the cluster that it shows: to follow what the scheduler follows.
 VIEWING: Final[Sequence[Rule]] = [
-    replace(rule, verbs=["list", "watch"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs
+    *(
+        replace(rule, verbs=["list", "watch"])
+        for rule in ROLES["scheduler"]
+        if "watch" in rule.verbs
+    ),
+    Rule("events.k8s.io", ["events"], ["list"], why="which nodes are in quarantine"),
 ]
 #: And what it needs where others reach it: who they are, and what they may see.
 REVIEWING: Final[Sequence[Rule]] = (

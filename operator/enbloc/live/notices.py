@@ -14,6 +14,8 @@ _URGENCY: Final[Mapping[str, Urgency]] = {
     EventReason.SCHEDULED: Urgency.POD,
     EventReason.GANG_SCHEDULED: Urgency.GROUP,
 }
+#: Their notes say for how long, and one comes a minute after the other at the soonest.
+_SINGLE: Final = (EventReason.NODE_QUARANTINED, EventReason.NODE_RELEASED)
 
 
 def notice(effect: Emit) -> Notice:
@@ -27,6 +29,7 @@ def notice(effect: Emit) -> Notice:
         regarding=_about(effect),
         related=None if effect.related is None else _object(effect.related),
         urgency=_URGENCY.get(effect.reason, Urgency.NEWS),
+        single=effect.reason in _SINGLE,
     )
 
 

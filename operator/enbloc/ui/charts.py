@@ -85,7 +85,7 @@ class Square:
     Attributes:
         name: what it is, and how it is.
         kind: its classes in the stylesheet.
-        mark: "/" or "x", drawn over it; "" = nothing.
+        mark: "/", "-" or "x", drawn over it; "" = nothing.
     """
 
     name: str
@@ -120,5 +120,7 @@ def _square(x: int, y: int, kind: str, mark: str, name: str) -> Markup:
     if not mark:
         return element("g", told, square) if told else square
     falling = f"M{x} {y + _SIDE}L{x + _SIDE} {y}"
-    rising = f"M{x} {y}L{x + _SIDE} {y + _SIDE}" if mark == "x" else ""
-    return element("g", told, square, element("path", class_="mark", d=falling + rising))
+    rising = f"M{x} {y}L{x + _SIDE} {y + _SIDE}"
+    level = f"M{x} {y + _SIDE / 2:g}L{x + _SIDE} {y + _SIDE / 2:g}"
+    drawn = {"/": falling, "x": falling + rising, "-": level}[mark]
+    return element("g", told, square, element("path", class_="mark", d=drawn))

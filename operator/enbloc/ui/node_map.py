@@ -4,7 +4,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -31,6 +31,7 @@ class Condition(StrEnum):
     """Whether a node takes pods."""
 
     READY = "ready"
+    QUARANTINED = "in quarantine"
     CORDONED = "cordoned"
     NOT_READY = "not ready"
 
@@ -151,6 +152,23 @@ def node_map(
     ]
     name = topology.name if topology and levels else None
     return NodeMap(name, [level.name for level in levels], blocks)
+
+
+def marked(nodes: NodeMap, quarantined: Collection[str]) -> NodeMap:
+    """The same, where these nodes are in quarantine."""
+    return replace(nodes, blocks=[marked_block(block, quarantined) for block in nodes.blocks])
+
+
+def marked_block(block: Block, quarantined: Collection[str]) -> Block:
+    """The same of one block."""
+    if not quarantined:
+        return block
+
+    def use(node: NodeUse) -> NodeUse:
+        barred = node.condition is Condition.READY and node.name in quarantined
+        return replace(node, condition=Condition.QUARANTINED) if barred else node
+
+    return replace(block, nodes=[use(node) for node in block.nodes])
 
 
 def _chosen(topologies: Collection[Topology]) -> Topology | None:

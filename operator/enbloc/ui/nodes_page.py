@@ -3,7 +3,7 @@
 """The nodes as a page: a heat map by rack and shape, and which of them could hold whom."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,15 @@ from enbloc.simulation import Waiting, amounts
 from enbloc.ui.charts import Piece, Square, bar, key, squares
 from enbloc.ui.links import group_address
 from enbloc.ui.markup import Child, Markup, element
-from enbloc.ui.node_map import Block, Condition, NodeMap, NodeUse, amount_text
+from enbloc.ui.node_map import (
+    Block,
+    Condition,
+    NodeMap,
+    NodeUse,
+    amount_text,
+    marked,
+    marked_block,
+)
 from enbloc.ui.pages import Column, Part, Status, document, live, pager, table, with_query
 from enbloc.ui.places import Lack, Places
 from enbloc.ui.view import Row, View, Viewer
@@ -35,7 +43,18 @@ _LEVELS: Final = (
     "75 to 94 % used",
     "95 % used or more",
 )
-_MARKS: Final = {Condition.READY: "", Condition.CORDONED: "/", Condition.NOT_READY: "x"}
+_MARKS: Final = {
+    Condition.READY: "",
+    Condition.QUARANTINED: "-",
+    Condition.CORDONED: "/",
+    Condition.NOT_READY: "x",
+}
+_MEANINGS: Final = {Condition.QUARANTINED: "in quarantine: it gets no members of gangs for a while"}
+_KINDS: Final = {
+    Condition.QUARANTINED: "barred",
+    Condition.CORDONED: "cordoned",
+    Condition.NOT_READY: "away",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +89,13 @@ def block_of(nodes: NodeMap, query: NodesQuery) -> Block | None:
     return next((b for b in nodes.blocks if (b.rack, b.shape) == (query.rack, query.shape)), None)
 
 
-def nodes_page(view: View, gangs: Sequence[Gang], query: NodesQuery, status: Status) -> str:
+def nodes_page(
+    view: View,
+    gangs: Sequence[Gang],
+    query: NodesQuery,
+    status: Status,
+    quarantined: Collection[str] | None = frozenset(),
+) -> str:
     """The page of all blocks.
 
     Args:
@@ -78,8 +103,9 @@ def nodes_page(view: View, gangs: Sequence[Gang], query: NodesQuery, status: Sta
         gangs: who is listed beside the map.
         query: which part of it.
         status: how old it is.
+        quarantined: the nodes that are in quarantine; None = that is not known.
     """
-    nodes = view.nodes
+    nodes = marked(view.nodes, quarantined or ())
     part = Part(len(nodes.blocks), BLOCKS, query.page)
     blocks = nodes.blocks[part.items]
     holding = _Holding(gangs)
@@ -91,7 +117,7 @@ def nodes_page(view: View, gangs: Sequence[Gang], query: NodesQuery, status: Sta
                 "nodes",
                 bar("Nodes", _pieces(nodes.blocks)),
                 _gangs(gangs),
-                _legend(),
+                _legend(quarantined),
                 element("ul", list(_drawn(blocks, holding)), class_="blocks"),
                 _block_table(nodes, part, blocks, gangs),
                 pager(part, "Rows", lambda n: with_query("/nodes", page=n)),
@@ -101,8 +127,15 @@ def nodes_page(view: View, gangs: Sequence[Gang], query: NodesQuery, status: Sta
     )
 
 
-def block_page(block: Block, gangs: Sequence[Gang], query: NodesQuery, status: Status) -> str:
+def block_page(
+    block: Block,
+    gangs: Sequence[Gang],
+    query: NodesQuery,
+    status: Status,
+    quarantined: Collection[str] | None = frozenset(),
+) -> str:
     """The page of the nodes of one block; the arguments are as those of `nodes_page`."""
+    block = marked_block(block, quarantined or ())
     part = Part(len(block.nodes), NODES, query.page)
     nodes = block.nodes[part.items]
     holding = _Holding(gangs)
@@ -132,7 +165,7 @@ def block_page(block: Block, gangs: Sequence[Gang], query: NodesQuery, status: S
                 "nodes",
                 bar("Nodes", _pieces([block])),
                 _gangs(gangs),
-                _legend(),
+                _legend(quarantined),
                 _squares(block, nodes, holding),
                 table(caption, columns, rows, "There are no nodes."),
                 pager(part, "Nodes", address),
@@ -189,16 +222,23 @@ def _told(node: NodeUse) -> str:
     return f"{node.name}: {node.share:.0%} used{state}"
 
 
-def _legend() -> Markup:
+def _legend(quarantined: Collection[str] | None) -> Markup:
     used = [element("li", key(f"u{n}"), text) for n, text in enumerate(_LEVELS)]
     marks = (
-        element("li", key("u0", _MARKS[Condition.CORDONED]), "cordoned"),
-        element("li", key("u0", _MARKS[Condition.NOT_READY]), "not ready"),
+        element("li", key("u0", mark), _MEANINGS.get(condition, str(condition)))
+        for condition, mark in _MARKS.items()
+        if mark
     )
     text = (
         "One square is one node. Its colour is how much is requested of what it has least left of."
     )
-    return element("div", element("p", text), element("ul", used, marks, class_="keys"))
+    unknown = "Which nodes are in quarantine is not known: events cannot be read."
+    return element(
+        "div",
+        element("p", text),
+        element("ul", used, marks, class_="keys"),
+        element("p", unknown) if quarantined is None else None,
+    )
 
 
 def _pieces(blocks: Sequence[Block]) -> Sequence[Piece]:
@@ -207,7 +247,7 @@ def _pieces(blocks: Sequence[Block]) -> Sequence[Piece]:
         Piece(name, count, f"u{level}")
         for level, (name, count) in enumerate(zip(_LEVELS, levels or [0] * 5, strict=True))
     ]
-    for condition, kind in ((Condition.CORDONED, "cordoned"), (Condition.NOT_READY, "away")):
+    for condition, kind in _KINDS.items():
         parts.append(Piece(str(condition), sum(b.count(condition) for b in blocks), kind))
     return parts
 
@@ -309,9 +349,7 @@ def _block_table(
         *rack,
         Column("Shape", heads=not rack),
         Column("Nodes", number=True),
-        Column("Ready", number=True),
-        Column("Cordoned", number=True),
-        Column("Not ready", number=True),
+        *(Column(str(condition).capitalize(), number=True) for condition in Condition),
         Column("Full", number=True),
         Column("Used, of what they offer"),
         *([_ROOM] if gangs else []),

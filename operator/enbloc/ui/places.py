@@ -95,11 +95,12 @@ def _others(
     others = ~nodes.named(tuple(now))
     modest = trial.filter_of(replace(pod, spec=replace(pod.spec, requests=())))
     lacking = others & np.any([each > 0 for each in short], axis=0) & modest.mask
+    rows: list[int] = lacking.nonzero()[0].tolist()
     lacks = {
         nodes.names[row]: tuple(
             (name, int(each[row])) for name, each in zip(names, short, strict=True) if each[row] > 0
         )
-        for row in lacking.nonzero()[0].tolist()
+        for row in rows
     }
     left = others & ~lacking
     if not left.any():

@@ -227,12 +227,13 @@ class Site:
         viewer = await self._access.viewer(_authorization(request), view.namespaces(), nodes=True)
         gangs = await self._keeper.places(view, listed(view, viewer))
         status = self._status(view, viewer)
+        quarantined = self._keeper.node_events.quarantined(self._keeper.now())
         if not query.shape:
-            return _html(nodes_page(view, gangs, query, status))
+            return _html(nodes_page(view, gangs, query, status, quarantined))
         block = block_of(view.nodes, query)
         if block is None:
             raise RefusedError(404, "there are no such nodes")
-        return _html(block_page(block, gangs, query, status))
+        return _html(block_page(block, gangs, query, status, quarantined))
 
     async def _time(self, request: web.Request) -> web.StreamResponse:
         hours = _number(request, "hours", 0)

@@ -31,6 +31,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.simulation import Explanation, Waiting
 from enbloc.telemetry import Problems
 from enbloc.ui.facts import Facts
+from enbloc.ui.node_events import NodeEvents
 from enbloc.ui.places import Places
 from enbloc.ui.timeline import Timeline, timeline
 from enbloc.ui.view import Row, View, view_of
@@ -83,6 +84,7 @@ class Keeper:
     Attributes:
         view: the latest; None = the first lists are not complete.
         problems: what keeps the cluster from being read, or views from being made.
+        node_events: says which nodes are in quarantine.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Keeper:
     ) -> None:
         self.view: View | None = None
         self.problems = Problems()
+        self.node_events = NodeEvents(client)
         self._configuration = configuration
         self._clock = client.server_clock()
         self._queue = EventQueue()
@@ -124,6 +127,7 @@ class Keeper:
                 for informer in self._informers:
                     tasks.create_task(informer.run())
                 tasks.create_task(self._take())
+                tasks.create_task(self.node_events.run())
                 tasks.create_task(self._make())
         finally:
             self.close()

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Node events: which nodes are in quarantine, asked of the API server time and again."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from enbloc.client.client import Client
+from enbloc.client.events import DEFAULT
+from enbloc.client.paths import EVENTS
+from enbloc.errors import EnblocError
+from enbloc.model.names import EventReason
+from enbloc.ui.quarantine import NodeEvent, quarantined
+
+#: Between two questions (seconds).
+SECONDS: Final = 15.0
+#: So many events are read at most.
+MOST: Final = 20_000
+
+logger = logging.getLogger(__name__)
+
+
+class NodeEvents:
+    """Knows which nodes are in quarantine.
+
+    Args:
+        client: the API; it may list events.
+
+    Attributes:
+        known: the last question was answered.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.known = False
+        self._client = client
+        self._until: Mapping[str, float] = {}
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            await self.ask()
+            await asyncio.sleep(SECONDS)
+
+    async def ask(self) -> None:
+        """Ask once; what cannot be read is not known, and keeps no page from being shown."""
+        query = {"fieldSelector": f"reason={EventReason.NODE_QUARANTINED}"}
+        found: list[NodeEvent] = []
+        try:
+            async for event in self._client.list(EVENTS, DEFAULT, query=query, shape=NodeEvent):
+                found.append(event)
+                if len(found) >= MOST:
+                    break
+        except (EnblocError, OSError, TimeoutError) as error:
+            if self.known:
+                logger.warning("Cannot read which nodes are in quarantine: %s", error)
+            self.known, self._until = False, {}
+        else:
+            self.known, self._until = True, quarantined(found)
+
+    def quarantined(self, now: float) -> Collection[str] | None:
+        """The nodes that are in quarantine; None = that is not known."""
+        if not self.known:
+            return None
+        return frozenset(name for name, until in self._until.items() if now < until)
