@@ -189,7 +189,7 @@ def test_what_nodes_lack_is_told_the_nearest_first_and_the_tables_say_it_of_each
     assert "1 node lacks 3 CPUs, 1 node lacks 1Gi of memory, 1 node lacks 2Gi of memory;" in big
     assert "; 1 node: node(s) were unschedulable." in big
     assert "room for one of its members on r2-1; if empty, on 3 nodes." in small
-    assert lines(shown)[0][-1] == "For one member of who waits, by number"
+    assert lines(shown)[0][-1] == "Room for who waits"
     assert [row[-1] for row in lines(shown)[1:]] == [
         "1: lacks 3 CPUs; 2: lacks 6 CPUs",
         "1: lacks 1Gi of memory; 2: room on 1",

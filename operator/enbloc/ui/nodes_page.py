@@ -71,7 +71,7 @@ class NodesQuery:
     page: int = 1
 
 
-_ROOM: Final = Column("For one member of who waits, by number")
+_ROOM: Final = Column("Room for who waits")
 
 
 #: A gang, and where members of it could be.
