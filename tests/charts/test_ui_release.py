@@ -97,6 +97,9 @@ async def test_users_see_what_their_roles_allow_and_the_page_needs_no_more_than_
         assert codes == [200, 404, 200]
         codes = [(await ask("/nodes", who))[0] for who in (member, stranger, admin)]
         assert codes == [403, 403, 200]
+        assert "is not known" not in (await ask("/nodes", admin))[1], "it may list events"
+        codes = [(await ask("/time", who))[0] for who in (member, stranger, admin)]
+        assert codes == [200, 200, 200]
     assert await server.end() == 0
     release.servers.clear()
 
