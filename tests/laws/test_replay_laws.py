@@ -73,6 +73,7 @@ class ReplayMachine(StreamMachine):
         taken = self.cluster.engine.dump()
         dump = decoded(encoded(DumpFile("", "", [], taken))).dump
         assert dump.present() == taken.present()
+        assert [*dump.events()] == [*taken.events()]
         assert list(dump.present().seats) == list(self.cluster.engine._state._seats)
         answers = [_answer(decision.plan) for decision in taken.decisions()]
         assert [_answer(decision.plan) for decision in dump.decisions()] == answers

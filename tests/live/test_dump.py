@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ async def test_a_directory_that_cannot_be_written_to_is_said_and_breaks_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     gone = tmp_path / "gone"
-    dumper = Dumper(Memory().engine, default_configuration(), gone, asyncio.Event())
+    dumper = Dumper(Memory().engine, default_configuration(), gone, asyncio.Event(), time.time)
     await dumper.write()
     assert caplog.messages == [f"Could not write a dump to {gone}: No such file or directory"]
 

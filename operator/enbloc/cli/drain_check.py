@@ -11,7 +11,7 @@ import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import cluster_flags, config_flag, output_flag
+from enbloc.cli.flags import cluster_flags, config_flag, dump_file_flag, output_flag
 from enbloc.cli.present import Access, present
 from enbloc.cli.tables import print_table, say
 from enbloc.model.text import several
@@ -30,12 +30,14 @@ _MOST_NODES: Final = 5
 @click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
 @output_flag
 @config_flag
+@dump_file_flag
 @cluster_flags
 def drain_check(
     *,
     nodes: tuple[str, ...],
     output: str,
     configs: tuple[Path, ...],
+    dump: Path | None,
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
@@ -49,7 +51,7 @@ def drain_check(
     nodes = tuple(dict.fromkeys(nodes))
     code = NO_ANSWER
     try:
-        found = _found(nodes, Access("drain-check", configs, kubeconfig, context))
+        found = _found(nodes, Access("drain-check", configs, kubeconfig, context, dump))
         _print(nodes, found, output)
         code = OK if all(after.whole for after in found) else NOT_WHOLE
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as a gang that breaks does

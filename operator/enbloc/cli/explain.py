@@ -10,7 +10,14 @@ import click
 
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flag
+from enbloc.cli.flags import (
+    DOCUMENTS,
+    cluster_flags,
+    config_flag,
+    document_flag,
+    dump_file_flag,
+    namespace_flag,
+)
 from enbloc.cli.present import Access
 from enbloc.cli.queue import row_document
 from enbloc.cli.reported import Known, Reported, seen
@@ -37,6 +44,7 @@ _SHORT: Final = {_POD: "po", _POD_GROUP: "epg", "StatefulSet": "sts", "ReplicaSe
 @namespace_flag
 @document_flag
 @config_flag
+@dump_file_flag
 @cluster_flags
 def explain(
     *,
@@ -44,6 +52,7 @@ def explain(
     namespace: str | None,
     output: str,
     configs: tuple[Path, ...],
+    dump: Path | None,
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
@@ -56,9 +65,9 @@ def explain(
     Nothing is written, and no scheduler needs to run.
 
     Exit code: 0 answered, 1 there is no such object, or the cluster cannot be read, 2 the command
-    line, a file of --config or the kubeconfig is wrong.
+    line, a file of --config, the dump or the kubeconfig is wrong.
     """
-    access = Access("explain", configs, kubeconfig, context)
+    access = Access("explain", configs, kubeconfig, context, dump)
     asked = _Asked.read(name)
     try:
         found, chosen = seen(access, namespace)

@@ -49,6 +49,18 @@ def config_flag(command: F) -> F:
     return all_of((flag,), command)
 
 
+def dump_file_flag(command: F) -> F:
+    """`--dump`, of the commands that answer from a dump as well."""
+    flag = click.option(
+        "--dump",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A dump of the scheduler (see its --dump-dir), to answer from in place of a cluster, "
+        "as of when it was written and by its configuration.",
+    )
+    return all_of((flag,), command)
+
+
 def output_flag(command: F) -> F:
     """`--output`, of the commands that print an answer."""
     flag = click.option(

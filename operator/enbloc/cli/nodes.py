@@ -9,7 +9,7 @@ import click
 
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag
+from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, dump_file_flag
 from enbloc.cli.present import Access, outlook
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.model import names
@@ -26,9 +26,15 @@ _MOST_NAMED: Final = 3
 @click.command(short_help="Show what is free on nodes of each shape, and who gets it next.")
 @document_flag
 @config_flag
+@dump_file_flag
 @cluster_flags
 def nodes(
-    *, output: str, configs: tuple[Path, ...], kubeconfig: Path | None, context: str | None
+    *,
+    output: str,
+    configs: tuple[Path, ...],
+    dump: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
 ) -> int:
     """Show what is free on nodes of each shape, and who gets it next.
 
@@ -37,11 +43,11 @@ def nodes(
     they offer; much in all may still be too little on each. STARTING are the groups that get nodes
     when the scheduler takes them next, by a simulation on what it lists: nothing is written.
 
-    Exit code: 0 shown, 1 the cluster cannot be read, 2 the command line, a file of --config or the
-    kubeconfig is wrong.
+    Exit code: 0 shown, 1 the cluster cannot be read, 2 the command line, a file of --config, the
+    dump or the kubeconfig is wrong.
     """
     try:
-        found, _ = outlook(Access("nodes", configs, kubeconfig, context))
+        found, _ = outlook(Access("nodes", configs, kubeconfig, context, dump))
     except ExceptionGroup as group:  # of every resource that cannot be listed
         say_each(group)
         return ERROR

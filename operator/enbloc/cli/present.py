@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from enbloc.cli.dumps import present_of
 from enbloc.cli.files import sources
 from enbloc.cli.running import run
 from enbloc.cli.tables import say
-from enbloc.errors import ConfigError
+from enbloc.errors import ConfigError, UsageError
 from enbloc.model import names
 from enbloc.model.text import clipped
+from enbloc.model.times import time_text
 
 if TYPE_CHECKING:
     from enbloc.client.client import Client
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _CONFIG_MAP: Final = f"{names.SCHEDULER_NAME}-scheduler"
 #: The key of it that the scheduler reads.
 _KEY: Final = "config.yaml"
+#: The namespace where no kubeconfig names one.
+_NAMESPACE: Final = "default"
 #: So much is said of what is wrong with it (characters).
 _LONGEST: Final = 200
 _DEFAULTS: Final = "assuming the defaults: pass --config FILE"
@@ -36,14 +40,15 @@ SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a command reaches a cluster, by its flags.
+    """How a command reaches a cluster, or what stands for one, by its flags.
 
     Attributes:
         command: who asks, for the API server's logs.
         configs: files with the scheduler's configuration; none = that of the cluster's ConfigMap,
-            or the defaults.
+            or the defaults; of a dump, its own.
         kubeconfig: None = the usual ones.
         context: within it; None = the current one.
+        dump: of a scheduler, in place of a cluster; None = there is none.
         said: the warnings and notes that were printed; they are not printed again.
     """
 
@@ -51,7 +56,21 @@ class Access:
     configs: Sequence[Path]
     kubeconfig: Path | None
     context: str | None
+    dump: Path | None = None
     said: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        """See that one thing is named to answer from.
+
+        Raises:
+            UsageError: a dump and a cluster are.
+        """
+        flags = {"--kubeconfig": self.kubeconfig, "--context": self.context}
+        given = [flag for flag, value in flags.items() if value is not None]
+        if self.dump is not None and given:
+            raise UsageError(
+                f"--dump: no cluster is asked; leave out {' and '.join(given)}, or --dump"
+            )
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Print each as a warning, once."""
@@ -74,21 +93,32 @@ def present(
 ) -> "tuple[Present, str]":
     """What the scheduler would list now, and the namespace that the kubeconfig's context names.
 
-    What could not be read of it is printed as a warning.
+    What could not be read of it is printed as a warning. Of a dump it is what the scheduler had
+    listed when it wrote it, and the namespace "default".
 
     Args:
         access: to the cluster.
-        also: reads what else is wanted, by the same client.
+        also: reads what else is wanted, by the same client; not where there is a dump.
 
     Raises:
         ExceptionGroup: of the APIError of each resource that cannot be listed.
-        EnblocError: the configuration, or the kubeconfig, cannot be used.
+        EnblocError: the configuration, the kubeconfig or the dump cannot be used.
     """
+    if access.dump is not None:
+        return _dumped(access, access.dump), _NAMESPACE
     # What would be logged of malformed objects is among the warnings.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     reading, namespace = run(_read(access, also))
     access.warn(reading.problems)
     return reading.present, namespace
+
+
+def _dumped(access: Access, dump: Path) -> "Present":
+    """The cluster as it was when a dump was written; when that was is printed as a note."""
+    found, configuration = present_of(dump, access.configs)
+    access.note([f"as of {time_text(found.now)}, from {dump}"])
+    access.warn(configuration.warnings)
+    return found
 
 
 async def _read(

@@ -12,7 +12,14 @@ import click
 
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import lines, say_each, transient
-from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, namespace_flags
+from enbloc.cli.flags import (
+    DOCUMENTS,
+    cluster_flags,
+    config_flag,
+    document_flag,
+    dump_file_flag,
+    namespace_flags,
+)
 from enbloc.cli.present import Access
 from enbloc.cli.reported import Known, Reported, seen
 from enbloc.cli.tables import print_document, print_table, say
@@ -39,8 +46,9 @@ PERIOD: Final = 10.0
 @click.option("-w", "--watch", is_flag=True, help="List them again whenever something changed.")
 @document_flag
 @config_flag
+@dump_file_flag
 @cluster_flags
-def queue(
+def queue(  # noqa: PLR0913  # each is a flag
     *,
     namespace: str | None,
     all_namespaces: bool,
@@ -48,6 +56,7 @@ def queue(
     watch: bool,
     output: str,
     configs: tuple[Path, ...],
+    dump: Path | None,
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
@@ -62,13 +71,15 @@ def queue(
     known. Those that were not tried, as they lack members or a PodGroup, come last and have no
     PLACE.
 
-    Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a file of --config or the
-    kubeconfig is wrong.
+    Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a file of --config, the
+    dump or the kubeconfig is wrong.
     """
-    access = Access("queue", configs, kubeconfig, context)
+    access = Access("queue", configs, kubeconfig, context, dump)
     asked = _Asked(access, namespace, all_namespaces, start, output)
     if watch and output in DOCUMENTS:
         raise UsageError(f"--watch prints tables; leave out --output={output}")
+    if watch and dump is not None:
+        raise UsageError("--dump: it does not change; leave out --watch")
     shown: object = None
     failed: list[str] = []
     while True:

@@ -2,25 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc replay`: take a decision of a dump once more, and say whether it comes out the same."""
 
-import gzip
-import json
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
+from enbloc.cli.dumps import dumped_sources, read_dump
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.tables import print_table, say
-from enbloc.errors import UsageError
 
 if TYPE_CHECKING:
     from enbloc.engine.decide import Decision
     from enbloc.engine.preemption import Preemption
     from enbloc.engine.replay import Dump, DumpFile, Replayed
-
-_GZIP: Final = b"\x1f\x8b"
 
 
 @click.command(short_help="Replay a decision of the scheduler from a dump.")
@@ -43,39 +38,19 @@ def replay(*, plan: str | None, file: Path) -> int:
     No cluster is needed. Exit code 1 says that the decision differs, or is not in the dump.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.config import Source, configure  # noqa: PLC0415
+    from enbloc.config import configure  # noqa: PLC0415
     from enbloc.engine.replay import replay_plan as replayed  # noqa: PLC0415
 
-    found = _read(file)
+    found = read_dump(file)
     if plan is None:
         _list(found.dump.decisions())
         return OK
-    sources = [Source(f"{file}: configuration", json.dumps(d)) for d in found.configuration]
-    again = replayed(found.dump, plan, configure(sources).profiles)
+    again = replayed(found.dump, plan, configure(dumped_sources(file, found)).profiles)
     if again is None:
         say(f"error: plan {plan} is not in {file}: {_reach(found.dump)}", err=True)
         return ERROR
     _warn_of_solver(found)
     return _print(again)
-
-
-def _read(file: Path) -> "DumpFile":
-    """The dump in a file, compressed or not.
-
-    Raises:
-        UsageError: it cannot be read, or is none.
-    """
-    from enbloc.engine.replay import decoded  # noqa: PLC0415  # `--help` needs none of it
-
-    try:
-        data = file.read_bytes()
-        return decoded(gzip.decompress(data) if data.startswith(_GZIP) else data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{file}: it is cut off or damaged: {error}") from error
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    except UsageError as error:
-        raise UsageError(f"{file}: {error}") from error
 
 
 def _reach(dump: "Dump") -> str:

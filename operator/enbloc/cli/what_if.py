@@ -18,6 +18,7 @@ from enbloc.cli.flags import (
     cluster_flags,
     config_flag,
     document_flag,
+    dump_file_flag,
     namespace_flag,
 )
 from enbloc.cli.present import Access, present
@@ -67,6 +68,7 @@ _MOST_MEMBERS: Final = 10_000
 @namespace_flag
 @document_flag
 @config_flag
+@dump_file_flag
 @cluster_flags
 def what_if(  # noqa: PLR0913  # each is a flag
     *,
@@ -78,6 +80,7 @@ def what_if(  # noqa: PLR0913  # each is a flag
     namespace: str | None,
     output: str,
     configs: tuple[Path, ...],
+    dump: Path | None,
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
@@ -93,13 +96,16 @@ def what_if(  # noqa: PLR0913  # each is a flag
     the MPI operator and Volcano; and PodGroups, of enbloc and of other projects. Each becomes the
     pods that its controller would make, and the PodGroups that enbloc would.
 
+    Of a dump it is not known which StorageClass is that of claims that name none; a note says so
+    where it matters.
+
     Exit code: 0 all that is asked about would start, or nobody is worse off where only nodes
     change; 1 not; 2 the answer is not known.
     """
     code = NO_ANSWER
     try:
         asked = _asked(files, without, add_nodes, like, scales)
-        access = Access("what-if", configs, kubeconfig, context)
+        access = Access("what-if", configs, kubeconfig, context, dump)
         code = _answer(asked, namespace, output, access)
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as an answer that is no does
         say_each(group)
@@ -216,11 +222,12 @@ def _answer(asked: _Asked, namespace: str | None, output: str, access: Access) -
     notes: list[str] = []
     created: Sequence[Created] = ()
     if asked.manifests is not None:
+        admission = admissions[0] if admissions else _admission(found)
         made = _submitted(
-            cluster, found, asked.manifests, admissions[0], namespace, namespace or default
+            cluster, found, asked.manifests, admission, namespace, namespace or default
         )
         created = _ours(made, found)
-        notes = [*made.notes, *dict.fromkeys(_others(made, found))]
+        notes = [*made.notes, *_classless(made, access.dump), *dict.fromkeys(_others(made, found))]
         question = question.plus(_created(cluster, made, created))
     report = Report(_change(asked), answer(found, question), created, notes)
     if output in DOCUMENTS:
@@ -231,6 +238,29 @@ def _answer(asked: _Asked, namespace: str | None, output: str, access: Access) -
     for note in report.notes:
         say(f"note: {note}", err=True)
     return OK if report.answer.starts else NOT_SO
+
+
+def _admission(found: "Present") -> "Admission":
+    """What the API server of a dump filled in, but for claims without a StorageClass."""
+    from enbloc.engine.events import PriorityClassSeen  # noqa: PLC0415  # not for `--help`
+    from enbloc.workloads import Admission, PriorityClass  # noqa: PLC0415
+
+    seen = [each for each in found.events if isinstance(each, PriorityClassSeen)]
+    return Admission({e.name: PriorityClass(e.value, e.preempts, e.default) for e in seen})
+
+
+def _classless(made: "Submission", dump: Path | None) -> "Iterator[str]":
+    """What is said of claims whose StorageClass a dump does not tell."""
+    from enbloc.engine.events import FactSeen  # noqa: PLC0415  # not for `--help`
+    from enbloc.storage.facts import PersistentVolumeClaim  # noqa: PLC0415
+
+    facts = [each.fact for each in made.first if isinstance(each, FactSeen)]
+    claims = [each for each in facts if isinstance(each, PersistentVolumeClaim)]
+    if dump is not None and any(not (claim.storage_class or claim.volume) for claim in claims):
+        yield (
+            f"claims without storageClassName are taken to have none: {dump} does not say which "
+            "StorageClass is the default; name it in the claims"
+        )
 
 
 def _nodes_and_groups(cluster: "SimulatedCluster", asked: _Asked, namespace: str) -> "Question":

@@ -127,8 +127,8 @@ class Engine:
         self._handlers.apply(event, self._next)
 
     def dump(self) -> Dump:
-        """Enough to take every recent decision once more, elsewhere."""
-        return take_dump(self._state.log, self.settings.search_steps)
+        """Enough to take every recent decision once more, or to ask what comes next, elsewhere."""
+        return take_dump(self._core)
 
     def without(self, nodes: Collection[str], now: float) -> Sequence[Aftermath]:
         """What would become of the groups with members on these nodes if they went.

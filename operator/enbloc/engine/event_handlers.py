@@ -73,8 +73,8 @@ class EventHandlers:
                 self._group_seen(group, turn)
             case happened.GroupGone(key, uid):
                 self._group_gone(key, uid, turn)
-            case happened.PriorityClassSeen(name, value):
-                self._class_changed(name, value, turn)
+            case happened.PriorityClassSeen(name):
+                self._class_changed(name, event, turn)
             case happened.PriorityClassGone(name):
                 self._class_changed(name, None, turn)
             case (
@@ -242,11 +242,13 @@ class EventHandlers:
             kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
             self._reporter.group_event(turn, self._groups.facts(members), kind, reason, note)
 
-    def _class_changed(self, name: str, value: int | None, turn: Turn) -> None:
-        if value is None:
+    def _class_changed(
+        self, name: str, seen: happened.PriorityClassSeen | None, turn: Turn
+    ) -> None:
+        if seen is None:
             self._groups.classes.pop(name, None)
         else:
-            self._groups.classes[name] = value
+            self._groups.classes[name] = seen
         turn.changed.update((key, None) for key in self._groups.naming_class(name))
 
     def _topology_changed(self, name: str, topology: Topology | None, turn: Turn) -> None:

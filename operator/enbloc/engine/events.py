@@ -77,11 +77,13 @@ class PriorityClassSeen(msgspec.Struct, frozen=True):
 
     Attributes:
         preempts: lower priorities may give way to its pods; not with `preemptionPolicy: Never`.
+        default: it is that of pods that name none (`globalDefault`).
     """
 
     name: str
     value: int
     preempts: bool = True
+    default: bool = False
 
 
 class PriorityClassGone(msgspec.Struct, frozen=True):

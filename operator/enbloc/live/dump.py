@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps: written when a signal asks for one, or when the scheduler broke, for `enbloc replay`."""
+"""Dumps: written when a signal asks for one, or when the scheduler broke.
+
+`enbloc replay` reads them, and so does whatever command has `--dump`.
+"""
 
 import asyncio
 import gzip
 import logging
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ from enbloc import __version__
 from enbloc.config import Configuration, hidden
 from enbloc.engine import Engine
 from enbloc.engine.replay import Dump, DumpFile, encoded
+from enbloc.model.times import micro_time_text, time_text
 
 #: Of what is written most is the same again and again.
 _LEVEL: Final = 1
@@ -31,6 +34,7 @@ class Dumper:
         configuration: what it decides by.
         directory: where the files go; None = there are no dumps.
         asked: set whenever somebody wants one.
+        now: server time, seconds since the epoch.
     """
 
     def __init__(
@@ -39,11 +43,13 @@ class Dumper:
         configuration: Configuration,
         directory: Path | None,
         asked: asyncio.Event,
+        now: Callable[[], float],
     ) -> None:
         self._engine = engine
         self._configuration = configuration
         self._directory = directory
         self._asked = asked
+        self._now = now
 
     async def run(self) -> None:
         """Write one dump each time that one is asked for; until cancelled."""
@@ -56,22 +62,21 @@ class Dumper:
         """Write a dump and log where it is; that it cannot be written breaks nothing."""
         if self._directory is None:
             return
-        dump = self._engine.dump()
+        dump, now = self._engine.dump(), self._now()
         try:
-            path = await asyncio.to_thread(self._write, self._directory, dump)
+            path = await asyncio.to_thread(self._write, self._directory, dump, now)
         except OSError as error:
             logger.error("Could not write a dump to %s: %s", self._directory, error.strerror)  # noqa: TRY400  # no bug of ours
         else:
             logger.info("Wrote a dump to %s", path)
 
-    def _write(self, directory: Path, dump: Dump) -> Path:
+    def _write(self, directory: Path, dump: Dump, now: float) -> Path:
         """Write in a file that nobody else may read, and that was not there."""
         from enbloc.config import effective  # noqa: PLC0415  # it needs models that a start does not
 
-        written = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         documents = without_secrets(effective(self._configuration))
-        data = encoded(DumpFile(written, __version__, documents, dump))
-        name = f"enbloc-{written.replace(':', '').replace('-', '')}-"
+        data = encoded(DumpFile(micro_time_text(now), __version__, documents, dump))
+        name = f"enbloc-{time_text(now).replace(':', '').replace('-', '')}-"
         descriptor, path = tempfile.mkstemp(prefix=name, suffix=".json.gz", dir=directory)
         try:
             with os.fdopen(descriptor, "wb") as file:

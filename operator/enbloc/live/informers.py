@@ -101,6 +101,7 @@ class PriorityClassObject(msgspec.Struct, gc=False):
     metadata: Identity = msgspec.field(default_factory=Identity)
     value: int = 0
     preemption_policy: str | None = msgspec.field(default=None, name="preemptionPolicy")
+    global_default: bool = msgspec.field(default=False, name="globalDefault")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,10 @@ class Informers:
             PRIORITY_CLASSES,
             PriorityClassObject,
             lambda shown: PriorityClassSeen(
-                shown.metadata.name, shown.value, shown.preemption_policy != "Never"
+                shown.metadata.name,
+                shown.value,
+                shown.preemption_policy != "Never",
+                shown.global_default,
             ),
             lambda meta: PriorityClassGone(meta.name),
         )

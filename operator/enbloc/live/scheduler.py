@@ -145,12 +145,16 @@ class Scheduler:
             dataclasses.replace(settings, identity=uuid.uuid4().hex[:12]),
             stopwatch=PluginTimes(traces),
         )
-        self._dumper = Dumper(
-            self._engine, configuration, options.dump_dir, options.dump or asyncio.Event()
-        )
         self._queue = EventQueue()
         self._heartbeat = Heartbeat()
         clock = client.server_clock()
+        self._dumper = Dumper(
+            self._engine,
+            configuration,
+            options.dump_dir,
+            options.dump or asyncio.Event(),
+            clock.now,
+        )
         slots = BindSlots()
         self._recorder = Recorder(
             fenced, socket.gethostname(), lambda: slots.bursting(time.monotonic())

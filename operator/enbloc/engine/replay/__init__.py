@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay: recent decisions, recorded so that they can be replayed offline.
 
-`dump` is the log of decisions with the tables, `file` that as JSON; `replay` takes one again,
-`whatif` plans for a cluster without some nodes.
+`dump` is the log of decisions with the tables and what else there was, `file` that as JSON;
+`replay` takes one again, `whatif` plans for a cluster without some nodes.
 """
 
-from enbloc.engine.replay.dump import Dump, take_dump
+from enbloc.engine.replay.dump import Dump, Shown, take_dump
 from enbloc.engine.replay.file import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import Replayed, replay_plan
 from enbloc.engine.replay.whatif import Aftermath, WhatIf
@@ -16,6 +16,7 @@ __all__ = [
     "Dump",
     "DumpFile",
     "Replayed",
+    "Shown",
     "WhatIf",
     "decoded",
     "encoded",

@@ -1,26 +1,77 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dump: the log of recent decisions as it stood at one moment, for a replay elsewhere."""
+"""Dump: recent decisions and the cluster as it stood at one moment, to be looked at elsewhere."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from enbloc.engine.core import Core
 from enbloc.engine.decide import Decision, VictimSearch
+from enbloc.engine.events import (
+    BudgetSeen,
+    Event,
+    FactSeen,
+    GroupSeen,
+    NamespaceSeen,
+    NodeSeen,
+    PodSeen,
+    PriorityClassSeen,
+    Stream,
+    Synced,
+    TopologySeen,
+    WorkloadSeen,
+)
 from enbloc.engine.packing import solver_available
-from enbloc.engine.state import Checkpoint, Log, TableChange, after
+from enbloc.engine.state import Checkpoint, TableChange, after
+from enbloc.model.budgets import Budget
+from enbloc.model.groups import Group
+from enbloc.model.pods import Pod
+from enbloc.model.topology import Topology
 
 Entry = TableChange | Decision | VictimSearch
 
 
-def take_dump(log: Log, search_steps: int) -> "Dump":
-    """Enough to take every decision of the log once more; it stays as it is.
+def take_dump(core: Core) -> "Dump":
+    """Enough to take every recent decision once more, and to ask what comes next.
 
-    Args:
-        log: of one engine.
-        search_steps: how much a search might cost.
+    It stays as it is.
     """
+    log, state, groups = core.state.log, core.state, core.groups
     entries = (entry for entry in log.entries if isinstance(entry, Entry))
-    return Dump(search_steps, solver_available(), log.begin(), tuple(entries), log.whole)
+    shown = Shown(
+        tuple(state.pods.values()),
+        tuple(groups.pod_groups()),
+        tuple(groups.classes.values()),
+        tuple(state.budgets),
+        tuple(groups.topologies.values()),
+    )
+    return Dump(
+        core.settings.search_steps,
+        solver_available(),
+        log.begin(),
+        tuple(entries),
+        log.whole,
+        shown,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the API server showed last of objects that are in no table.
+
+    Attributes:
+        pods: all of them, with or without a node.
+        groups: all PodGroups.
+        classes: all PriorityClasses.
+        budgets: all PodDisruptionBudgets.
+        topologies: all Topologies.
+    """
+
+    pods: Sequence[Pod] = ()
+    groups: Sequence[Group] = ()
+    classes: Sequence[PriorityClassSeen] = ()
+    budgets: Sequence[Budget] = ()
+    topologies: Sequence[Topology] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +84,7 @@ class Dump:
         checkpoint: the tables before all of `entries`.
         entries: changes and decisions, the last one last.
         whole: no decision has dropped out.
+        shown: what there was beside the tables when it was taken.
     """
 
     search_steps: int
@@ -40,6 +92,7 @@ class Dump:
     checkpoint: Checkpoint
     entries: Sequence[Entry]
     whole: bool
+    shown: Shown
 
     def decisions(self) -> Sequence[Decision]:
         """The decisions that it holds, the first one first."""
@@ -75,3 +128,21 @@ class Dump:
             KeyError: the entries do not follow from the checkpoint.
         """
         return after(self.checkpoint.fork(), self.entries)
+
+    def events(self) -> Iterator[Event]:
+        """Every first list, and that each is complete, as an engine would be told at that moment.
+
+        Raises:
+            KeyError: the entries do not follow from the checkpoint.
+        """
+        tables, shown = self.present(), self.shown
+        yield from map(PodSeen, shown.pods)
+        yield from map(NodeSeen, tables.nodes)
+        yield from map(GroupSeen, shown.groups)
+        yield from shown.classes
+        yield from map(BudgetSeen, shown.budgets)
+        yield from map(TopologySeen, shown.topologies)
+        yield from (NamespaceSeen(*each) for each in tables.namespaces.items())
+        yield from (WorkloadSeen(*each) for each in tables.workloads.items())
+        yield from map(FactSeen, tables.facts.values())
+        yield from map(Synced, Stream)

@@ -22,12 +22,13 @@ from enbloc.engine.events import (
     NamespaceSeen,
     NodeGone,
     NodeSeen,
+    PriorityClassSeen,
     WorkloadGone,
     WorkloadSeen,
 )
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.preemption import Preemption, Searched, Unit
-from enbloc.engine.replay.dump import Dump, Entry
+from enbloc.engine.replay.dump import Dump, Entry, Shown
 from enbloc.engine.state import (
     Checkpoint,
     Pending,
@@ -40,17 +41,18 @@ from enbloc.errors import UsageError
 from enbloc.framework.facts import GroupFacts
 from enbloc.ledgers import FACTS, Decisions
 from enbloc.model.budgets import Budget
-from enbloc.model.groups import GroupKey
+from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.selectors import Labels, Selector
+from enbloc.model.topology import Topology
 from enbloc.model.workloads import WorkloadKey
 
 FORMAT: Final = "enbloc-dump"
 
 #: Grows with each change of the format that older readers cannot read.
-VERSION: Final = 5
+VERSION: Final = 6
 
 #: An object as its fields that differ from their defaults.
 Sparse = dict[str, Any]
@@ -63,7 +65,7 @@ class DumpFile(NamedTuple):
     """What one file holds.
 
     Attributes:
-        written: when, RFC 3339.
+        written: when, RFC 3339, by the server's clock.
         by: the version of enbloc that wrote it.
         configuration: documents that the profiles can be made from again.
     """
@@ -196,6 +198,14 @@ _Entry = (
 )
 
 
+class _Shown(_Struct, frozen=True):
+    pods: tuple[Ref, ...] = ()
+    groups: list[Sparse] = []
+    classes: tuple[PriorityClassSeen, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    topologies: tuple[Topology, ...] = ()
+
+
 class _File(_Struct, frozen=True):
     format: str
     version: int
@@ -216,6 +226,7 @@ class _File(_Struct, frozen=True):
     namespaces: dict[str, Labels]
     workloads: list[tuple[WorkloadKey, Selector]]
     entries: list[_Entry]
+    shown: _Shown
 
 
 class _Head(_Struct, frozen=True):
@@ -250,6 +261,7 @@ def encoded(file: DumpFile) -> bytes:
         namespaces=tables.namespaces,
         workloads=list(tables.workloads.items()),
         entries=[writer.entry(entry) for entry in dump.entries],
+        shown=writer.shown(dump.shown),
     )
     return msgspec.json.encode(made)
 
@@ -289,6 +301,15 @@ class _Writer:
     def _placed(self, thing: object, place: int) -> int:
         self._places[id(thing)] = (thing, place)  # who is kept keeps its identity
         return place
+
+    def shown(self, shown: Shown) -> _Shown:
+        return _Shown(
+            tuple(map(self.pod, shown.pods)),
+            [sparse(group) for group in shown.groups],
+            tuple(shown.classes),
+            tuple(shown.budgets),
+            tuple(shown.topologies),
+        )
 
     def entry(self, entry: Entry) -> _Entry:  # noqa: C901  # one line for each kind
         match entry:
@@ -400,6 +421,8 @@ def decoded(data: bytes) -> DumpFile:
         return _Reader(file).file()
     except msgspec.DecodeError as error:
         raise UsageError(f"not a dump: {error}") from error
+    except RecursionError as error:
+        raise UsageError("not a dump: it nests too deep") from error
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError("not a dump: it refers to objects that it does not hold") from error
 
@@ -434,7 +457,14 @@ class _Reader:
             withdrawn={each.member: each.decided for each in file.withdrawn if each.decided},
         )
         entries = tuple(map(self._entry, file.entries))
-        dump = Dump(file.search_steps, file.solver, tables, entries, file.whole)
+        shown = Shown(
+            tuple(self._pods[ref] for ref in file.shown.pods),
+            tuple(_thing(Group, given) for given in file.shown.groups),
+            file.shown.classes,
+            file.shown.budgets,
+            file.shown.topologies,
+        )
+        dump = Dump(file.search_steps, file.solver, tables, entries, file.whole, shown)
         dump.present()  # as far as the last entry, or somebody has changed the file
         return DumpFile(file.written, file.by, file.configuration, dump)
 

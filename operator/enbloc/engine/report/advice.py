@@ -4,15 +4,16 @@
 
 from collections.abc import Mapping
 
+from enbloc.engine.events import PriorityClassSeen
 from enbloc.framework.facts import GroupFacts
 
 
-def advise(facts: GroupFacts, classes: Mapping[str, int]) -> list[str]:
+def advise(facts: GroupFacts, classes: Mapping[str, PriorityClassSeen]) -> list[str]:
     """What the user of a group should know beside why it waits, each in half a sentence.
 
     Args:
         facts: the group as it is.
-        classes: PriorityClass values by name.
+        classes: PriorityClasses by name.
     """
     said = (_raised(facts), _coming(facts), _ignored(facts, classes))
     return [note for note in said if note]
@@ -51,13 +52,14 @@ def _coming(facts: GroupFacts) -> str:
     )
 
 
-def _ignored(facts: GroupFacts, classes: Mapping[str, int]) -> str:
+def _ignored(facts: GroupFacts, classes: Mapping[str, PriorityClassSeen]) -> str:
     """A priorityClassName that would raise the priority, and may not (semantics §2.6)."""
     name = facts.group.priority_class if facts.group is not None else ""
-    if not name or not facts.members or classes.get(name, facts.priority) <= facts.priority:
+    named = classes.get(name)
+    if named is None or not facts.members or named.value <= facts.priority:
         return ""
     return (
-        f"priorityClassName {name} ({classes[name]}) is ignored: the members' own priority is "
+        f"priorityClassName {name} ({named.value}) is ignored: the members' own priority is "
         f"{facts.priority}, and it may only lower that; name the class in the pods, or set "
         "priorityClassRaises: true in the configuration"
     )

@@ -5,6 +5,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.plan import Plan
 from enbloc.engine.state.lives import Lives
 from enbloc.engine.state.localities import locality_of
@@ -29,7 +30,7 @@ class Groups:
 
     Attributes:
         settled: the first lists are complete, so that a new group begins with nothing to recall.
-        classes: PriorityClass values by name.
+        classes: PriorityClasses by name.
         topologies: by name.
     """
 
@@ -58,7 +59,7 @@ class Groups:
         #: When members of a PodGroup are to be arranged anew; those without a time are not in it.
         self._waiting: dict[GroupKey, float] = {}
         self.settled = False
-        self.classes: dict[str, int] = {}
+        self.classes: dict[str, PriorityClassSeen] = {}
         self.topologies: dict[str, Topology] = {}
 
     def __iter__(self) -> Iterator[Members]:
@@ -146,6 +147,10 @@ class Groups:
                 del self._with_label[key.namespace, *label]
         for label in has:
             self._with_label.setdefault((key.namespace, *label), {})[key] = None
+
+    def pod_groups(self) -> Sequence[Group]:
+        """Every PodGroup that exists."""
+        return [lives.group for lives in self._lives.values() if lives.group is not None]
 
     def labelled(self, namespace: str, labels: Labels) -> Sequence[GroupKey]:
         """The PodGroups of a namespace that have all of these labels."""

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from enbloc.engine.choices import choose, meets
+from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.state.floor import LifeFloor
 from enbloc.engine.state.runners import Runners
 from enbloc.engine.state.successes import Successes
@@ -321,7 +322,7 @@ class Members:
         self,
         ours: Container[str],
         assumed: Container[str],
-        classes: Mapping[str, int],
+        classes: Mapping[str, PriorityClassSeen],
         *,
         raises: bool = False,
     ) -> GroupFacts:
@@ -330,7 +331,7 @@ class Members:
         Args:
             ours: the scheduler names that we serve.
             assumed: UIDs of pods that hold a reservation, and so are not pending.
-            classes: PriorityClass values by name.
+            classes: PriorityClasses by name.
             raises: the group's class may raise its priority, not only lower it.
         """
         group = self.group
@@ -455,18 +456,19 @@ class Members:
             and all(running[f.role] + f.succeeded >= f.minimum for f in facts.roles)
         )
 
-    def priority(self, classes: Mapping[str, int], *, raises: bool) -> int:
+    def priority(self, classes: Mapping[str, PriorityClassSeen], *, raises: bool) -> int:
         """The lowest of its live members (of those that succeeded, while none is live).
 
         Args:
-            classes: PriorityClass values by name.
+            classes: PriorityClasses by name.
             raises: the group's class may raise it, not only lower it.
         """
         lowest = min((pod.priority for pod in self.live.values()), default=self.done.priority or 0)
         name = self.group.priority_class if self.group else ""
         if name not in classes:
             return lowest
-        return classes[name] if raises else min(lowest, classes[name])
+        value = classes[name].value
+        return value if raises else min(lowest, value)
 
     def _queue_time(self, floors: tuple[Floor, ...]) -> float:
         """Creation time of the k-th oldest live member, k = floor − succeeded (semantics §2.7)."""
@@ -482,7 +484,9 @@ class Members:
             self.queue_time = created[k - 1]
         return created[min(k, len(created)) - 1]
 
-    def _problem(self, pending: list[Pod], classes: Mapping[str, int], ours: Container[str]) -> str:
+    def _problem(
+        self, pending: list[Pod], classes: Mapping[str, PriorityClassSeen], ours: Container[str]
+    ) -> str:
         group = self.group
         if group is not None:
             if group.problem:

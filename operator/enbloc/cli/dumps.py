@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dumps that a scheduler wrote, for the commands that answer from one."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from enbloc.cli.files import sources
+from enbloc.errors import UsageError
+from enbloc.model.times import seconds_of
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from enbloc.config import Configuration, Source
+    from enbloc.engine.replay import DumpFile
+    from enbloc.simulation import Present
+
+#: Bytes of a dump, unpacked: ten times what 50 000 pods on 5 000 nodes take.
+MOST_BYTES: Final = 256 * 2**20
+_GZIP: Final = b"\x1f\x8b"
+
+
+def read_dump(path: Path) -> "DumpFile":
+    """The dump in a file, compressed or not.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    from enbloc.engine.replay import decoded  # noqa: PLC0415  # `--help` needs none of it
+
+    try:
+        with path.open("rb") as file:
+            return decoded(_content(file))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: it is cut off or damaged: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _content(file: "BufferedReader") -> bytes:
+    """What a file holds, unpacked.
+
+    Raises:
+        UsageError: that is more than any dump of ours.
+    """
+    if file.peek(len(_GZIP)).startswith(_GZIP):
+        with gzip.open(file) as unpacked:
+            data = unpacked.read(MOST_BYTES + 1)
+    else:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"it holds more than {MOST_BYTES // 2**20} MiB, so it is no dump")
+    return data
+
+
+def dumped_sources(path: Path, dump: "DumpFile") -> "list[Source]":
+    """The configuration that a dump was decided by."""
+    from enbloc.config import Source  # noqa: PLC0415  # `--help` needs none of it
+
+    return [Source(f"{path}: configuration", json.dumps(each)) for each in dump.configuration]
+
+
+def present_of(path: Path, configs: Sequence[Path]) -> "tuple[Present, Configuration]":
+    """The cluster when a dump was written, and the configuration for it.
+
+    Args:
+        path: of the dump.
+        configs: files with the scheduler's configuration; none = that of the dump.
+
+    Raises:
+        UsageError: the file cannot be read, or is none of ours.
+        ConfigError: the configuration cannot be used.
+    """
+    from enbloc.config import configure, default_configuration  # noqa: PLC0415  # as above
+    from enbloc.simulation import Present  # noqa: PLC0415  # as above
+
+    dump = read_dump(path)
+    now = seconds_of(dump.written)
+    if now is None:
+        raise UsageError(
+            f'{path}: not a dump: it was written at "{dump.written}", which is no time'
+        )
+    found = sources(configs) or dumped_sources(path, dump)
+    configuration = configure(found) if found else default_configuration()
+    events = tuple(dump.dump.events())
+    return Present(configuration.profiles, configuration.settings, events, now), configuration
