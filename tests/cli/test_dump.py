@@ -237,6 +237,16 @@ def test_a_dump_of_no_time_is_none(
     assert f'not a dump: it was written at "{written}", which is no time' in capsys.readouterr().err
 
 
+def test_numbers_that_no_scheduler_writes_are_told_in_one_line(
+    dump: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = {"name": "n1", "allocatable": [["cpu", 2**70]]}
+    path = changed(dump, resources=["cpu"], nodes=[node], entries=[], seats=[])
+    assert asked(path, "queue") == 2
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {path}: the engine cannot use what it holds: OverflowError: ")
+
+
 def test_a_folder_is_no_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(tmp_path, "queue") == 2
     assert capsys.readouterr().err == f"error: {tmp_path}: cannot be read: Is a directory\n"

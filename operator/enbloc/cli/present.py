@@ -224,4 +224,13 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
 
     until = time.monotonic() + SECONDS
     in_copy = copies.in_copy if copies.AVAILABLE else None
-    return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
+    try:
+        return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if access.dump is None:
+            raise
+        # The file was changed, or the fault is ours: the message has what tells which.
+        problem = f"{type(error).__name__}: {error}"
+        raise UsageError(
+            f"{access.dump}: the engine cannot use what it holds: {problem}"
+        ) from error
