@@ -162,7 +162,8 @@ def cli_page(root: Path) -> str:
     ours = {name: cli.get_command(context, name) for name in COMMANDS}
     parts = [
         head("Command line", "operator/enbloc/cli/ and enbloc_sandbox/cli/"),
-        "`kubectl enbloc …` is the same program. Flags win over configuration files.\n",
+        "[`kubectl enbloc …`](../how-to/install.md#the-commands) is the same program.",
+        "Flags win over configuration files.\n",
         f"{' and '.join(f'`enbloc {name}`' for name in found)} come with a package of their own:",
         '`pip install "enbloc[sandbox]"` ([the sandbox](../explanation/sandbox.md)). Any package',
         f"may bring commands, as entry points of the group `{GROUP}` that name click commands.",

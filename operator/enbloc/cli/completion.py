@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What kubectl offers after `kubectl enbloc` when the tabulator is pressed.
+
+kubectl runs `kubectl_complete-enbloc` with the words that follow the plugin's name, the last one
+unfinished, and reads a line for each candidate; the last line is a number of cobra, after a colon.
+Source: kubernetes v1.36 staging/src/k8s.io/kubectl/pkg/cmd/plugin/plugin_completion.go; the numbers
+are those of ShellCompDirective in completions.go of github.com/spf13/cobra v1.10.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from click.shell_completion import ShellComplete
+
+from enbloc.cli.entry import OK, cli
+from enbloc.model.text import printable
+
+#: Of candidates that are whole: the shell need not look for files.
+_NO_FILES: Final = 4
+#: The shell completes the name of a file.
+_FILES: Final = 0
+
+
+def complete(arguments: Sequence[str] | None = None) -> int:
+    """Print what may follow.
+
+    Args:
+        arguments: words after the plugin's name, the last one unfinished; None for those of this
+            process.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    *words, unfinished = given or [""]
+    found = ShellComplete(cli, {}, "enbloc", "").get_completions(words, unfinished)
+    files = any(each.type in ("file", "dir") for each in found)
+    for each in found:
+        if each.type == "plain":
+            help_text = printable(each.help or "")
+            print(f"{each.value}\t{help_text}" if help_text else each.value)
+    print(f":{_FILES if files else _NO_FILES}")
+    return OK
