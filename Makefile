@@ -29,7 +29,7 @@ LEFT_OUT = $(if $(wildcard $(PASSED)),--ignore=sandbox/tests)
 PYTEST = $(BIN)/python -m pytest --durations=25 $(if $(CACHE),-o cache_dir=$(CACHE))
 
 .PHONY: help setup demo near test laws check gate fix smoke nightly test-all processes real e2e permissions \
-  e2e-older soak check-go build build-all bench bench-check faults sync docs lock image fixtures
+  e2e-older soak check-go build build-all bench bench-check faults sync docs lock krew image fixtures
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -156,6 +156,9 @@ docs: $(DEV)  ## build the documentation as a site, in site/
 
 lock: $(DEV)  ## pin requirements/*.txt again, a week behind the newest releases
 	$(BIN)/python hack/lock.py
+
+krew: $(DEV)  ## build the plugin of kubectl that krew installs, for each platform
+	$(BIN)/python hack/krew.py $(ARGS)
 
 image: $(DEV)  ## build wheel and container image, with docker, podman or buildah
 	$(BIN)/python hack/image.py $(ARGS)

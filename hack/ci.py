@@ -107,6 +107,7 @@ NIGHTLY: Final = (
     Stage("older", ("e2e-older",), needs=_BUILT, asked=True),
     Stage("soak", ("soak",), needs=_BUILT, asked=True),
     Stage("image", ("image",), asked=True),
+    Stage("krew", ("krew",), asked=True),
 )
 RUNS: Final[Mapping[str, Sequence[Stage]]] = {"gate": GATE, "nightly": NIGHTLY}
 

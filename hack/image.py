@@ -98,6 +98,11 @@ def build(name: str, epoch: int, source: str, arguments: Sequence[str]) -> None:
     print(tag)
 
 
+def epoch() -> int:
+    """The time of all files, seconds since 1970: `SOURCE_DATE_EPOCH`, or that of the commit."""
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))
+
+
 def _git(*arguments: str) -> str:
     return subprocess.run(
         ["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
@@ -113,8 +118,7 @@ def _run(*command: str, **environment: str) -> None:
 def main() -> None:
     """Build what the command line asks for."""
     name = engine(os.environ)
-    epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))
-    build(name, epoch, os.environ.get("IMAGE_SOURCE", ""), sys.argv[1:])
+    build(name, epoch(), os.environ.get("IMAGE_SOURCE", ""), sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -125,11 +125,31 @@ def make(root: Path, wheel: Path, lock: Path, epoch: int) -> Tree:
 def strip(tree: Tree) -> None:
     """Take away what no server runs; each package's RECORD then lists what is left."""
     packages = tree.packages
-    _keep(packages / CLIENT, _imported(tree))
-    named = [packages / name for name in (*TOOLS, *UNUSED)]
-    matching = [path for pattern in TOOLS_METADATA for path in packages.glob(pattern)]
-    for path in (*named, *matching, tree.root / "include", tree.root / "share"):
+    wanted = imported(tree.python)
+    for path in (*(packages / name for name in TOOLS), tree.root / "include", tree.root / "share"):
         _remove(path)
+    for path in [path for pattern in TOOLS_METADATA for path in packages.glob(pattern)]:
+        _remove(path)
+    for path in (tree.root / "bin").iterdir():
+        if path.name not in PROGRAMS and not path.name.startswith("python3."):
+            _remove(path)
+    strip_packages(packages, wanted)
+    # The line that says how the environment was made names a folder of the build.
+    settings = tree.root / "pyvenv.cfg"
+    kept = [line for line in settings.read_text().splitlines() if not line.startswith("command")]
+    settings.write_text("\n".join(kept) + "\n")
+
+
+def strip_packages(packages: Path, wanted: set[str]) -> None:
+    """Take away what no interpreter loads of packages, for whatever platform they are.
+
+    Args:
+        packages: the folder that they are in.
+        wanted: what `imported` says.
+    """
+    _keep(packages / CLIENT, {packages / name for name in wanted})
+    for name in UNUSED:
+        _remove(packages / name)
     for path in sorted(packages.rglob("*")):
         unread = path.suffix in SUFFIXES or path.name in NOTES
         if unread or (path.name in FOLDERS and path.is_dir()):
@@ -139,20 +159,13 @@ def strip(tree: Tree) -> None:
             path.unlink()  # a wheel holds no links: libx.so.1.2 is libx.so.1, which is loaded
         else:
             _without_debug_information(path)
-    for path in (tree.root / "bin").iterdir():
-        if path.name not in PROGRAMS and not path.name.startswith("python3."):
-            _remove(path)
     for record in packages.glob("*.dist-info/RECORD"):
         _correct(record)
-    # The line that says how the environment was made names a folder of the build.
-    settings = tree.root / "pyvenv.cfg"
-    kept = [line for line in settings.read_text().splitlines() if not line.startswith("command")]
-    settings.write_text("\n".join(kept) + "\n")
 
 
-def notices(found: Iterable[Distribution]) -> str:
+def notices(found: Iterable[Distribution], about: str = ABOUT) -> str:
     """Name, version, licence and the licence's text of each package but enbloc itself."""
-    parts = [ABOUT]
+    parts = [about]
     for each in found:
         if each.name != "enbloc":
             title = f"{each.name} {each.version}: {licence(each)}"
@@ -170,15 +183,19 @@ def licence_texts(found: Distribution) -> Iterator[str]:
             yield path.read_text(encoding="utf-8").rstrip() + "\n"
 
 
-def _imported(tree: Tree) -> set[Path]:
-    """The files of the Kubernetes client that are loaded to read kubeconfig files."""
+def imported(python: Path) -> set[str]:
+    """The files of the Kubernetes client that are loaded to read kubeconfig files.
+
+    Relative to the folder of packages; found by an interpreter that has them.
+    """
     code = (
         f"import sys, {READER}\n"
         f"for name, module in sys.modules.items():\n"
         f"    if name.partition('.')[0] == '{CLIENT}': print(module.__file__)"
     )
-    done = _run(str(tree.python), "-I", "-B", "-c", code)
-    return {Path(line) for line in done.splitlines()}
+    files = [Path(line) for line in _run(str(python), "-I", "-B", "-c", code).splitlines()]
+    [root] = [path.parent.parent for path in files if path.parent.name == CLIENT]
+    return {path.relative_to(root).as_posix() for path in files}
 
 
 def _keep(folder: Path, wanted: set[Path]) -> None:

@@ -28,14 +28,15 @@ def folder() -> Path:
 
 
 def offline() -> dict[str, str]:
-    """Variables by which pip installs what was fetched, and asks nobody.
+    """Variables by which pip and uv install what was fetched, and ask nobody.
 
     Raises:
         AssertionError: nothing was fetched; the message names the command that does.
     """
     found = folder()
     assert found.is_dir(), f"{found} is missing: `python -m tests.hack.wheels` fetches it"
-    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(found)}
+    of_pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(found)}
+    return {**of_pip, "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(found)}
 
 
 def fetch() -> Path:

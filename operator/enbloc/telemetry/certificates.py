@@ -167,12 +167,21 @@ def self_signed(names: Sequence[str], now: float) -> tuple[bytes, bytes]:
     Args:
         names: host names and IP addresses; those that are not ASCII are left out.
         now: Unix seconds.
+
+    Raises:
+        ConfigError: the package that makes certificates is not there.
     """
     # Imported here: who has a certificate needs none of it.
-    from cryptography import x509  # noqa: PLC0415
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID  # noqa: PLC0415
+    try:
+        from cryptography import x509  # noqa: PLC0415
+        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID  # noqa: PLC0415
+    except ImportError as error:  # the plugin of kubectl that krew installs is without it
+        raise ConfigError(
+            "cannot make a self-signed certificate: the package cryptography is not installed; "
+            "pass --tls-cert-file and --tls-private-key-file"
+        ) from error
 
     def general(name: str) -> x509.GeneralName:
         try:
