@@ -26,7 +26,7 @@ class Result(NamedTuple):
 
     Attributes:
         nodes: where its members go that have none; empty = it does not start.
-        victims: pods of lower priority that give way to it.
+        victims: pods of lower priority that give way to it, if it starts.
     """
 
     nodes: tuple[str, ...]
@@ -68,9 +68,12 @@ def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
         settled: after the scheduler did what it could.
         key: of the group.
     """
-    pods = [pod for pod in settled.pods.values() if group_of(pod) == key]
-    nodes = (settled.told.bound[pod.uid] for pod in pods if pod.uid in settled.told.bound)
-    return Result(tuple(sorted(set(nodes))), victims_of(settled, key, pods))
+    # By who was bound, who are few: a copy of a process pays for each object that it looks at.
+    bound = settled.told.bound
+    shown = (settled.pods.get(uid) for uid in bound)
+    pods = [pod for pod in shown if pod is not None and group_of(pod) == key]
+    nodes = {bound[pod.uid] for pod in pods}
+    return Result(tuple(sorted(nodes)), victims_of(settled, key, pods))
 
 
 def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool]:
