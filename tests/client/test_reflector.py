@@ -109,6 +109,15 @@ async def test_the_first_list_is_a_consistent_read_in_pages() -> None:
     assert server.queries[:2] == [{"limit": "500"}, {"limit": "500", "continue": "next"}]
 
 
+async def test_the_next_page_is_asked_for_while_one_is_taken_in() -> None:
+    server = Server([lists(pod("a", 1), pod("b", 2), version=9, more="next")], [])
+    async with reflecting(server) as (_, items):
+        assert await take(items, 1) == ["+a1"]
+        await server.asked(2)
+        assert server.queries[1] == {"limit": "500", "continue": "next"}
+        assert await take(items, 1) == ["+b2"]
+
+
 async def test_a_watch_that_ends_goes_on_where_it_was() -> None:
     server = Server(
         [lists(version=4)],

@@ -121,7 +121,7 @@ def _stream(shape: type[Any], use: Callable[[Any], Any]) -> tuple[Decode, Decode
         except Unreachable as error:
             return str(error)
         assert found.version > 0
-        problems = [taken(*wire.object(item)[1:]) for item in found.items or ()]
+        problems = [taken(shown, problem) for _, shown, problem in found.objects]
         return next(filter(None, problems), "")
 
     return line, page

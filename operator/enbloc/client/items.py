@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reflector reads off the wire, and the items that it emits."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -148,11 +149,11 @@ class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "m
     more: str = ""
 
 
-class Page(msgspec.Struct):
-    """One page of a list, its objects undecoded."""
+class ListObject(msgspec.Struct, Generic[_Object]):
+    """One page of a list, as the API server sends it."""
 
     metadata: ListMeta
-    items: list[msgspec.Raw] | None = None
+    items: list[_Object] | None = None
 
     def __post_init__(self) -> None:
         """Fail where no version is named: no API server sends such a page."""
@@ -165,6 +166,20 @@ class Page(msgspec.Struct):
         return version_of(self.metadata.resource_version)
 
 
+class Page(NamedTuple, Generic[T]):
+    """What is read of one page of a list.
+
+    Attributes:
+        version: the resourceVersion of the list, as a number.
+        more: the token for the next page; "" = this is the last.
+        objects: (identity, object, problem) of each, decoded as it is asked for or before.
+    """
+
+    version: int
+    more: str
+    objects: Iterator[tuple[Meta, T | None, str]]
+
+
 class Wire(Generic[T]):
     """Decoders for one type: an object is decoded in one pass, and identified when it cannot be."""
 
@@ -174,7 +189,24 @@ class Wire(Generic[T]):
         self._object = msgspec.json.Decoder(shape)
         self._bare_event = msgspec.json.Decoder(_Event[msgspec.Raw])
         self._identified = msgspec.json.Decoder(Identified)
-        self.page = msgspec.json.Decoder(Page).decode
+        pages: Any = ListObject[shape]  # type: ignore[valid-type]  # likewise
+        self._page = msgspec.json.Decoder(pages)
+        self._bare_page = msgspec.json.Decoder(ListObject[msgspec.Raw])
+
+    def page(self, raw: bytes) -> Page[T]:
+        """One page of a list; where an object cannot be decoded, each is decoded on its own.
+
+        Raises:
+            msgspec.DecodeError: it is no page of a list at all; or another of UNREADABLE.
+        """
+        objects: Iterator[tuple[Meta, T | None, str]]
+        try:
+            page = decoded(self._page.decode, raw)
+            objects = map(_identified, page.items or ())
+        except UNREADABLE:
+            page = decoded(self._bare_page.decode, raw)
+            objects = map(self.object, page.items or ())
+        return Page(page.version, page.metadata.more, objects)
 
     def line(self, line: bytes) -> tuple[str, Meta, T | None, str]:
         """(event type, identity, object, problem) of one line of a watch.

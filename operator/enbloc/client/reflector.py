@@ -66,6 +66,8 @@ CONFIRM_SECONDS: Final = 3.0
 CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 #: After a watch that lost its place comes a list, at first at once (seconds).
 EXPIRED_SECONDS: Final = 0.1
+#: After so many objects of a page other tasks have a turn, among them that which reads the next.
+TURN: Final = 50
 
 logger = logging.getLogger(__name__)
 
@@ -291,8 +293,9 @@ class Reflector(Generic[T]):
                 version = page.version
                 if version < self.version:
                     self._went_back()
-                for raw in page.items or ():
-                    meta, found, problem = self._wire.object(raw)
+                for count, (meta, found, problem) in enumerate(page.objects, start=1):
+                    if not count % TURN:
+                        await asyncio.sleep(0)
                     unnamed = unnamed or not meta.name
                     if consistent:
                         self._believe(meta, version)
@@ -309,8 +312,10 @@ class Reflector(Generic[T]):
         if consistent:
             self._read_at = began
 
-    async def _pages(self) -> AsyncGenerator[tuple[bool, Page], None]:
+    async def _pages(self) -> AsyncGenerator[tuple[bool, Page[T]], None]:
         """The pages of one list, and whether it begins with this page.
+
+        While one is taken in, the server is at work on the next.
 
         The first list is a consistent read, later ones are as new as what was seen. One that
         outlives its snapshot begins again, with all of it in one page.
@@ -320,26 +325,40 @@ class Reflector(Generic[T]):
         if self._list_from:
             query |= {"resourceVersion": self._list_from, "resourceVersionMatch": "NotOlderThan"}
         paging = Paging(self.resource.label())
-        while True:
-            try:
-                raw = await self._client.page(
-                    self.resource, self._namespace, query=query, limit=limit
-                )
-            except TooLong:
-                if limit == 1:
-                    raise
-                limit = max(1, (limit or PAGE_SIZE) // 10)
-                continue
-            except Gone:
-                if "continue" not in query:
-                    raise
-                limit, query = 0, dict(self._query)
-                continue
-            page = self._page(raw)
-            yield "continue" not in query, page
-            if not page.metadata.more:
-                return
-            query = {**self._query, **paging.next(page.metadata.more)}
+        coming = self._ask(query, limit)
+        try:
+            while True:
+                try:
+                    page = self._page(await coming)
+                except TooLong:
+                    if limit == 1:
+                        raise
+                    limit = max(1, (limit or PAGE_SIZE) // 10)
+                except Gone:
+                    if "continue" not in query:
+                        raise
+                    limit, query = 0, dict(self._query)
+                else:
+                    first = "continue" not in query
+                    if not page.more:
+                        yield first, page
+                        return
+                    query = {**self._query, **paging.next(page.more)}
+                    coming = self._ask(query, limit)
+                    yield first, page
+                    continue
+                coming = self._ask(query, limit)
+        finally:
+            coming.cancel()
+
+    def _ask(self, query: Query, limit: int) -> asyncio.Task[bytes]:
+        """Ask for a page now, whenever it is waited for."""
+        page = self._client.page(self.resource, self._namespace, query=query, limit=limit)
+        asked = asyncio.create_task(page, name=f"list {self.resource.label()}")
+        asked.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )  # may be nobody's
+        return asked
 
     async def _watch(self) -> AsyncGenerator[Item[T], None]:
         seconds = CONFIRM_SECONDS if self._waiting else random.uniform(*self._timing.watch)  # noqa: S311
@@ -456,7 +475,7 @@ class Reflector(Generic[T]):
                 passed.set_result(None)
 
     # ── requests that fail ───────────────────────────────────────────────────────────────────
-    def _page(self, raw: bytes) -> Page:
+    def _page(self, raw: bytes) -> Page[T]:
         return readable(self._wire.page, raw, "list", self.resource.label())
 
     def _lost_its_place(self, error: APIError) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from enbloc.client.decoding import UNREADABLE, decoded, why
 from enbloc.client.errors import NotFound, from_status, readable
-from enbloc.client.items import Identified, Page
+from enbloc.client.items import Identified, ListObject
 from enbloc.client.paths import POD_GROUPS
 from enbloc.client.probe import Key
 from enbloc.client.reflector import CHANGES
@@ -88,7 +88,7 @@ class WholeGroup(msgspec.Struct):
     status: _WholeStatus | None = None
 
 
-_PAGE: Final = msgspec.json.Decoder(Page).decode
+_PAGE: Final = msgspec.json.Decoder(ListObject[msgspec.Raw]).decode
 _EVENT: Final = msgspec.json.Decoder(_Event).decode
 _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _DISCOVERED: Final = msgspec.json.Decoder(_Discovered).decode
