@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from enbloc.cli.dumps import present_of
 from enbloc.cli.files import sources
-from enbloc.cli.running import run
+from enbloc.cli.running import run, uncollected
 from enbloc.cli.tables import say
 from enbloc.errors import ConfigError, UsageError
 from enbloc.model import names
@@ -104,6 +104,13 @@ def present(
         ExceptionGroup: of the APIError of each resource that cannot be listed.
         EnblocError: the configuration, the kubeconfig or the dump cannot be used.
     """
+    with uncollected():
+        return _present(access, also)
+
+
+def _present(
+    access: Access, also: "Callable[[Client], Awaitable[None]] | None" = None
+) -> "tuple[Present, str]":
     if access.dump is not None:
         return _dumped(access, access.dump), _NAMESPACE
     # What would be logged of malformed objects is among the warnings.
@@ -218,19 +225,20 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
         ExceptionGroup: of the APIError of each resource that cannot be listed.
         EnblocError: the configuration, or the kubeconfig, cannot be used.
     """
-    found, namespace = present(access)
-    from enbloc.process import copies  # noqa: PLC0415  # not for `--help`
-    from enbloc.simulation import Outlook  # noqa: PLC0415
+    with uncollected():
+        found, namespace = _present(access)
+        from enbloc.process import copies  # noqa: PLC0415  # not for `--help`
+        from enbloc.simulation import Outlook  # noqa: PLC0415
 
-    until = time.monotonic() + SECONDS
-    in_copy = copies.in_copy if copies.AVAILABLE else None
-    try:
-        return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        if access.dump is None:
-            raise
-        # The file was changed, or the fault is ours: the message has what tells which.
-        problem = f"{type(error).__name__}: {error}"
-        raise UsageError(
-            f"{access.dump}: the engine cannot use what it holds: {problem}"
-        ) from error
+        until = time.monotonic() + SECONDS
+        in_copy = copies.in_copy if copies.AVAILABLE else None
+        try:
+            return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            if access.dump is None:
+                raise
+            # The file was changed, or the fault is ours: the message has what tells which.
+            problem = f"{type(error).__name__}: {error}"
+            raise UsageError(
+                f"{access.dump}: the engine cannot use what it holds: {problem}"
+            ) from error

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Running a coroutine from a command, whatever it returns."""
+"""Running what a command does: coroutines, and work whose results stay."""
 
 import asyncio
-from collections.abc import Coroutine
+import gc
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,3 +24,20 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     asyncio.run(keep())
     return found[0]
+
+
+@contextmanager
+def uncollected() -> Generator[None]:
+    """What is made meanwhile stays, so the collector looks at none of it, now or later.
+
+    What was made so before, and nobody has any more, is collected first.
+    """
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -3,12 +3,10 @@
 """`enbloc scheduler`, `enbloc controller` and `enbloc run`: start a server process."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -19,6 +17,7 @@ from enbloc.cli.entry import BAD_USAGE, ERROR, INTERRUPTED, exit_code
 from enbloc.cli.files import sources
 from enbloc.cli.flags import cluster_flags, config_flag, dump_flag
 from enbloc.cli.go_values import DURATION
+from enbloc.cli.running import uncollected
 from enbloc.cli.server_flags import (
     default_format,
     in_pod,
@@ -112,17 +111,6 @@ _SCHEDULER_FLAGS: Final = (
 )
 
 
-@contextmanager
-def _importing() -> Generator[None]:
-    """What is imported meanwhile stays, so the collector looks at none of it, now or later."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def _scheduler_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     for flag in reversed(_SCHEDULER_FLAGS):
         command = flag(command)
@@ -140,7 +128,7 @@ def scheduler(**flags: Any) -> int:
 
     It takes the flags of kube-scheduler; those without effect are not listed here.
     """
-    with _importing():
+    with uncollected():
         from enbloc.live import run_scheduler  # noqa: PLC0415  # only this command needs it
 
     return serve(run_scheduler, "scheduler", **flags)
@@ -160,7 +148,7 @@ def scheduler(**flags: Any) -> int:
 @server_flags(leader_elect=True, secure_port=CONTROLLER_PORT)
 def controller(**flags: Any) -> int:
     """Run the controller: keeps the status of PodGroups."""
-    with _importing():
+    with uncollected():
         from enbloc.controller import run_controller  # noqa: PLC0415  # only this command needs it
 
     return serve(run_controller, "controller", **flags)
@@ -178,7 +166,7 @@ def run(**flags: Any) -> int:
 
     Without --leader-elect it takes no Lease: let there be only one.
     """
-    with _importing():
+    with uncollected():
         from enbloc.run import run_both  # noqa: PLC0415  # only this command needs it
 
     return serve(run_both, "run", **flags)

@@ -432,19 +432,19 @@ class Reflector(Generic[T]):
             yield Malformed(meta, problem)
             return
         key = (meta.namespace, meta.name)
-        row = self._rows.get(key)
-        if row is not None and meta.version <= row.version:
+        row, version = self._rows.get(key), meta.version
+        if row is not None and version <= row.version:
             return  # older than what was emitted
         if kind == "DELETED":
             if row is not None:
                 del self._rows[key]
-                self._probe.saw(key, meta.version)
+                self._probe.saw(key, version)
                 yield Deleted(row.meta(*key), found)
             return
         if row is not None and row.uid != meta.uid:  # deleted and created again, unseen
             yield Deleted(row.meta(*key), None)
-        self._rows[key] = Row(meta.uid, meta.version)
-        self._probe.saw(key, meta.version)
+        self._rows[key] = Row(meta.uid, version)
+        self._probe.saw(key, version)
         if found is None:
             yield Malformed(meta, problem)
         else:

@@ -138,12 +138,14 @@ class Asked:
         return frozenset(name for node in nodes for name, _ in node.allocatable)
 
     @cached_property
-    def requested(self) -> Mapping[str, Counter[str]]:
+    def requested(self) -> Mapping[str, Mapping[str, int]]:
         """What pods on each node request, by its name."""
-        found: dict[str, Counter[str]] = {}
+        found: dict[str, dict[str, int]] = {}
         for pod in self.cluster.pods.values():
             if pod.node and not pod.finished:
-                found.setdefault(pod.node, Counter()).update(dict(pod.spec.requests))
+                on_node = found.setdefault(pod.node, {})
+                for name, amount in pod.spec.requests:
+                    on_node[name] = on_node.get(name, 0) + amount
         return found
 
     @property
@@ -432,8 +434,10 @@ def _units(asked: Asked) -> tuple[Mapping[GroupKey, Sequence[Pod]], Sequence[Gro
     running: dict[GroupKey, list[Pod]] = {}
     sizes: Counter[GroupKey] = Counter()
     for pod in asked.cluster.pods.values():
+        if not pod.bound or _made_again(pod):
+            continue
         key = group_of(pod)
-        if pod.bound and key != asked.waiting.key and not _made_again(pod):
+        if key != asked.waiting.key:
             running.setdefault(key, []).append(pod)
             if pod.node in holding:
                 sizes[key] += dict(pod.spec.requests).get(resource, 0)

@@ -92,8 +92,9 @@ def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Seq
     turns = {key: turn for turn, key in enumerate(settled.told.decided)}
     live: dict[GroupKey, list[Pod]] = {}
     for pod in settled.pods.values():
-        if pod.live:
-            live.setdefault(group_of(pod), []).append(pod)
+        key = pod.group  # of a pod without one there is no other
+        if key is not None and key in waiting and pod.live:
+            live.setdefault(key, []).append(pod)
     found = [_outcome(settled, key, pods, live.get(key, ())) for key, pods in waiting.items()]
     return sorted(found, key=lambda each: (turns.get(each.key, math.inf), each.since, each.key))
 

@@ -49,7 +49,10 @@ class OwnerReference(_Struct):
 
 def controller_of(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
     """Of an object's owners its controller; None = it has none."""
-    return next((each for each in owners or () if each.controller), None)
+    for each in owners or ():
+        if each.controller:
+            return each
+    return None
 
 
 class Metadata(_Struct):
