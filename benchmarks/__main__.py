@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import (
+    answers,
     budgets,
     cel,
     claims,
@@ -78,13 +79,13 @@ ALONE: Final[Mapping[str, Benchmark]] = {
     "flood_served": flood_served.flood_served,
     "transport": transport.transport,
     "start": start.start,
-    "answers": start.answers,
 }
 #: These need a real API server.
 ON_A_SERVER: Final[Mapping[str, Benchmark]] = {
     "deadlock": deadlock.deadlock,
     "gang_cost": gang_cost.gang_cost,
     "status_cost": status_cost.status_cost,
+    "answers": answers.answers,
 }
 #: These too, and compare with a bare client and with peers.
 REAL: Final[Mapping[str, Case | None]] = {

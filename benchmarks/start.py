@@ -8,8 +8,6 @@ serves them as bytes. Server and scheduler share the machine's cores.
 
 import asyncio
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,12 +22,8 @@ from benchmarks.engine import Figure
 from benchmarks.gang_cost import cpu
 from benchmarks.real.measures import memory
 from benchmarks.real.stage import settled
-from enbloc.client import paths
-from enbloc.client.client import Client
-from enbloc.client.cluster_access import load
 from enbloc_sandbox import Sandbox
-from tests.e2e import manifests
-from tests.e2e.processes import COMMAND, Server, environment
+from tests.e2e.processes import Server, environment
 from tests.e2e.targets import ROOT
 from tests.hack.processes import Process, free_port, wait_until
 
@@ -37,8 +31,6 @@ NODES: Final = 5000
 PODS: Final = 50_000
 #: The pod that waits.
 WAITING: Final = "waiting-0"
-#: The gang that is asked about.
-GANG: Final = "asked"
 PATIENCE: Final = 300.0
 # Not through a proxy of the environment.
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -102,42 +94,6 @@ def measure(command: str, nodes: int, pods: int, folder: Path, of: str = "") -> 
     finally:
         process.stop(0)
         sandbox.stop(0)
-
-
-def answers(nodes: int = NODES, pods: int = PODS) -> Iterator[Figure]:
-    """What `explain` and `queue` take there for a gang that fits no node, lists included; s."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kubeconfig"
-        arguments = [sys.executable, "-m", "benchmarks.start", str(path), str(nodes), str(pods)]
-        sandbox = Process("sandbox", arguments, Path(folder) / "sandbox.log", _environment())
-        sandbox.start()
-        try:
-            wait_until("the cluster is served", path.exists, [sandbox], PATIENCE)
-            asyncio.run(_gang(path))
-            for words in (["explain", GANG], ["queue"]):
-                began, used = time.monotonic(), _cpu_of_children()
-                command = [*COMMAND, *words, "--namespace=default", f"--kubeconfig={path}"]
-                subprocess.run(command, env=environment(), check=True, capture_output=True)
-                yield f"answers/{words[0]}", time.monotonic() - began
-                yield f"answers/{words[0]}-cpu", _cpu_of_children() - used
-        finally:
-            sandbox.stop(0)
-
-
-async def _gang(kubeconfig: Path) -> None:
-    """A gang that asks for a little more than any node has left."""
-    async with Client(await load(kubeconfig), component="benchmark") as client:
-        await client.create(paths.POD_GROUPS, manifests.group(GANG, 4), "default")
-        for index in range(4):
-            await client.create(
-                paths.PODS, manifests.pod(f"{GANG}-{index}", GANG, cpu=60), "default"
-            )
-
-
-def _cpu_of_children() -> float:
-    """CPU seconds of those that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _environment() -> dict[str, str]:
