@@ -26,6 +26,7 @@ def test_a_port_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     assert "--port" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_without_a_cluster_it_does_not_begin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,7 @@ def test_a_group_starts_with_each_least_change_and_with_no_step_less(seeds: rang
 def _starts(seed: int, row: Waiting, remedy: Remedy, degree: int) -> bool:
     """Whether members of a group get nodes in a cluster like that one, once it has changed so."""
     cluster = drawn(seed)
+    assert remedy.change is not None
     _apply(cluster, remedy.change.events(degree))
     before = set(cluster.where())
     cluster.settle(seconds=60)

@@ -225,6 +225,7 @@ def test_a_remedy_of_one_degree_less_is_too_little() -> None:
 
 
 def _starts(here: Cluster, remedy: Remedy, degree: int) -> bool:
+    assert remedy.change is not None
     events = remedy.change.events(degree)
     seen = present(here)
     return Outlook(replace(seen, events=(*seen.events, *events))).rows[0].starts

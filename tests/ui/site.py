@@ -12,9 +12,12 @@ import aiohttp
 from enbloc.client.client import Client
 from enbloc.client.config import Cluster
 from enbloc.config import default_configuration
+from enbloc.process.workers import ThreadWorker
 from enbloc.ui.access import Access, OpenAccess
+from enbloc.ui.facts import Facts
+from enbloc.ui.questions import head
 from enbloc.ui.server import Address, Site, served
-from enbloc.ui.state import Keeper
+from enbloc.ui.state import Keeper, Latest
 from enbloc.ui.view import View
 from tests.ui.dom import Element, parsed
 from tests.world.virtual_time import time_source
@@ -40,6 +43,12 @@ class Reader:
     def __init__(self, session: aiohttp.ClientSession, keeper: Keeper, url: str) -> None:
         self.session, self.keeper, self.url = session, keeper, url
 
+    @property
+    def latest(self) -> Latest:
+        """What is shown."""
+        assert self.keeper.view is not None
+        return self.keeper.view
+
     async def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
         """Any request; `_` of a header's name stands for `-`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -59,11 +68,16 @@ class Reader:
         return answer.page
 
 
+def latest(view: View) -> Latest:
+    """A view as a keeper has it; threads work on it."""
+    return Latest(head(view), ThreadWorker(view))
+
+
 def keeper(view: View | None) -> Keeper:
     """One that has this view, and follows nothing."""
     client = Client(Cluster("http://127.0.0.1:9"), component="test", clock=time_source())
-    made = Keeper(client, default_configuration())
-    made.view = view
+    made = Keeper(client, default_configuration(), ThreadWorker(Facts()))
+    made.view = None if view is None else latest(view)
     return made
 
 
@@ -81,4 +95,6 @@ async def reading(
         ):
             yield Reader(session, kept, url)
     finally:
-        kept.close()
+        if kept.view is not None:
+            kept.view.worker.close()
+        await kept.close()

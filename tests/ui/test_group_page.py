@@ -10,7 +10,7 @@ from enbloc.model.pods import Phase
 from enbloc.model.reasons import Cause
 from enbloc.simulation import Explanation
 from enbloc.ui.group_page import MEMBERS, explanation_page, group_page, under_way_page
-from enbloc.ui.view import ANYBODY, Shown, View, Viewer, shown
+from enbloc.ui.view import ANYBODY, Explained, Shown, View, Viewer, shown
 from tests.ui.dom import Element, lines, parsed
 from tests.ui.world import gang, lone, nodes, running, status, view
 
@@ -24,7 +24,7 @@ def page(
     return parsed(group_page(of, viewer, key, number, status(of), known))
 
 
-def explained(of: View, name: str) -> Explanation:
+def explained(of: View, name: str) -> Explained:
     key = GroupKey("team", name)
     row = of.row(key)
     assert row is not None
@@ -195,7 +195,7 @@ def test_of_an_explanation_that_takes_too_long_what_was_found_counts() -> None:
     world = view(nodes(1), gang("big", 5))
     row = world.row(GroupKey("team", "big"))
     assert row is not None
-    found = world.explained(row.waiting, lambda: False)
+    found = world.explained(row.waiting, lambda: False).explanation
     assert (found.cause, found.remedies, found.complete) == (Cause.CLUSTER, [], False)
 
 

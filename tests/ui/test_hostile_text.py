@@ -148,7 +148,7 @@ def pages(of: View, attack: str) -> Iterator[str]:
     for waiting in (row.waiting for row in of.rows):
         told = dataclasses.replace(waiting, message=f"{waiting.message} {attack}")
         found = of.explained(waiting)
-        shown = Shown(dataclasses.replace(found, waiting=told))
+        shown = Shown(dataclasses.replace(found.explanation, waiting=told), found.ahead)
         yield explanation_page(shown, ANYBODY, status)
         yield group_page(of, ANYBODY, waiting.key, 1, status, shown)
         yield under_way_page(waiting.key, status)

@@ -14,7 +14,10 @@ from enbloc.client.config import Cluster
 from enbloc.client.paths import EVENTS, LEASES, NODES, POD_GROUPS, PODS
 from enbloc.client.permissions import VIEWING
 from enbloc.config import default_configuration
+from enbloc.process.forks import ForkedWorker
+from enbloc.process.workers import ThreadWorker, Worker
 from enbloc.ui import Address, serve_ui
+from enbloc.ui.facts import Facts
 from enbloc.ui.state import LEAST_SECONDS, Keeper
 from enbloc_sandbox import Sandbox
 from tests.live.world import FAST, World
@@ -51,7 +54,8 @@ class Page:
 
 
 @asynccontextmanager
-async def shown(sandbox: Sandbox) -> AsyncGenerator[Page]:
+async def shown(sandbox: Sandbox, by: Worker[Facts] | None = None) -> AsyncGenerator[Page]:
+    worker = by or ThreadWorker(Facts())
     stop, urls = asyncio.Event(), asyncio.Queue[str]()
     serving = asyncio.create_task(
         serve_ui(
@@ -59,6 +63,7 @@ async def shown(sandbox: Sandbox) -> AsyncGenerator[Page]:
             default_configuration(),
             Address(port=0),
             stop,
+            worker,
             serving=urls.put_nowait,
             clock=time_source(),
             timing=FAST,
@@ -71,12 +76,15 @@ async def shown(sandbox: Sandbox) -> AsyncGenerator[Page]:
         stop.set()
         async with asyncio.timeout(PATIENCE):
             assert await serving == 0
+        worker.close()
 
 
-async def test_the_page_follows_the_cluster(sandbox: Sandbox, world: World) -> None:
+@pytest.mark.parametrize("forks", [False, pytest.param(True, marks=pytest.mark.processes)])
+async def test_the_page_follows_the_cluster(sandbox: Sandbox, world: World, forks: bool) -> None:
+    worker = ForkedWorker.start(Facts()) if forks else ThreadWorker(Facts())
     await world.nodes("n1 n2", cpu=4)
     await world.gang("train", 3, cpu=4)
-    async with shown(sandbox) as page:
+    async with shown(sandbox, worker) as page:
 
         async def says(*cells: str) -> bool:
             return [row[2:3] + row[8:9] for row in await page.rows()] == [[*cells]]
@@ -148,7 +156,8 @@ async def test_views_are_made_when_something_changed_and_not_too_often(
     async with Client(
         Cluster(sandbox.url), component="test", rules=VIEWING, clock=time_source()
     ) as client:
-        keeper = Keeper(client, default_configuration(), FAST)
+        worker = ThreadWorker(Facts())
+        keeper = Keeper(client, default_configuration(), worker, FAST)
         running = asyncio.create_task(keeper.run())
         first = await keeper.newer(0)
         began = loop.time()
@@ -158,3 +167,4 @@ async def test_views_are_made_when_something_changed_and_not_too_often(
         assert loop.time() - began >= LEAST_SECONDS * 0.9
         running.cancel()
         await asyncio.wait([running])
+        worker.close()

@@ -59,8 +59,7 @@ def test_when_others_end_is_when_who_waits_starts() -> None:
     )
     before = page(world)
     assert [row[8] for row in lines(before)[1:]] == ["–"] * 3
-    found = world.with_starts(lambda: True)
-    assert found is not None
+    found = world.with_starts()
     assert found.number == world.number + 1
     after = page(found)
     assert [row[2:3] + row[8:9] for row in lines(after)[1:]] == [
@@ -73,10 +72,12 @@ def test_when_others_end_is_when_who_waits_starts() -> None:
 
 def test_when_nothing_tells_or_it_takes_too_long_no_start_is_told() -> None:
     endless = view(nodes(1), running("old", 2, "node-0"), gang("waits", 1))
-    assert endless.with_starts(lambda: True) is None
+    with pytest.raises(GivenUpError):
+        endless.with_starts()
     limited = view(nodes(1), running("old", 2, "node-0", limit=60.0), gang("waits", 1))
-    assert limited.with_starts(lambda: False) is None
-    assert limited.with_starts(lambda: True) is not None
+    with pytest.raises(GivenUpError):
+        limited.with_starts(lambda: False)
+    assert limited.with_starts().starts
 
 
 def test_a_view_that_nobody_wants_any_more_is_given_up() -> None:

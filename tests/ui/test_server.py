@@ -4,14 +4,16 @@
 
 import asyncio
 import socket
-import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import TypeVar
 
 import aiohttp
 import pytest
 
 from enbloc.errors import ConfigError
+from enbloc.process.workers import GoOn, ThreadWorker, WorkerEndedError
 from enbloc.ui.access import OpenAccess
 from enbloc.ui.server import (
     MOST_CONNECTIONS,
@@ -24,9 +26,12 @@ from enbloc.ui.server import (
     Site,
     served,
 )
-from enbloc.ui.state import MOST_EXPLANATIONS
-from tests.ui.site import keeper, reading
+from enbloc.ui.state import EXPLANATIONS_AT_ONCE, MOST_EXPLANATIONS, MOST_PAGES, Latest
+from enbloc.ui.view import View
+from tests.ui.site import Reader, keeper, latest, reading
 from tests.ui.world import RACKS, gang, lone, nodes, running, view
+
+T = TypeVar("T")
 
 WORLD = view(
     [RACKS], nodes(2, "r1"), running("old", 1, "r1-0"), gang("big", 5), lone("alone", cpu=100)
@@ -201,7 +206,7 @@ async def test_until_the_cluster_is_read_pages_say_so() -> None:
 async def test_what_is_shown_is_as_old_as_what_can_be_read_no_more() -> None:
     kept = keeper(WORLD)
     began = kept.now()
-    later = replace(WORLD, present=replace(WORLD.present, now=began + 100.0))
+    later = latest(replace(WORLD, present=replace(WORLD.present, now=began + 100.0)))
     assert kept.read_at(later) == began + 100.0
     kept.problems.report("pods", "pods cannot be listed")
     assert kept.read_at(later) == pytest.approx(began)
@@ -224,37 +229,106 @@ async def test_an_explanation_is_worked_out_when_it_is_asked_for_and_kept() -> N
 
 async def test_while_it_takes_long_the_browser_is_told_to_ask_again() -> None:
     async with reading(WORLD) as reader:
-        row = WORLD.rows[0]
-        asked = reader.keeper.explanation(WORLD, row.waiting)
-        true, asked.answer = asked.answer, asyncio.get_running_loop().create_future()
-        asked.done = None
-        answer = await reader.ask("/groups/team/big/explanation")
-        assert answer.code == 202
-        assert answer.headers["Refresh"] == "2"
-        assert "data-again" in answer.page.one("p", id="explanation").attributes
-        asked.answer = true
+        with held(reader):
+            answer = await reader.ask("/groups/team/big/explanation")
+            assert answer.code == 202
+            assert answer.headers["Refresh"] == "2"
+            assert "data-again" in answer.page.one("p", id="explanation").attributes
         assert list((await reader.read("/groups/team/big/explanation")).every("section"))
 
 
 async def test_no_more_explanations_are_begun_than_some() -> None:
     world = view(nodes(1), *(gang(f"g{n:02}", 1, minimum=2) for n in range(MOST_EXPLANATIONS + 1)))
-    *first, last = world.rows
+    *first, last = (row.waiting.key for row in world.rows)
     async with reading(world) as reader:
-        held = threading.Event()
-        reader.keeper._explainer.submit(held.wait)
-        asked = [reader.keeper.explanation(world, row.waiting) for row in first]
-        answer = await reader.ask(f"/groups/team/{last.waiting.key.name}/explanation")
-        assert answer.code == 503
-        assert "Too many explanations are being worked out" in answer.text
-        again = reader.keeper.explanation(world, first[0].waiting)
-        assert again is asked[0]
-        held.set()
+        of = reader.latest
+        with held(reader):
+            asked = [reader.keeper.explanation(of, key) for key in first]
+            answer = await reader.ask(f"/groups/team/{last.name}/explanation")
+            assert answer.code == 503
+            assert "Too many explanations are being worked out" in answer.text
+            assert reader.keeper.explanation(of, first[0]) is asked[0]
         await asyncio.wait([each.answer for each in asked])
-        assert list(
-            (await reader.read(f"/groups/team/{last.waiting.key.name}/explanation")).every(
-                "section"
-            )
-        )
+        assert list((await reader.read(f"/groups/team/{last.name}/explanation")).every("section"))
+
+
+async def test_an_explanation_whose_process_ends_is_an_error_and_can_be_asked_for_again() -> None:
+    async with reading(WORLD) as reader:
+        true = reader.latest
+        reader.keeper.view = Latest(true.head, Ending(WORLD))
+        answer = await reader.ask("/groups/team/big/explanation")
+        assert (answer.code, answer.page.one("h1").text) == (503, "Not now")
+        assert "was ended, maybe for lack of memory or of time" in answer.text
+        reader.keeper.view = true
+        assert list((await reader.read("/groups/team/big/explanation")).every("section"))
+
+
+async def test_a_page_whose_process_ended_is_an_error_until_there_is_a_new_view() -> None:
+    async with reading(WORLD) as reader:
+        reader.keeper.view = Latest(reader.latest.head, Ended(WORLD))
+        for path in ("/", "/nodes", "/groups/team/big"):
+            assert (await reader.ask(path)).code == 503
+
+
+async def test_no_more_pages_are_made_at_once_than_some() -> None:
+    async with reading(WORLD) as reader:
+        slow = Slow(WORLD)
+        reader.keeper.view = Latest(reader.latest.head, slow)
+        asking = [asyncio.create_task(reader.ask("/")) for _ in range(MOST_PAGES)]
+        while slow.asked < MOST_PAGES:  # noqa: ASYNC110  # no event tells
+            await asyncio.sleep(0.01)
+        assert "Too many pages are asked for at once" in (await reader.ask("/")).text
+        slow.go_on.set()
+        assert {(await each).code for each in asking} == {200}
+
+
+async def test_a_page_that_takes_too_long_is_an_error() -> None:
+    async with reading(WORLD) as reader:
+        reader.keeper.view = Latest(reader.latest.head, Slow(WORLD))
+        answer = await reader.ask("/")
+    assert (answer.code, "The page takes too long" in answer.text) == (503, True)
+
+
+@contextmanager
+def held(reader: Reader) -> Iterator[None]:
+    """No explanation is begun meanwhile."""
+    keeper = reader.keeper
+    keeper._explainers = asyncio.Semaphore(0)
+    try:
+        yield
+    finally:
+        for _ in range(EXPLANATIONS_AT_ONCE):
+            keeper._explainers.release()
+
+
+class Ending(ThreadWorker[View]):
+    """A worker whose copies are killed."""
+
+    async def copy(self, work: Callable[[View, GoOn], T], seconds: float) -> T:
+        del work, seconds
+        raise WorkerEndedError("the process was ended, maybe for lack of memory or of time")
+
+
+class Ended(ThreadWorker[View]):
+    """A worker that is no more."""
+
+    async def ask(self, work: Callable[[View], T]) -> T:
+        del work
+        raise WorkerEndedError("the process was ended, maybe for lack of memory or of time")
+
+
+class Slow(ThreadWorker[View]):
+    """A worker that answers when it is told to."""
+
+    def __init__(self, state: View) -> None:
+        super().__init__(state)
+        self.go_on = asyncio.Event()
+        self.asked = 0
+
+    async def ask(self, work: Callable[[View], T]) -> T:
+        self.asked += 1
+        await self.go_on.wait()
+        return await super().ask(work)
 
 
 # ── news ─────────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +338,7 @@ async def test_a_browser_hears_of_every_new_view() -> None:
     async with reading(WORLD) as reader, reader.session.get(reader.url + "/events") as response:
         assert response.headers["Content-Type"] == "text/event-stream"
         assert await response.content.readuntil(b"\n\n") == b"event: view\ndata: 1\n\n"
-        await reader.keeper.show(view(nodes(1), number=2))
+        await reader.keeper.show(latest(view(nodes(1), number=2)))
         assert await response.content.readuntil(b"\n\n") == b"event: view\ndata: 2\n\n"
         assert await response.content.readuntil(b"\n\n") == b": nothing new\n\n"
 
@@ -307,7 +381,7 @@ async def test_a_port_that_is_taken_is_one_clear_error() -> None:
         with pytest.raises(ConfigError, match=r"--port: cannot listen on 127\.0\.0\.1:\d+: .*"):
             async with served(Site(kept, OpenAccess(), local=True), Address(port=port)):
                 pass
-        kept.close()
+        await kept.close()
 
 
 async def test_one_connection_too_many_ends_the_oldest() -> None:
@@ -340,4 +414,4 @@ async def test_who_reaches_it_from_elsewhere_speaks_tls() -> None:
         assert url.startswith("https://")
         async with session.get(url + "/readyz", ssl=False) as response:
             assert (response.status, await response.text()) == (200, "ok")
-    kept.close()
+    await kept.close()

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,9 @@ from enbloc.errors import UsageError
 from enbloc.model.names import UI_PORT
 
 if TYPE_CHECKING:
+    from enbloc.process.workers import Worker
     from enbloc.ui import Address
+    from enbloc.ui.facts import Facts
 
 
 @click.command(short_help="Show the queue and the nodes as a page for browsers.")
@@ -77,18 +80,23 @@ def ui(
     Exit code: 0 stopped, 1 the page cannot be served, 130 interrupted.
     """
     # Imported here: `--help` needs none of it.
-    from enbloc.ui import Address  # noqa: PLC0415
+    from enbloc.ui import Address, started  # noqa: PLC0415
 
     if (certificate is None) != (private_key is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together; pass both")
     files = None if certificate is None or private_key is None else (certificate, private_key)
     address = Address(bind_address, port, files)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_serve(address, configs, kubeconfig, context))
+    # Forked before there is a thread, a connection or a credential.
+    with closing(started()) as worker, asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_serve(address, worker, configs, kubeconfig, context))
 
 
 async def _serve(
-    address: "Address", configs: Sequence[Path], kubeconfig: Path | None, context: str | None
+    address: "Address",
+    worker: "Worker[Facts]",
+    configs: Sequence[Path],
+    kubeconfig: Path | None,
+    context: str | None,
 ) -> int:
     from enbloc.client.client import Client  # noqa: PLC0415
     from enbloc.client.cluster_access import load  # noqa: PLC0415
@@ -123,5 +131,5 @@ async def _serve(
     def serving(url: str) -> None:
         say(f"Serving {url}/ (read-only; Ctrl-C ends it)")
 
-    code = await serve_ui(cluster, given, address, stop, serving=serving)
+    code = await serve_ui(cluster, given, address, stop, worker, serving=serving)
     return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code

@@ -75,7 +75,7 @@ def _answer(work: Callable[[], T], reader: int, writer: int, parent: int) -> Nev
     """Do it and end, without anything that is done at the end of a program."""
     code = 1
     try:
-        _end_with(parent)
+        end_with(parent)
         os.close(reader)
         gc.disable()  # it would write to all that is shared
         try:
@@ -89,7 +89,7 @@ def _answer(work: Callable[[], T], reader: int, writer: int, parent: int) -> Nev
         os._exit(code)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Have this process killed when its parent ends, and end it if that is gone already."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

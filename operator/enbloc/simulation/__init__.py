@@ -10,7 +10,7 @@ from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedClus
 from enbloc.simulation.estimates import Ends, Start, ends_of, estimates, lasts
 from enbloc.simulation.explanation import Explanation, amounts, explain, taken
 from enbloc.simulation.node_shapes import NodeShape
-from enbloc.simulation.outlook import Outlook, alone
+from enbloc.simulation.outlook import InCopy, Outlook
 from enbloc.simulation.remedies import Remedy, Result, Try, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
 from enbloc.simulation.what_if import (
@@ -34,6 +34,7 @@ __all__ = [
     "Explanation",
     "GivenUpError",
     "GoOn",
+    "InCopy",
     "NodeShape",
     "Outlook",
     "Present",
@@ -46,7 +47,6 @@ __all__ = [
     "Try",
     "Waiting",
     "Whose",
-    "alone",
     "amounts",
     "answer",
     "created",

@@ -196,8 +196,14 @@ class SimulatedCluster:
             case _:
                 pass
 
-    def settle(self, seconds: float = SECONDS) -> "SimulatedCluster":
+    def settle(
+        self, seconds: float = SECONDS, done: Callable[[], bool] = lambda: False
+    ) -> "SimulatedCluster":
         """Let the scheduler work until only time beyond these seconds would bring anything new.
+
+        Args:
+            seconds: from now on.
+            done: asked after each step: whether what it does next is no matter.
 
         Raises:
             GivenUpError: there was no time left for that.
@@ -211,6 +217,8 @@ class SimulatedCluster:
                 raise GivenUpError
             for effect in self._engine.step(self.now):
                 self._carry_out(effect)
+            if done():
+                break
             wakeup = self._engine.wakeup()
             if wakeup is None or wakeup > end:
                 break

@@ -51,14 +51,16 @@ class Remedy:
         text: as what follows "it would start with".
         degree: how large it is, in units of its own.
         victims: pods of lower priority that give way then.
-        change: all degrees of it.
+        of_nodes: the text tells what nodes have: labels or taints.
+        change: all degrees of it; None = it was worked out in another process.
     """
 
     whose: Whose
     text: str
     degree: int
     victims: tuple[PodKey, ...]
-    change: Change
+    of_nodes: bool
+    change: Change | None
 
 
 def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
@@ -105,7 +107,7 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
             most, result = middle, tried
         else:
             low = middle
-    return Remedy(change.whose, change.words(most), most, result.victims, change)
+    return Remedy(change.whose, change.words(most), most, result.victims, change.of_nodes, change)
 
 
 class Bounded:

@@ -3,10 +3,11 @@
 """The page for people: who waits, why, with what they would start, and what nodes have left.
 
 It reads the cluster, writes nothing to it, and takes nothing but GET and HEAD. What pages show is
-worked out by the simulation; `view`, `node_map`, `places` and the pages are pure.
+worked out by the simulation, in workers; `view`, `node_map`, `places`, `questions` and the pages
+are pure.
 """
 
-from enbloc.ui.page import serve_ui
+from enbloc.ui.page import serve_ui, started
 from enbloc.ui.server import Address
 
-__all__ = ["Address", "serve_ui"]
+__all__ = ["Address", "serve_ui", "started"]

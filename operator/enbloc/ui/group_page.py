@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group as a page: why it waits, its members, where they are or go; and its explanation."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -10,7 +11,7 @@ from enbloc.model.pending import why
 from enbloc.model.pods import Pod
 from enbloc.model.text import clipped, several
 from enbloc.model.times import span_text, time_text
-from enbloc.simulation import Remedy, Waiting, Whose, amounts, taken
+from enbloc.simulation import Remedy, Waiting, Whose, amounts
 from enbloc.ui.charts import Piece, bar
 from enbloc.ui.links import explanation_address, group_address
 from enbloc.ui.markup import Child, Markup, element
@@ -27,7 +28,7 @@ from enbloc.ui.pages import (
     table,
     with_query,
 )
-from enbloc.ui.view import Row, Shown, View, Viewer, own, start_text
+from enbloc.ui.view import Ahead, Row, Shown, View, Viewer, own, start_text
 
 #: So many members a page has.
 MEMBERS: Final = 100
@@ -222,7 +223,7 @@ def explanation_section(shown: Shown, viewer: Viewer) -> Markup:
         "section",
         element("h2", "What would make it run"),
         element("p", clipped(explanation.sentence, MESSAGE)),
-        _ahead(explanation.ahead, viewer, shown.withheld[1]),
+        _ahead(shown.ahead, viewer, shown.withheld[1]),
         _remedies("It would start with any one of these", explanation.remedies),
         _remedies("It would fit, once others have ended, with any one of these", explanation.later),
         _no_remedy(shown),
@@ -234,7 +235,7 @@ def explanation_section(shown: Shown, viewer: Viewer) -> Markup:
     )
 
 
-def _ahead(rows: Sequence[Waiting], viewer: Viewer, hidden: int) -> Markup | None:
+def _ahead(rows: Sequence[Ahead], viewer: Viewer, hidden: int) -> Markup | None:
     if not rows:
         return None
     listed = [
@@ -246,8 +247,15 @@ def _ahead(rows: Sequence[Waiting], viewer: Viewer, hidden: int) -> Markup | Non
         "div",
         element("h3", "Ahead of it, and starting now"),
         element("ul", listed, element("li", f"and {more} more") if more else None),
-        element("p", f"They take {amounts(taken(rows))}.") if viewer.everything else None,
+        element("p", f"They take {amounts(_together(rows))}.") if viewer.everything else None,
     )
+
+
+def _together(rows: Sequence[Ahead]) -> Counter[str]:
+    total = Counter[str]()
+    for each in rows:
+        total.update(each.requests)
+    return total
 
 
 def _remedies(title: str, remedies: Sequence[Remedy]) -> Markup | None:

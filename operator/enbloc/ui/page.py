@@ -12,11 +12,24 @@ from enbloc.client.config import Cluster
 from enbloc.client.items import Timing
 from enbloc.client.permissions import VIEWING
 from enbloc.config import Configuration
+from enbloc.process.copies import AVAILABLE
+from enbloc.process.forks import ForkedWorker
+from enbloc.process.workers import ThreadWorker, Worker
 from enbloc.ui.access import Access, OpenAccess, ReviewedAccess
+from enbloc.ui.facts import Facts
 from enbloc.ui.server import Address, Site, served
 from enbloc.ui.state import Keeper
 
 logger = logging.getLogger(__name__)
+
+
+def started() -> Worker[Facts]:
+    """What works out what pages show; started before there is a thread, or a connection.
+
+    Raises:
+        EnblocError: no process can be started.
+    """
+    return ForkedWorker.start(Facts()) if AVAILABLE else ThreadWorker(Facts())
 
 
 async def serve_ui(  # what flags say, and what tests replace
@@ -24,6 +37,7 @@ async def serve_ui(  # what flags say, and what tests replace
     configuration: Configuration,
     address: Address,
     stop: asyncio.Event,
+    worker: Worker[Facts],
     *,
     serving: Callable[[str], None],
     clock: TimeSource = MACHINE,
@@ -36,6 +50,7 @@ async def serve_ui(  # what flags say, and what tests replace
         configuration: of its scheduler.
         address: where the page is served.
         stop: ends it once set.
+        worker: see `started`.
         serving: told the URL once the page is served.
         clock: where the process has the time from.
         timing: how long the reflectors wait.
@@ -52,7 +67,7 @@ async def serve_ui(  # what flags say, and what tests replace
 
     access: Access = OpenAccess() if address.local else ReviewedAccess(find, clock.local)
     async with Client(cluster, component="ui", rules=VIEWING, clock=clock) as client:
-        keeper = Keeper(client, configuration, timing)
+        keeper = Keeper(client, configuration, worker, timing)
         site = Site(keeper, access, local=address.local)
         async with served(site, address) as url:
             serving(url)
@@ -68,4 +83,5 @@ async def serve_ui(  # what flags say, and what tests replace
                 following.cancel()
                 stopping.cancel()
                 await asyncio.wait({following, stopping})
+                await keeper.close()
                 await access.close()

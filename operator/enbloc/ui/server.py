@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -21,16 +22,18 @@ from enbloc.errors import ConfigError
 from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import UI_PORT
+from enbloc.process.workers import TooMuchAskedError, WorkerEndedError
 from enbloc.telemetry import Certificates, listening
+from enbloc.ui import questions
 from enbloc.ui.access import Access, RefusedError
 from enbloc.ui.group_page import explanation_page, group_page, under_way_page
 from enbloc.ui.links import EXPLANATION, KINDS, key_of
-from enbloc.ui.nodes_page import NodesQuery, block_of, block_page, listed, nodes_page
+from enbloc.ui.nodes_page import NodesQuery
 from enbloc.ui.pages import EVENTS, Status, message
 from enbloc.ui.queue_page import QueueQuery, queue_page
-from enbloc.ui.state import BusyError, Keeper
-from enbloc.ui.time_page import WINDOWS, TimeQuery, time_page
-from enbloc.ui.view import View, Viewer, shown
+from enbloc.ui.state import Keeper, Latest
+from enbloc.ui.time_page import WINDOWS, TimeQuery
+from enbloc.ui.view import Viewer, shown
 
 #: The longest path with its query (bytes).
 MOST_TARGET: Final = 2048
@@ -161,8 +164,12 @@ class Site:
             return _refusal(error.code, str(error))
         except web.HTTPException as error:
             return _refusal(error.status, "there is no such page")
-        except BusyError:
-            return _refusal(503, "too many explanations are being worked out; try again later")
+        except TooMuchAskedError as error:
+            return _refusal(503, str(error))
+        except WorkerEndedError as error:
+            logger.warning("Failed to serve %s: %s", request.path, error)
+            self._keeper.make_anew()
+            return _refusal(503, f"{error}; try again")
         except (ConnectionError, asyncio.CancelledError):
             raise
         except Exception:  # what breaks must not end its connection without a word
@@ -185,7 +192,7 @@ class Site:
         if site in ("cross-site", "same-site") and mode != "navigate":
             raise RefusedError(403, "pages of others may lead here, and load nothing")
 
-    def _view(self, viewer: Viewer) -> View:
+    def _view(self, viewer: Viewer) -> Latest:
         """The latest view.
 
         Raises:
@@ -196,10 +203,10 @@ class Site:
             raise RefusedError(503, self._problem(viewer) or "the cluster is being read; try again")
         return view
 
-    def _status(self, view: View, viewer: Viewer) -> Status:
+    def _status(self, view: Latest, viewer: Viewer) -> Status:
         """How old a view is, and what keeps it from being newer."""
         read_at = self._keeper.read_at(view)
-        return Status(view.number, read_at, self._keeper.now(), self._problem(viewer))
+        return Status(view.head.number, read_at, self._keeper.now(), self._problem(viewer))
 
     def _problem(self, viewer: Viewer) -> str:
         """What is wrong; who may not see all is not told of addresses and accounts."""
@@ -214,9 +221,11 @@ class Site:
         query = QueueQuery(_text(request, "namespace"), _text(request, "name"), _page(request))
         viewer = await self._access.viewer(_authorization(request), ())
         view = self._view(viewer)
-        namespaces = _asked(query.namespace, view.namespaces())
+        namespaces = _asked(query.namespace, view.head.namespaces)
         viewer = await self._access.viewer(_authorization(request), namespaces)
-        return _html(queue_page(view, viewer, query, self._status(view, viewer)))
+        status = self._status(view, viewer)
+        page = partial(queue_page, viewer=viewer, query=query, status=status)
+        return _html(await view.read(page))
 
     async def _nodes(self, request: web.Request) -> web.StreamResponse:
         query = NodesQuery(_text(request, "rack"), _text(request, "shape"), _page(request))
@@ -224,16 +233,22 @@ class Site:
         if not viewer.nodes:
             raise RefusedError(403, "you may not list the nodes of this cluster")
         view = self._view(viewer)
-        viewer = await self._access.viewer(_authorization(request), view.namespaces(), nodes=True)
-        gangs = await self._keeper.places(view, listed(view, viewer))
+        namespaces = view.head.namespaces
+        viewer = await self._access.viewer(_authorization(request), namespaces, nodes=True)
+        found = await self._keeper.places(view, viewer)
         status = self._status(view, viewer)
-        quarantined = self._keeper.node_events.quarantined(self._keeper.now())
-        if not query.shape:
-            return _html(nodes_page(view, gangs, query, status, quarantined))
-        block = block_of(view.nodes, query)
-        if block is None:
+        page = partial(
+            questions.nodes,
+            viewer=viewer,
+            found=found,
+            query=query,
+            status=status,
+            quarantined=self._keeper.node_events.quarantined(self._keeper.now()),
+        )
+        text = await view.read(page)
+        if text is None:
             raise RefusedError(404, "there are no such nodes")
-        return _html(block_page(block, gangs, query, status, quarantined))
+        return _html(text)
 
     async def _time(self, request: web.Request) -> web.StreamResponse:
         hours = _number(request, "hours", 0)
@@ -242,37 +257,44 @@ class Site:
         )
         viewer = await self._access.viewer(_authorization(request), ())
         view = self._view(viewer)
-        times = await self._keeper.times(view)
-        namespaces = dict.fromkeys((*times.namespaces, *view.namespaces()))
-        viewer = await self._access.viewer(
-            _authorization(request), _asked(query.namespace, namespaces)
-        )
-        return _html(time_page(view, times, viewer, query, self._status(view, viewer)))
+        namespaces = _asked(query.namespace, await view.read(questions.of_time))
+        viewer = await self._access.viewer(_authorization(request), namespaces)
+        status = self._status(view, viewer)
+        page = partial(questions.time, viewer=viewer, query=query, status=status)
+        return _html(await view.read(page))
 
     async def _group(self, request: web.Request) -> web.StreamResponse:
         view, key = await self._meant(request)
         viewer = await self._access.viewer(_authorization(request), (key.namespace,), nodes=True)
-        asked = self._keeper.known(key)
-        known = shown(asked.answer.result(), viewer) if asked is not None else None
-        status = self._status(view, viewer)
-        return _html(group_page(view, viewer, key, _page(request), status, known))
+        explained = self._keeper.known(key)
+        known = shown(explained, viewer) if explained is not None else None
+        page = partial(
+            group_page,
+            viewer=viewer,
+            key=key,
+            page=_page(request),
+            status=self._status(view, viewer),
+            known=known,
+        )
+        return _html(await view.read(page))
 
     async def _explain(self, request: web.Request) -> web.StreamResponse:
         view, key = await self._meant(request)
         viewer = await self._access.viewer(_authorization(request), (key.namespace,), nodes=True)
-        row = view.row(key)
-        if row is None:
+        if not await view.read(partial(questions.waits, key=key)):
             raise RefusedError(404, "it does not wait")
-        asked = self._keeper.explanation(view, row.waiting)
+        asked = self._keeper.explanation(view, key)
         await asyncio.wait([asked.answer], timeout=PATIENCE_SECONDS)
         status = self._status(asked.view, viewer)
         if not asked.answer.done():
             again = {"Refresh": str(AGAIN_SECONDS)}
             return _html(under_way_page(key, status), 202, again)
-        found = shown(asked.answer.result(), viewer)
-        return _html(explanation_page(found, viewer, status))
+        explained = asked.answer.result()
+        if explained is None:
+            raise RefusedError(404, "it does not wait")
+        return _html(explanation_page(shown(explained, viewer), viewer, status))
 
-    async def _meant(self, request: web.Request) -> tuple[View, GroupKey]:
+    async def _meant(self, request: web.Request) -> tuple[Latest, GroupKey]:
         """The group or pod that an address means.
 
         Raises:
@@ -283,8 +305,11 @@ class Site:
         namespaces = () if key is None else (key.namespace,)
         viewer = await self._access.viewer(_authorization(request), namespaces)
         view = self._view(viewer)
-        known = key is not None and (key in view.members or key in view.groups)
-        if key is None or not known or not viewer.sees(key.namespace):
+        if (
+            key is None
+            or not viewer.sees(key.namespace)
+            or not await view.read(partial(questions.knows, key=key))
+        ):
             raise RefusedError(404, "there is no such group or pod, or you may not see it")
         return view, key
 

@@ -4,21 +4,22 @@
 
 ::
 
-    list and watch ──► Facts ──► Present ──► the simulation, in a thread ──► View
+    list and watch ──► a worker, which keeps Facts ──branch──► a worker, which keeps a View
+                                                                  │ ask ──► pages
+                                                                  └ copy ──► explanations, places
 
-A view is made when something has changed, and no sooner than some time after the last one. Nothing
-is written to the cluster.
+This process answers browsers and knows nothing of the cluster but the name of each namespace in
+which somebody waits: whatever is worked out, it can answer. A view is made when something has
+changed, and no sooner than some time after the last one. Nothing is written to the cluster.
 """
 
 import asyncio
 import logging
-import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from enbloc.client.client import Client
 from enbloc.client.events import ObjectReference
@@ -28,13 +29,18 @@ from enbloc.live.event_queue import EventQueue
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
 from enbloc.model.groups import GroupKey
-from enbloc.simulation import Explanation, Waiting
+from enbloc.process.copies import in_copy
+from enbloc.process.workers import TooMuchAskedError, Worker
+from enbloc.simulation import GivenUpError
 from enbloc.telemetry import Problems
+from enbloc.ui import questions
 from enbloc.ui.facts import Facts
 from enbloc.ui.node_events import NodeEvents
 from enbloc.ui.places import Places
-from enbloc.ui.timeline import Timeline, timeline
-from enbloc.ui.view import Row, View, view_of
+from enbloc.ui.questions import Head
+from enbloc.ui.view import Explained, View, Viewer
+
+T = TypeVar("T")
 
 #: A view is made no sooner after the last one than this (seconds),
 LEAST_SECONDS: Final = 2.0
@@ -46,16 +52,51 @@ MOST_SECONDS: Final = 60.0
 STARTS_SECONDS: Final = 5.0
 #: An explanation tries no further change after this time (seconds).
 EXPLANATION_SECONDS: Final = 15.0
-#: So many explanations are worked out or wait for that, at most.
+#: So many explanations are worked out at once; and so many are, or wait for that, at most.
+EXPLANATIONS_AT_ONCE: Final = 3
 MOST_EXPLANATIONS: Final = 16
 #: One is kept for so long after it was worked out, though there are newer views (seconds).
 KEPT_SECONDS: Final = 10.0
+#: A page is made within this time, or not at all (seconds).
+PAGE_SECONDS: Final = 10.0
+#: And so many are made at once, or wait for that, at most.
+MOST_PAGES: Final = 64
+#: So many events are handed over at once: what that takes, no page is answered.
+_MOST_EVENTS: Final = 256
 
 logger = logging.getLogger(__name__)
 
 
-class BusyError(Exception):
-    """So many explanations are asked for that no further one is taken."""
+@dataclass(slots=True)
+class Latest:
+    """A view, which a worker has.
+
+    Attributes:
+        head: what is known of it here.
+        worker: it ends when nobody refers to it any more.
+    """
+
+    head: Head
+    worker: Worker[View]
+    _asked: int = field(default=0, init=False)
+
+    async def read(self, page: Callable[[View], T]) -> T:
+        """What a function of a view returns, as a page of it.
+
+        Raises:
+            TooMuchAskedError: too many pages are asked for at once, or it takes too long.
+            WorkerEndedError: the worker ended.
+        """
+        if self._asked >= MOST_PAGES:
+            raise TooMuchAskedError("too many pages are asked for at once; try again")
+        self._asked += 1
+        try:
+            async with asyncio.timeout(PAGE_SECONDS):
+                return await self.worker.ask(page)
+        except TimeoutError as error:
+            raise TooMuchAskedError("the page takes too long; try again") from error
+        finally:
+            self._asked -= 1
 
 
 @dataclass(slots=True)
@@ -63,13 +104,13 @@ class Asked:
     """An explanation that somebody asked for.
 
     Attributes:
-        view: of which it is.
-        answer: the explanation, once it has been worked out.
+        view: of which it is; as soon as it is begun, the latest then.
+        answer: the explanation, once it has been worked out; None = the group does not wait.
         done: when that was, by the loop's clock; None = not yet.
     """
 
-    view: View
-    answer: "asyncio.Future[Explanation]"
+    view: Latest
+    answer: "asyncio.Future[Explained | None]" = field(init=False)
     done: float | None = field(default=None, init=False)
 
 
@@ -79,6 +120,7 @@ class Keeper:
     Args:
         client: the API; `client.permissions.VIEWING` is all it needs.
         configuration: of the scheduler.
+        worker: keeps what the API server shows.
         timing: how long the reflectors wait.
 
     Attributes:
@@ -88,15 +130,19 @@ class Keeper:
     """
 
     def __init__(
-        self, client: Client, configuration: Configuration, timing: Timing | None = None
+        self,
+        client: Client,
+        configuration: Configuration,
+        worker: Worker[Facts],
+        timing: Timing | None = None,
     ) -> None:
-        self.view: View | None = None
+        self.view: Latest | None = None
         self.problems = Problems()
         self.node_events = NodeEvents(client)
         self._configuration = configuration
         self._clock = client.server_clock()
         self._queue = EventQueue()
-        self._facts = Facts()
+        self._worker = worker
         malformed = MalformedObjects(_say_nothing)
         malformed.tell()
         informers = Informers(
@@ -105,64 +151,58 @@ class Keeper:
         self._informers = informers.every()
         self._changed = asyncio.Condition()
         self._news = asyncio.Event()
-        self._maker = ThreadPoolExecutor(1, "view")
-        self._explainer = ThreadPoolExecutor(1, "explanation")
-        self._finder = ThreadPoolExecutor(1, "places")
-        self._ending = threading.Event()
+        self._explainers = asyncio.Semaphore(EXPLANATIONS_AT_ONCE)
+        self._finders = asyncio.Semaphore()
         #: Since when something cannot be read, server time; None = all can be.
         self._failing: float | None = None
         self._explanations: dict[GroupKey, Asked] = {}
         #: By group, in the view of this number.
         self._places: dict[GroupKey, Places] = {}
         self._places_in = 0
-        #: Of the view of this number.
-        self._times: tuple[int, asyncio.Future[Timeline]] | None = None
 
     # ── following ────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
-        """Keep the view up to date until cancelled."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for informer in self._informers:
-                    tasks.create_task(informer.run())
-                tasks.create_task(self._take())
-                tasks.create_task(self.node_events.run())
-                tasks.create_task(self._make())
-        finally:
-            self.close()
+        """Keep the view up to date until cancelled.
 
-    def close(self) -> None:
-        """Begin nothing more; what is under way ends soon."""
-        self._ending.set()
-        for executor in (self._maker, self._explainer, self._finder):
-            executor.shutdown(wait=False, cancel_futures=True)
+        Raises:
+            ExceptionGroup: of a WorkerEndedError where what was known is lost.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            for informer in self._informers:
+                tasks.create_task(informer.run())
+            tasks.create_task(self._take())
+            tasks.create_task(self.node_events.run())
+            tasks.create_task(self._make())
+
+    async def close(self) -> None:
+        """End what is under way."""
+        under_way = [each.answer for each in self._explanations.values()]
+        for answer in under_way:
+            answer.cancel()
+        if under_way:
+            await asyncio.wait(under_way)
 
     async def _take(self) -> None:
-        """Take in what happens."""
+        """Hand over what happens."""
         while True:
             await self._queue.wait(None)
-            for event in self._queue.take():
-                self._facts.take(event)
+            while events := self._queue.take(_MOST_EVENTS):
+                await self._worker.ask(partial(questions.take, events=events))
                 self._news.set()
-            await asyncio.sleep(0)
+                await asyncio.sleep(0)
 
     async def _make(self) -> None:
         """Make views, one after the other."""
         for informer in self._informers:
             await informer.synced.wait()
         await self._queue.caught_up()
-        loop, number = asyncio.get_running_loop(), 0
+        number = 0
         while True:
             self._news.clear()
-            configuration = self._configuration
-            present = self._facts.present(
-                configuration.profiles, configuration.settings, self._clock.now()
-            )
             began, number = time.perf_counter(), number + 1
             try:
-                work = partial(view_of, present, number, lambda: not self._ending.is_set())
-                view = await loop.run_in_executor(self._maker, work)
+                view = await self._made(number)
             except Exception as error:  # noqa: BLE001  # the next state may do; the last one stays
                 text = f"the state cannot be worked out: {type(error).__name__}: {error}"
                 self.problems.report("views", text)
@@ -179,23 +219,32 @@ class Keeper:
             except TimeoutError:
                 pass
 
-    async def _show_starts(self, view: View) -> int:
-        """Show the same view with when who waits starts, if that can be told; the latest number."""
-        until = time.monotonic() + STARTS_SECONDS
+    async def _made(self, number: int) -> Latest:
+        """The view of this number, of what was handed over until now."""
         work = partial(
-            view.with_starts, lambda: not self._ending.is_set() and time.monotonic() <= until
+            questions.made,
+            configuration=self._configuration,
+            now=self._clock.now(),
+            number=number,
+            in_copy=in_copy if self._worker.forks else None,
         )
+        worker = await self._worker.branch(work)
+        return Latest(await worker.ask(questions.head), worker)
+
+    async def _show_starts(self, view: Latest) -> int:
+        """Show the same view with when who waits starts, if that can be told; the latest number."""
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._maker, work)
+            worker = await view.worker.branch(View.with_starts, STARTS_SECONDS)
+            found = Latest(await worker.ask(questions.head), worker)
+        except GivenUpError:
+            return view.head.number
         except Exception:  # the view stands without it
             logger.exception("Cannot estimate when who waits starts")
-            return view.number
-        if found is None:
-            return view.number
+            return view.head.number
         await self.show(found)
-        return found.number
+        return found.head.number
 
-    async def show(self, view: View) -> None:
+    async def show(self, view: Latest) -> None:
         """This is the latest view from now on."""
         async with self._changed:
             self.view = view
@@ -204,95 +253,90 @@ class Keeper:
     async def newer(self, than: int) -> int:
         """Return once there is a newer view than that of this number; its number."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self.view is not None and self.view.number > than)
+            await self._changed.wait_for(
+                lambda: self.view is not None and self.view.head.number > than
+            )
         assert self.view is not None, "it was waited for"
-        return self.view.number
+        return self.view.head.number
+
+    def make_anew(self) -> None:
+        """Make another view soon, though nothing may have changed: the latest cannot be read."""
+        self._news.set()
 
     def now(self) -> float:
         """Server time."""
         return self._clock.now()
 
-    def read_at(self, view: View) -> float:
+    def read_at(self, view: Latest) -> float:
         """Server time of what a view shows: not after something could be read no more."""
         if not self.problems.active:
             self._failing = None
         elif self._failing is None:
             self._failing = self._clock.now()
-        at = view.present.now
+        at = view.head.now
         return at if self._failing is None else min(at, self._failing)
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────
 
-    def known(self, key: GroupKey) -> Asked | None:
+    def known(self, key: GroupKey) -> Explained | None:
         """The explanation of a group, if one was worked out lately."""
         asked = self._explanations.get(key)
-        if asked is None or asked.done is None or asked.answer.exception() is not None:
+        if asked is None or asked.done is None or asked.answer.cancelled():
             return None
-        return None if self._outdated(asked) else asked
+        failed = asked.answer.exception() is not None
+        return None if failed or self._outdated(asked) else asked.answer.result()
 
-    def explanation(self, view: View, waiting: Waiting) -> Asked:
+    def explanation(self, view: Latest, key: GroupKey) -> Asked:
         """Why one of a view waits; what is being worked out is not begun anew.
 
         Raises:
-            BusyError: too many are asked for.
+            TooMuchAskedError: too many are asked for.
         """
         kept = {key: each for key, each in self._explanations.items() if not self._outdated(each)}
         self._explanations = kept
-        if waiting.key in kept:
-            return kept[waiting.key]
+        if key in kept:
+            return kept[key]
         if sum(each.done is None for each in kept.values()) >= MOST_EXPLANATIONS:
-            raise BusyError
+            raise TooMuchAskedError("too many explanations are being worked out; try again later")
         loop = asyncio.get_running_loop()
-        work = partial(_explained, view, waiting, self._ending)
-        asked = Asked(view, loop.run_in_executor(self._explainer, work))
+        asked = Asked(view)
+        asked.answer = loop.create_task(self._explained(asked, key))
         asked.answer.add_done_callback(partial(_take_note, asked, loop.time))
-        kept[waiting.key] = asked
+        kept[key] = asked
         return asked
 
+    async def _explained(self, asked: Asked, key: GroupKey) -> Explained | None:
+        """Work it out once it is its turn, within some time; what was found by then counts."""
+        async with self._explainers:
+            asked.view = self.view or asked.view
+            work = partial(questions.explained, key=key)
+            return await asked.view.worker.copy(work, EXPLANATION_SECONDS)
+
     def _outdated(self, asked: Asked) -> bool:
-        """Whether it is of an older view, and was worked out some time ago."""
-        if asked.done is None or asked.view is self.view:
+        """Whether it failed, or is of an older view and was worked out some time ago."""
+        if asked.done is None:
             return False
-        return asyncio.get_running_loop().time() > asked.done + KEPT_SECONDS
+        if asked.answer.cancelled() or asked.answer.exception() is not None:
+            return True
+        late = asyncio.get_running_loop().time() > asked.done + KEPT_SECONDS
+        return late and asked.view is not self.view
 
-    async def places(self, view: View, rows: Sequence[Row]) -> Sequence[tuple[Row, Places]]:
-        """Which nodes could hold members of these."""
-        if view.number > self._places_in:
-            self._places, self._places_in = {}, view.number
-        known = dict(self._places)
-        unknown = [row.waiting for row in rows if row.waiting.key not in known]
-        if unknown:
-            loop = asyncio.get_running_loop()
-            known |= await loop.run_in_executor(self._finder, _found, view, unknown)
-            if view.number == self._places_in:
-                self._places |= known
-        return [(row, known[row.waiting.key]) for row in rows]
-
-    async def times(self, view: View) -> Timeline:
-        """What runs until when, and what starts when; worked out once for each view."""
-        if self._times is None or self._times[0] != view.number:
-            loop = asyncio.get_running_loop()
-            work = partial(timeline, view.members, _waiting(view), view.starts, view.present.now)
-            self._times = view.number, loop.run_in_executor(self._finder, work)
-        return await asyncio.shield(self._times[1])
-
-
-def _waiting(view: View) -> Sequence[Waiting]:
-    return [row.waiting for row in view.rows]
-
-
-def _found(view: View, waiting: Sequence[Waiting]) -> dict[GroupKey, Places]:
-    return {each.key: view.finder.places(each) for each in waiting}
-
-
-def _explained(view: View, waiting: Waiting, ending: threading.Event) -> Explanation:
-    """Work it out, within some time; what was found by then counts."""
-    until = time.monotonic() + EXPLANATION_SECONDS
-    return view.explained(waiting, lambda: not ending.is_set() and time.monotonic() <= until)
+    async def places(self, view: Latest, viewer: Viewer) -> Mapping[GroupKey, Places]:
+        """Which nodes could hold members of those that are listed beside the nodes."""
+        keys = await view.read(partial(questions.in_order, viewer=viewer))
+        async with self._finders:
+            if view.head.number > self._places_in:
+                self._places, self._places_in = {}, view.head.number
+            known = self._places if view.head.number == self._places_in else {}
+            unknown = [key for key in keys if key not in known]
+            if unknown:
+                work = partial(questions.places, keys=unknown)
+                known |= await view.worker.copy(work, PAGE_SECONDS)
+            return {key: known[key] for key in keys if key in known}
 
 
 def _take_note(
-    asked: Asked, clock: Callable[[], float], answer: "asyncio.Future[Explanation]"
+    asked: Asked, clock: Callable[[], float], answer: "asyncio.Future[Explained | None]"
 ) -> None:
     """It has been worked out, or failed; who asked may have gone away since."""
     asked.done = clock()

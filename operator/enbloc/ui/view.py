@@ -7,8 +7,9 @@ A view never changes, so requests are answered from it while the next one is mad
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from enbloc.engine.events import Event, PodSeen, TopologySeen
+from enbloc.engine.events import TopologySeen
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
 from enbloc.model.times import span_text
@@ -16,24 +17,19 @@ from enbloc.simulation import (
     Explanation,
     GivenUpError,
     GoOn,
+    InCopy,
+    Outlook,
     Present,
     Remedy,
-    Result,
-    SimulatedCluster,
     Start,
-    Try,
     Waiting,
     Whose,
-    alone,
-    estimates,
-    explain,
     group_of,
-    members_waiting,
-    outcome,
-    queue,
+    taken,
 )
 from enbloc.ui.node_map import NodeMap, node_map
 from enbloc.ui.places import Finder
+from enbloc.ui.timeline import Timeline, timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +44,14 @@ class Row:
     waiting: Waiting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """A cluster, and what becomes of who waits in it.
 
     Attributes:
         number: grows from each view to the next.
         present: the cluster.
-        settled: after the scheduler did what it could.
+        outlook: what becomes of who waits.
         rows: who waits, in the order in which they are decided.
         places: by group, its index in `rows`.
         members: by group, all its pods as they are, the oldest first.
@@ -67,7 +63,7 @@ class View:
 
     number: int
     present: Present
-    settled: SimulatedCluster
+    outlook: Outlook
     rows: Sequence[Row]
     places: Mapping[GroupKey, int]
     members: Mapping[GroupKey, Sequence[Pod]]
@@ -75,6 +71,12 @@ class View:
     nodes: NodeMap
     finder: Finder
     starts: Mapping[GroupKey, Start] = field(default_factory=dict[GroupKey, Start])
+
+    @cached_property
+    def times(self) -> Timeline:
+        """What runs until when, and what starts when."""
+        waiting = (row.waiting for row in self.rows)
+        return timeline(self.members, waiting, self.starts, self.present.now)
 
     def row(self, key: GroupKey) -> Row | None:
         """That of a group; None = it does not wait."""
@@ -85,54 +87,31 @@ class View:
         """Those in which somebody waits, in the order of the first of each."""
         return tuple(dict.fromkeys(row.waiting.key.namespace for row in self.rows))
 
-    def explained(self, waiting: Waiting, go_on: GoOn = lambda: True) -> Explanation:
+    def explained(self, waiting: Waiting, go_on: GoOn = lambda: True) -> "Explained":
         """Why one of them waits, and with what it would start; it may take long.
 
         Args:
             waiting: one of `rows`.
             go_on: asked time and again: whether more is to be tried.
         """
-        rows = [row.waiting for row in self.rows]
-        now, empty = self.present, alone(self.present, waiting)
-        return explain(
-            self.settled,
-            rows,
-            waiting,
-            _trying(now, waiting.key, go_on),
-            _trying(empty, waiting.key, go_on),
-        )
+        found = self.outlook.within(go_on).explain(waiting)
+        ahead = [Ahead(each.key, each.name, taken([each])) for each in found.ahead]
+        now, later = ([replace(e, change=None) for e in of] for of in (found.remedies, found.later))
+        return Explained(replace(found, ahead=(), remedies=now, later=later), ahead)
 
-    def with_starts(self, go_on: GoOn) -> "View | None":
+    def with_starts(self, go_on: GoOn = lambda: True) -> "View":
         """The next view, which is the same and says when those start that do not now.
 
         Args:
             go_on: asked time and again: whether there is time left.
 
-        Returns:
-            None if nothing can be told, or it was given up.
+        Raises:
+            GivenUpError: nothing can be told, or there was no time left.
         """
-        waiting = [row.waiting.key for row in self.rows if not row.waiting.starts]
-        pods = (event.pod for event in self.present.events if isinstance(event, PodSeen))
-        if not waiting or all(pod.limit is None and pod.expected is None for pod in pods):
-            return None
-        try:
-            found = estimates(SimulatedCluster(self.present, go_on).settle(), waiting)
-        except GivenUpError:
-            return None
-        return replace(self, number=self.number + 1, starts=found) if found else None
-
-
-def _trying(present: Present, key: GroupKey, go_on: GoOn) -> Try:
-    """Tries changes, each on a cluster in which the scheduler has done what it could."""
-
-    def attempt(events: Sequence[Event]) -> Result:
-        # Without a change it is what keeps the group waiting that is asked for.
-        cluster = SimulatedCluster(present, go_on) if events else SimulatedCluster(present)
-        cluster.settle()
-        cluster.tell(events)
-        return outcome(cluster.settle(), key)
-
-    return attempt
+        found = self.outlook.within(go_on).starts()
+        if not found:
+            raise GivenUpError
+        return replace(self, number=self.number + 1, starts=found)
 
 
 def start_text(view: View, key: GroupKey, now: float) -> str:
@@ -143,36 +122,34 @@ def start_text(view: View, key: GroupKey, now: float) -> str:
     return f"{'≤' if start.latest else '~'}{span_text(start.at - now)}"
 
 
-def view_of(present: Present, number: int, go_on: GoOn = lambda: True) -> View:
+def view_of(
+    present: Present, number: int, go_on: GoOn = lambda: True, in_copy: InCopy | None = None
+) -> View:
     """Let the scheduler decide on a copy of the cluster; it may take seconds.
 
     Args:
         present: the cluster.
         number: of the view.
         go_on: asked time and again: whether anybody wants it still.
+        in_copy: how changes are tried, see `Outlook`.
 
     Raises:
         GivenUpError: nobody does.
     """
-    cluster = SimulatedCluster(present, go_on)
-    pods, groups = list(cluster.pods.values()), dict(cluster.groups)
-    nodes = list(cluster.nodes.values())
-    waiting = members_waiting(pods, present.profiles.keys())
-    settled = cluster.settle()
+    outlook = Outlook(present, in_copy, wanted=go_on)
     rows = [
-        Row(place if each.decided else None, each)
-        for place, each in enumerate(queue(settled, waiting), start=1)
+        Row(place if each.decided else None, each) for place, each in enumerate(outlook.rows, 1)
     ]
     topologies = [e.topology for e in present.events if isinstance(e, TopologySeen)]
     return View(
         number,
         present,
-        settled,
+        outlook,
         rows,
         {row.waiting.key: index for index, row in enumerate(rows)},
-        _members(pods, present),
-        groups,
-        node_map(nodes, pods, topologies),
+        _members(outlook.pods, present),
+        outlook.groups,
+        node_map(outlook.nodes, outlook.pods, topologies),
         Finder(present),
     )
 
@@ -217,40 +194,71 @@ ANYBODY = Viewer(everything=True, nodes=True)
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """One who comes before another, and starts.
+
+    Attributes:
+        key: of the group.
+        name: for people.
+        requests: of its members that get a node, together, by resource.
+    """
+
+    key: GroupKey
+    name: str
+    requests: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explanation as it can be handed to another process.
+
+    Attributes:
+        explanation: without who is ahead.
+        ahead: they.
+    """
+
+    explanation: Explanation
+    ahead: Sequence[Ahead]
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """An explanation, as far as somebody may see it.
 
     Attributes:
-        explanation: without what they may not see.
+        explanation: without what they may not see, and without who is ahead.
+        ahead: those of them whom they may see.
         withheld: how many changes are left out, and how many who are ahead.
     """
 
     explanation: Explanation
+    ahead: Sequence[Ahead] = ()
     withheld: tuple[int, int] = (0, 0)
 
 
-def shown(explanation: Explanation, viewer: Viewer) -> Shown:
+def shown(explained: Explained, viewer: Viewer) -> Shown:
     """Leave out what names objects of other namespaces, and nodes, that somebody may not see.
 
     What an explanation says in a text cannot be told apart, so whole changes are left out: those
     in the hand of others, who see all groups; and of administrators, who see nodes.
     """
+    explanation = explained.explanation
     if viewer.everything and viewer.nodes:
-        return Shown(explanation)
-    ahead = [each for each in explanation.ahead if viewer.sees(each.key.namespace)]
+        return Shown(explanation, explained.ahead)
+    ahead = [each for each in explained.ahead if viewer.sees(each.key.namespace)]
     now, later = (_seen(of, viewer) for of in (explanation.remedies, explanation.later))
     withheld = len(explanation.remedies) + len(explanation.later) - len(now) - len(later)
-    hidden = len(explanation.ahead) - len(ahead)
+    hidden = len(explained.ahead) - len(ahead)
     waiting = own(explanation.waiting, viewer)
-    seen = replace(explanation, waiting=waiting, ahead=ahead, remedies=now, later=later)
-    return Shown(seen, (withheld, hidden))
+    seen = replace(explanation, waiting=waiting, remedies=now, later=later)
+    return Shown(seen, ahead, (withheld, hidden))
 
 
 def _seen(remedies: Sequence[Remedy], viewer: Viewer) -> Sequence[Remedy]:
     return [
         replace(each, victims=tuple(pod for pod in each.victims if viewer.sees(pod.namespace)))
         for each in remedies
-        if (each.whose is Whose.YOURS and (viewer.nodes or not each.change.of_nodes))
+        if (each.whose is Whose.YOURS and (viewer.nodes or not each.of_nodes))
         or (each.whose is Whose.OTHERS and viewer.everything)
         or (each.whose is Whose.ADMINISTRATOR and viewer.nodes)
     ]

@@ -1,0 +1,271 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that are processes, each forked from one without threads.
+
+::
+
+    this process ──fork, once, before it has threads──► a worker ──fork──► a branch ──fork──► …
+         └──── a pair of sockets for every question, sent over the worker's own socket ────┘
+
+A worker, its copies and its branches have no thread, so that they can be forked at any time. They
+have no socket but those that they are asked by, and end with the process that they were forked
+from; the first one, with this process.
+"""
+
+import asyncio
+import gc
+import os
+import pickle
+import signal
+import socket
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Any, Final, Never, TypeVar
+
+from enbloc.errors import EnblocError
+from enbloc.process.copies import end_with
+from enbloc.process.workers import GoOn, TooMuchAskedError, Worker, WorkerEndedError, until
+
+S = TypeVar("S")
+N = TypeVar("N")
+T = TypeVar("T")
+
+_ASK: Final = b"a"
+_COPY: Final = b"c"
+_BRANCH: Final = b"b"
+#: A copy that was told that its time is over has so many seconds for its answer.
+_GRACE: Final = 10.0
+#: An answer is read in pieces of so many bytes.
+_PIECE: Final = 1 << 20
+
+
+class ForkedWorker(Worker[S]):
+    """A worker that is another process."""
+
+    forks = True
+
+    def __init__(
+        self,
+        control: socket.socket,
+        child: int | None = None,
+        origin: "Worker[Any] | None" = None,
+    ) -> None:
+        self._control, self._child = control, child
+        self._origin = origin  # with which this one ends, so it stays
+        control.setblocking(False)
+        # Once nobody can ask any more, it reads the end of that, and ends.
+        weakref.finalize(self, control.close)
+
+    @classmethod
+    def start(cls, state: S) -> "ForkedWorker[S]":
+        """Fork one; not from a process that has threads, or has connections open.
+
+        Raises:
+            EnblocError: no process can be started.
+        """
+        parent = os.getpid()
+        with ExitStack() as opened:
+            try:
+                mine, its = map(opened.enter_context, _pair(socket.SOCK_SEQPACKET))
+                child = os.fork()
+            except OSError as error:
+                raise _not_started(error) from error
+            if not child:
+                mine.close()
+                _become(state, its, parent)
+            opened.pop_all()
+        its.close()
+        return cls(mine, child)
+
+    async def ask(self, work: Callable[[S], T]) -> T:
+        """Done in the worker."""
+        found: T = await self._exchange(_ASK, work)
+        return found
+
+    async def copy(self, work: Callable[[S, GoOn], T], seconds: float) -> T:
+        """Done in a process that is forked from the worker for that."""
+        found: T = await self._exchange(_COPY, (work, seconds))
+        return found
+
+    async def branch(
+        self, work: Callable[[S, GoOn], N], seconds: float | None = None
+    ) -> "Worker[N]":
+        """A process that is forked from the worker, and stays."""
+        mine, its = _pair(socket.SOCK_SEQPACKET)
+        branched: ForkedWorker[N] = ForkedWorker(mine, origin=self)
+        with its:
+            await self._exchange(_BRANCH, (work, seconds), its)
+        return branched
+
+    def close(self) -> None:
+        """End it; all that was forked from it is killed with it."""
+        self._control.close()
+        if self._child is not None:
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self._child, signal.SIGKILL)
+                os.waitpid(self._child, 0)
+            self._child = None
+
+    async def _exchange(self, kind: bytes, asked: Any, beside: socket.socket | None = None) -> Any:
+        """Send a question, and read its answer.
+
+        Raises:
+            WorkerEndedError: there is none.
+            TooMuchAskedError: it could not be sent.
+        """
+        question = pickle.dumps(asked, pickle.HIGHEST_PROTOCOL)
+        loop = asyncio.get_running_loop()
+        here, there = _pair(socket.SOCK_STREAM)
+        with here:
+            with there:
+                descriptors = [each.fileno() for each in (there, beside) if each is not None]
+                try:
+                    socket.send_fds(self._control, [kind], descriptors)
+                except BlockingIOError as error:
+                    raise TooMuchAskedError("too much is asked at once; try again") from error
+                except OSError as error:
+                    raise _ended() from error
+            if beside is not None:
+                beside.close()
+            here.setblocking(False)
+            pieces: list[bytes] = []
+            try:
+                await loop.sock_sendall(here, question)
+                here.shutdown(socket.SHUT_WR)
+                while piece := await loop.sock_recv(here, _PIECE):
+                    pieces.append(piece)
+            except ConnectionError as error:
+                raise _ended() from error
+        answer = b"".join(pieces)
+        if not answer:
+            raise _ended()
+        done, found = pickle.loads(answer)  # noqa: S301  # from ourselves
+        if not done:
+            raise found
+        return found
+
+
+def _pair(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, kind)
+
+
+def _not_started(error: OSError) -> EnblocError:
+    return EnblocError(f"cannot start a process to work in: {error.strerror or error}")
+
+
+def _ended() -> WorkerEndedError:
+    return WorkerEndedError(
+        "the process that worked it out was ended, maybe for lack of memory or of time"
+    )
+
+
+# ── in the worker ────────────────────────────────────────────────────────────────────────────
+
+
+def _become(state: Any, control: socket.socket, parent: int) -> Never:
+    """Be a worker until nobody can ask any more."""
+    code = 1
+    try:
+        end_with(parent)
+        # They are for the process that asks, and this one ends with it.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for its copies
+        gc.freeze()
+        _serve(state, control)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _serve(state: Any, control: socket.socket) -> None:
+    while True:
+        kind, descriptors, *_ = socket.recv_fds(control, 1, 2)
+        if not kind:
+            return
+        line, *beside = (socket.socket(fileno=each) for each in descriptors)
+        with line:
+            if kind == _ASK:
+                _answer(line, lambda asked: asked(state))
+                continue
+            parent = os.getpid()
+            try:
+                child = os.fork()
+            except OSError as error:
+                _answer(line, _raising(_not_started(error)))
+                child = -1
+            if not child:
+                control.close()
+                if kind == _COPY:
+                    _be_copy(state, line, parent)
+                _be_branch(state, line, beside[0], parent)
+        for each in beside:
+            each.close()
+
+
+def _be_copy(state: Any, line: socket.socket, parent: int) -> Never:
+    """Answer one question."""
+    try:
+        end_with(parent)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # what it tries it waits for
+        gc.disable()
+
+        def work(asked: tuple[Callable[[Any, GoOn], Any], float]) -> Any:
+            of, seconds = asked
+            signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)  # which ends it
+            return of(state, until(seconds))
+
+        _answer(line, work)
+    finally:
+        os._exit(0)
+
+
+def _be_branch(state: Any, line: socket.socket, control: socket.socket, parent: int) -> Never:
+    """Work a state out, and be its worker."""
+    found: list[Any] = []
+
+    def work(asked: tuple[Callable[[Any, GoOn], Any], float | None]) -> None:
+        of, seconds = asked
+        found.append(of(state, until(seconds)))
+
+    try:
+        end_with(parent)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # what it tries it waits for
+        gc.freeze()  # a collection would write to all that is shared
+        _answer(line, work)
+        line.close()
+        if found:
+            state = found.pop()
+            _become(state, control, parent)
+    finally:
+        os._exit(0)
+
+
+def _answer(line: socket.socket, work: Callable[[Any], Any]) -> None:
+    """Read a question, and send what comes of it."""
+    with suppress(OSError):  # nobody wants it any more
+        with line.makefile("rb") as stream:
+            question = stream.read()
+        line.sendall(_worked_out(question, work))
+
+
+def _worked_out(question: bytes, work: Callable[[Any], Any]) -> bytes:
+    try:
+        found = work(pickle.loads(question))  # noqa: S301  # from ourselves
+        return pickle.dumps((True, found), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # noqa: BLE001  # whatever it is, who asked raises it
+        try:
+            answer = pickle.dumps((False, error))
+            pickle.loads(answer)  # noqa: S301  # not every exception can be made again
+        except Exception:  # noqa: BLE001  # as above
+            answer = pickle.dumps((False, EnblocError(f"{type(error).__name__}: {error}")))
+        return answer
+
+
+def _raising(error: Exception) -> Callable[[Any], Never]:
+    def work(asked: Any) -> Never:
+        del asked
+        raise error
+
+    return work

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Questions: what workers are asked, of what the API server has shown, and of a view of that."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from enbloc.config import Configuration
+from enbloc.engine.events import Event
+from enbloc.model.groups import GroupKey
+from enbloc.simulation import GoOn, InCopy
+from enbloc.ui.facts import Facts
+from enbloc.ui.nodes_page import NodesQuery, block_of, block_page, listed, nodes_page
+from enbloc.ui.pages import Status
+from enbloc.ui.places import Places
+from enbloc.ui.time_page import TimeQuery, time_page
+from enbloc.ui.view import Explained, View, Viewer, view_of
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is known of a view without asking for more.
+
+    Attributes:
+        number: grows from each view to the next.
+        now: server time at which the cluster was so.
+        namespaces: those in which somebody waits, in the order of the first of each.
+    """
+
+    number: int
+    now: float
+    namespaces: Sequence[str]
+
+
+# ── of facts ─────────────────────────────────────────────────────────────────────────────────
+
+
+def take(facts: Facts, *, events: Sequence[Event]) -> None:
+    """These happened."""
+    for event in events:
+        facts.take(event)
+
+
+def made(
+    facts: Facts,
+    go_on: GoOn,
+    *,
+    configuration: Configuration,
+    now: float,
+    number: int,
+    in_copy: InCopy | None,
+) -> View:
+    """A view of the cluster as it is; the arguments are as those of `view_of`."""
+    present = facts.present(configuration.profiles, configuration.settings, now)
+    return view_of(present, number, go_on, in_copy)
+
+
+# ── of a view ────────────────────────────────────────────────────────────────────────────────
+
+
+def head(view: View) -> Head:
+    """What is always known of it."""
+    return Head(view.number, view.present.now, view.namespaces())
+
+
+def knows(view: View, *, key: GroupKey) -> bool:
+    """Whether there is such a group, or pod."""
+    return key in view.members or key in view.groups
+
+
+def waits(view: View, *, key: GroupKey) -> bool:
+    """Whether such a group, or pod, waits."""
+    return view.row(key) is not None
+
+
+def explained(view: View, go_on: GoOn, *, key: GroupKey) -> Explained | None:
+    """Why it waits; None = it does not."""
+    row = view.row(key)
+    return None if row is None else view.explained(row.waiting, go_on)
+
+
+def in_order(view: View, *, viewer: Viewer) -> Sequence[GroupKey]:
+    """The groups that are listed beside the map of nodes."""
+    return [row.waiting.key for row in listed(view, viewer)]
+
+
+def of_time(view: View) -> Collection[str]:
+    """The namespaces in which somebody runs or waits."""
+    return tuple(dict.fromkeys((*view.times.namespaces, *view.namespaces())))
+
+
+def time(view: View, *, viewer: Viewer, query: TimeQuery, status: Status) -> str:
+    """The page of what runs until when, and what starts when."""
+    return time_page(view, view.times, viewer, query, status)
+
+
+def places(view: View, go_on: GoOn, *, keys: Collection[GroupKey]) -> Mapping[GroupKey, Places]:
+    """Which nodes could hold members of these groups, of which each waits."""
+    del go_on
+    rows = {key: view.row(key) for key in keys}
+    return {key: view.finder.places(row.waiting) for key, row in rows.items() if row is not None}
+
+
+def nodes(
+    view: View,
+    *,
+    viewer: Viewer,
+    found: Mapping[GroupKey, Places],
+    query: NodesQuery,
+    status: Status,
+    quarantined: Collection[str] | None,
+) -> str | None:
+    """The page of the nodes; None = there are no such nodes."""
+    gangs = [(row, found.get(row.waiting.key, Places())) for row in listed(view, viewer)]
+    if not query.shape:
+        return nodes_page(view, gangs, query, status, quarantined)
+    block = block_of(view.nodes, query)
+    return None if block is None else block_page(block, gangs, query, status, quarantined)
