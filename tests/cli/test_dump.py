@@ -144,7 +144,7 @@ def test_that_the_default_storage_class_is_not_known_is_said_where_it_matters(
     file.write_text(text)
     assert asked(dump, "what-if", "-f", str(file)) == 1
     assert (
-        f"note: claims without storageClassName are taken to have none: {dump} does not say which "
+        "note: claims without storageClassName are taken to have none: it is not known which "
         "StorageClass is the default; name it in the claims" in capsys.readouterr().err
     )
 

@@ -406,7 +406,7 @@ def test_a_large_file_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[
                 "Expected int | float | str, got array"
             ),
         ),
-        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "-f: no pod is made of what is"),
+        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "no pod is made of what is"),
         ("# nothing", "-f "),
     ],
 )

@@ -19,6 +19,7 @@ from enbloc.ui.queue_page import ROWS, QueueQuery, queue_page
 from enbloc.ui.time_page import TimeQuery, time_page
 from enbloc.ui.timeline import timeline
 from enbloc.ui.view import ANYBODY, shown
+from enbloc.ui.what_if_page import Told, WhatIf, what_if_page
 from tests.ui.dom import Element, parsed
 from tests.ui.world import RACKS, gang, lone, nodes, running, status, view
 
@@ -54,6 +55,8 @@ def every_page() -> Iterator[tuple[str, Element]]:
     found = shown(of.explained(waiting), ANYBODY)
     yield "explanation", parsed(explanation_page(found, ANYBODY, told))
     yield "under way", parsed(under_way_page(waiting.key, told))
+    answer = Told(["It starts.", "Evicted for it: team/old."], ["A note."])
+    yield "what if", parsed(what_if_page(WhatIf(), answer, told, nodes=True))
     yield "message", parsed(message("Not found", "There is no such page."))
 
 
@@ -84,7 +87,7 @@ def test_names_are_there_once(page: Element) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_field_has_a_label_and_every_link_and_button_a_text(page: Element) -> None:
     labels = {each["for"] for each in page.every("label") if each.text}
-    assert {each["id"] for each in page.every("input")} == labels
+    assert {each["id"] for tag in ("input", "textarea") for each in page.every(tag)} == labels
     for tag in ("a", "button", "summary"):
         assert all(each.text for each in page.every(tag))
 

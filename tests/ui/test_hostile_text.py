@@ -20,6 +20,7 @@ from enbloc.ui.queue_page import QueueQuery, queue_page
 from enbloc.ui.time_page import TimeQuery, time_page
 from enbloc.ui.timeline import timeline
 from enbloc.ui.view import ANYBODY, Shown, View
+from enbloc.ui.what_if_page import Told, WhatIf, what_if_page
 from tests.ui.dom import Element, parsed
 from tests.ui.world import gang, nodes, running, view
 from tests.world import builders
@@ -46,14 +47,15 @@ TAGS: Final = words(
     """
     a b body button caption dd desc details div dl dt figure form g h1 h2 h3 h4 head header html
     input label li link main meta nav ol p path rect script section span strong summary svg table
-    tbody td text th thead title tr ul
+    tbody td text textarea th thead title tr ul
     """
 )
 ATTRIBUTES: Final = words(
     """
     action aria-current aria-hidden aria-label autocomplete charset class content d data-again
-    data-events data-live data-load data-number defer for height href id lang maxlength method
-    name preserveaspectratio rel role scope src tabindex type value viewbox width x y
+    data-events data-live data-load data-number defer for height href id inputmode lang
+    maxlength method name placeholder preserveaspectratio rel required role rows scope spellcheck
+    src tabindex type value viewbox width x y
     """
 )
 
@@ -152,6 +154,10 @@ def pages(of: View, attack: str) -> Iterator[str]:
         yield explanation_page(shown, ANYBODY, status)
         yield group_page(of, ANYBODY, waiting.key, 1, status, shown)
         yield under_way_page(waiting.key, status)
+    form = WhatIf(*(f"{field.name}{attack}" for field in dataclasses.fields(WhatIf)))
+    answer = Told([f"line{attack}"] * 3, [f"note{attack}"])
+    yield what_if_page(form, answer, status, nodes=True)
+    yield what_if_page(form, Told(problems=[attack, attack]), status, nodes=True)
     yield message(f"title{attack}", f"text{attack}")
 
 

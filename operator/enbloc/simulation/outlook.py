@@ -21,6 +21,7 @@ from enbloc.simulation.explanation import Explanation, explain
 from enbloc.simulation.node_shapes import NodeShape, shapes
 from enbloc.simulation.remedies import Result, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, of_node, queue
+from enbloc.simulation.what_if import Answer, Question, answer
 
 T = TypeVar("T")
 
@@ -123,6 +124,14 @@ class Outlook:
             return self._tried(empty, settled_alone(), lambda it: _after(it, events, row.key))
 
         return explain(self._settled, self.rows, row, now, later)
+
+    def answer(self, question: Question) -> Answer:
+        """What would become of a question.
+
+        Raises:
+            GivenUpError: there was no time left.
+        """
+        return answer(self._present, question, self._settled, self._go_on)
 
     def _tried(
         self, present: Present, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]

@@ -18,7 +18,7 @@ from enbloc.model.near_words import near
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.simulation.clones import node_like, pod_again, pod_like
-from enbloc.simulation.cluster import Present, SimulatedCluster
+from enbloc.simulation.cluster import GoOn, Present, SimulatedCluster
 from enbloc.simulation.waiting import Members, Waiting, group_of, of_node, queue
 
 #: What an object makes at once, and then each time once what it made before has nodes.
@@ -255,14 +255,25 @@ def created(
 # ── the answer ───────────────────────────────────────────────────────────────────────────────
 
 
-def answer(present: Present, question: Question) -> Answer:
+def answer(
+    present: Present,
+    question: Question,
+    settled: SimulatedCluster | None = None,
+    go_on: GoOn = lambda: True,
+) -> Answer:
     """What would become of it.
 
     Args:
         present: the cluster as it is.
         question: what would happen.
+        settled: that cluster, after the scheduler did what it could; None = that is worked out.
+        go_on: whether there is time left.
+
+    Raises:
+        GivenUpError: there was no time left.
     """
-    before, after = SimulatedCluster(present).settle(), SimulatedCluster(present)
+    before = settled or SimulatedCluster(present, go_on).settle()
+    after = SimulatedCluster(present, go_on)
     made, unmade = _happen(after, question)
     asked = {pod.uid: pod for pod in made}
     evicted = _evicted(before, after, question)

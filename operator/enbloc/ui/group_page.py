@@ -29,6 +29,7 @@ from enbloc.ui.pages import (
     with_query,
 )
 from enbloc.ui.view import Ahead, Row, Shown, View, Viewer, own, start_text
+from enbloc.ui.what_if_page import what_if_box
 
 #: So many members a page has.
 MEMBERS: Final = 100
@@ -85,6 +86,7 @@ def group_page(
                 table(_caption(part), _COLUMNS, lines, "No pod is a member of it yet."),
                 pager(part, "Members", lambda n: with_query(group_address(key), page=n)),
             ),
+            what_if_box(key.namespace, nodes=viewer.nodes),
         ],
         status,
     )

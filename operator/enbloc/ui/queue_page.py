@@ -28,6 +28,7 @@ from enbloc.ui.pages import (
     with_query,
 )
 from enbloc.ui.view import Row, View, Viewer, start_text
+from enbloc.ui.what_if_page import what_if_box
 
 #: So many rows a page has.
 ROWS: Final = 50
@@ -101,6 +102,7 @@ def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) ->
                 element("p", _STARTS) if view.starts else None,
                 pager(part, "Rows", address),
             ),
+            what_if_box(query.namespace, nodes=viewer.nodes),
         ],
         status,
     )

@@ -10,11 +10,12 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -34,6 +35,7 @@ from enbloc.ui.queue_page import QueueQuery, queue_page
 from enbloc.ui.state import Keeper, Latest
 from enbloc.ui.time_page import WINDOWS, TimeQuery
 from enbloc.ui.view import Viewer, shown
+from enbloc.ui.what_if_page import MOST_BODY, WHAT_IF, WhatIf, what_if_page
 
 #: The longest path with its query (bytes).
 MOST_TARGET: Final = 2048
@@ -49,6 +51,8 @@ STREAM_SECONDS: Final = 300.0
 #: So long a request for an explanation waits for it; the browser then asks again after this time.
 PATIENCE_SECONDS: Final = 1.0
 AGAIN_SECONDS: Final = 2
+#: A form has to be there within this time (seconds).
+FORM_SECONDS: Final = 10.0
 #: A stop waits so long for answers under way (seconds).
 GRACE_SECONDS: Final = 1.0
 
@@ -124,17 +128,19 @@ class Site:
     def __init__(self, keeper: Keeper, access: Access, *, local: bool) -> None:
         self._keeper, self._access, self._local = keeper, access, local
         self._streams = 0
+        self._answering = False
         self._closing = asyncio.Event()
         folder = files("enbloc.ui") / "static"
         self._static = {name: (folder / name).read_bytes() for name in _STATIC}
 
     def application(self) -> web.Application:
         """What answers requests."""
-        app = web.Application(middlewares=[self._guarded])
+        app = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY)
         routes: Mapping[str, Handler] = {
             "/": self._queue,
             "/nodes": self._nodes,
             "/time": self._time,
+            WHAT_IF: self._ask,
             EVENTS: self._events,
             "/static/{file}": self._file,
             "/livez": self._alive,
@@ -144,6 +150,7 @@ class Site:
         }
         for path, handler in routes.items():
             app.router.add_get(path, handler)
+        app.router.add_post(WHAT_IF, self._what_if)
         app.on_response_prepare.append(_prepare)
         app.on_shutdown.append(self._shut)
         return app
@@ -162,6 +169,8 @@ class Site:
             return await handler(request)
         except RefusedError as error:
             return _refusal(error.code, str(error))
+        except web.HTTPRequestEntityTooLarge:
+            return _refusal(413, f"send at most {MOST_BODY >> 10} KiB")
         except web.HTTPException as error:
             return _refusal(error.status, "there is no such page")
         except TooMuchAskedError as error:
@@ -182,7 +191,8 @@ class Site:
         Raises:
             RefusedError: it may not.
         """
-        if request.method not in _READS:
+        asks = request.method == "POST" and request.path == WHAT_IF
+        if request.method not in _READS and not asks:
             raise RefusedError(405, "use GET or HEAD: nothing can be changed here")
         if len(request.raw_path) > MOST_TARGET:
             raise RefusedError(414, "the address is too long")
@@ -191,6 +201,8 @@ class Site:
         site, mode = (request.headers.get(f"Sec-Fetch-{name}", "") for name in ("Site", "Mode"))
         if site in ("cross-site", "same-site") and mode != "navigate":
             raise RefusedError(403, "pages of others may lead here, and load nothing")
+        if asks and not _from_here(request, site):
+            raise RefusedError(403, "a form of this page sends it, and none of another")
 
     def _view(self, viewer: Viewer) -> Latest:
         """The latest view.
@@ -222,7 +234,7 @@ class Site:
         viewer = await self._access.viewer(_authorization(request), ())
         view = self._view(viewer)
         namespaces = _asked(query.namespace, view.head.namespaces)
-        viewer = await self._access.viewer(_authorization(request), namespaces)
+        viewer = await self._access.viewer(_authorization(request), namespaces, nodes=True)
         status = self._status(view, viewer)
         page = partial(queue_page, viewer=viewer, query=query, status=status)
         return _html(await view.read(page))
@@ -293,6 +305,32 @@ class Site:
         if explained is None:
             raise RefusedError(404, "it does not wait")
         return _html(explanation_page(shown(explained, viewer), viewer, status))
+
+    async def _ask(self, request: web.Request) -> web.StreamResponse:
+        viewer = await self._access.viewer(_authorization(request), (), nodes=True)
+        status = self._status(self._view(viewer), viewer)
+        return _html(what_if_page(WhatIf(), None, status, nodes=viewer.nodes))
+
+    async def _what_if(self, request: web.Request) -> web.StreamResponse:
+        """Answer a question; one at a time, as each may take long."""
+        await self._access.viewer(_authorization(request), ())
+        form = await _form(request)
+        named = (form.namespace,) if LABEL.fullmatch(form.namespace) else ()
+        viewer = await self._access.viewer(_authorization(request), named, nodes=True)
+        view = self._view(viewer)
+        if not named or not viewer.sees(form.namespace):
+            raise RefusedError(403, "there is no such namespace, or you may not see its groups")
+        if form.of_nodes and not viewer.nodes:
+            raise RefusedError(403, "you may not list the nodes of this cluster")
+        if self._answering:
+            raise RefusedError(503, "another question is being answered; try again")
+        self._answering = True
+        try:
+            told = await self._keeper.what_if(view, form, viewer)
+        finally:
+            self._answering = False
+        status = self._status(view, viewer)
+        return _html(what_if_page(form, told, status, nodes=viewer.nodes))
 
     async def _meant(self, request: web.Request) -> tuple[Latest, GroupKey]:
         """The group or pod that an address means.
@@ -400,6 +438,34 @@ def _asked(namespace: str, every: Collection[str]) -> Collection[str]:
     return (namespace,) if LABEL.fullmatch(namespace) else ()
 
 
+async def _form(request: web.Request) -> WhatIf:
+    """What a form asks.
+
+    Raises:
+        RefusedError: it cannot be read, or is not there in time.
+    """
+    try:
+        async with asyncio.timeout(FORM_SECONDS):
+            sent = await request.post()
+    except TimeoutError as error:
+        raise RefusedError(408, "the form took too long") from error
+    except (ValueError, LookupError) as error:
+        raise RefusedError(400, "the form cannot be read") from error
+    given = {field.name: sent.get(field.name, "") for field in fields(WhatIf)}
+    return WhatIf(**{name: v.strip() for name, v in given.items() if isinstance(v, str)})
+
+
+def _from_here(request: web.Request, site: str) -> bool:
+    """Whether a page of ours sends a form, as browsers say; who says nothing is refused.
+
+    As pages of ours have no referrer, browsers that tell the site send no origin.
+    """
+    if site:
+        return site == "same-origin"
+    host = request.headers.get("Host", "")
+    return bool(host) and urlsplit(request.headers.get("Origin", "")).netloc == host
+
+
 def _names_this_machine(host: str) -> bool:
     """Whether a Host header names this machine; the port may be any that leads here."""
     found = _HOST.fullmatch(host)
@@ -420,6 +486,7 @@ _TITLES: Final = {
     403: "Not allowed",
     404: "Not found",
     405: "Not allowed",
+    413: "Too long",
     414: "Too long",
     421: "Not here",
     503: "Not now",

@@ -16,15 +16,17 @@ changed, and no sooner than some time after the last one. Nothing is written to 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
 from enbloc.client.client import Client
+from enbloc.client.errors import APIError
 from enbloc.client.events import ObjectReference
 from enbloc.client.items import Timing
 from enbloc.config import Configuration
+from enbloc.live import read_admission
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
@@ -39,6 +41,9 @@ from enbloc.ui.node_events import NodeEvents
 from enbloc.ui.places import Places
 from enbloc.ui.questions import Head
 from enbloc.ui.view import Explained, View, Viewer
+from enbloc.ui.what_if_page import Told, WhatIf
+from enbloc.ui.what_if_question import what_if
+from enbloc.workloads import Admission
 
 T = TypeVar("T")
 
@@ -55,6 +60,8 @@ EXPLANATION_SECONDS: Final = 15.0
 #: So many explanations are worked out at once; and so many are, or wait for that, at most.
 EXPLANATIONS_AT_ONCE: Final = 3
 MOST_EXPLANATIONS: Final = 16
+#: And a question what would happen is answered within this time, or not (seconds).
+WHAT_IF_SECONDS: Final = 30.0
 #: One is kept for so long after it was worked out, though there are newer views (seconds).
 KEPT_SECONDS: Final = 10.0
 #: A page is made within this time, or not at all (seconds).
@@ -127,7 +134,10 @@ class Keeper:
         view: the latest; None = the first lists are not complete.
         problems: what keeps the cluster from being read, or views from being made.
         node_events: says which nodes are in quarantine.
+        read_admission: reads what the API server fills in.
     """
+
+    read_admission: Callable[[Client], Awaitable[Admission]]
 
     def __init__(
         self,
@@ -140,6 +150,8 @@ class Keeper:
         self.problems = Problems()
         self.node_events = NodeEvents(client)
         self._configuration = configuration
+        self._client = client
+        self.read_admission = read_admission
         self._clock = client.server_clock()
         self._queue = EventQueue()
         self._worker = worker
@@ -320,6 +332,22 @@ class Keeper:
             return True
         late = asyncio.get_running_loop().time() > asked.done + KEPT_SECONDS
         return late and asked.view is not self.view
+
+    async def what_if(self, view: Latest, form: WhatIf, viewer: Viewer) -> Told:
+        """What would happen.
+
+        Args:
+            view: the cluster.
+            form: what is asked.
+            viewer: as whom.
+        """
+        try:
+            admission = await self.read_admission(self._client)
+        except APIError as error:
+            logger.warning("Cannot read PriorityClasses and StorageClasses: %s", error)
+            return Told(problems=["There is no answer: classes cannot be read now; see the log."])
+        work = partial(what_if, form=form, viewer=viewer, admission=admission)
+        return await view.worker.copy(work, WHAT_IF_SECONDS)
 
     async def places(self, view: Latest, viewer: Viewer) -> Mapping[GroupKey, Places]:
         """Which nodes could hold members of those that are listed beside the nodes."""

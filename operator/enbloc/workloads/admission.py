@@ -45,11 +45,12 @@ class Admission:
 
     Attributes:
         classes: its PriorityClasses, by name.
-        storage_class: that of claims that name none; "" = there is no default.
+        storage_class: that of claims that name none; "" = there is no default, None = which it
+            is is not known.
     """
 
     classes: Mapping[str, PriorityClass] = field(default_factory=dict[str, PriorityClass])
-    storage_class: str = ""
+    storage_class: str | None = ""
 
     def pod(self, pod: Mapping[str, Any], where: str) -> dict[str, Any]:
         """A pod as the API server stores it.

@@ -1,17 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `enbloc what-if` prints: the answer in a sentence, then who and where; or a document."""
+"""What is said of an answer: in a sentence first, then who and where."""
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from enbloc.cli.queue import row_document
 from enbloc.controller.submission import Created
-from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import PodKey
@@ -66,12 +64,39 @@ class Report:
         answer: of the engine.
         created: the pods that are asked about.
         notes: what is said of the files.
+        names_nodes: whether nodes are named, and not only counted.
+        hidden: how many others fare otherwise and are not told, as somebody may not see them.
     """
 
     change: str
     answer: Answer
     created: Sequence[Created]
     notes: Sequence[str]
+    names_nodes: bool = True
+    hidden: int = 0
+
+    def seen(self, sees: Callable[[str], bool], *, nodes: bool) -> "Report":
+        """The same without what somebody may not see.
+
+        Args:
+            sees: whether they may see groups of a namespace.
+            nodes: whether they may see nodes.
+        """
+        of = self.answer
+        evicted = [each for each in of.evicted if sees(each.pod.namespace)]
+        delayed, gained = (
+            [each for each in several if sees(each.key.namespace)]
+            for several in (of.delayed, of.gained)
+        )
+        hidden = len(of.evicted) + len(of.delayed) + len(of.gained)
+        hidden -= len(evicted) + len(delayed) + len(gained)
+        answer = replace(of, evicted=evicted, delayed=delayed, gained=gained)
+        return replace(self, answer=answer, names_nodes=nodes, hidden=hidden)
+
+    @property
+    def nodes(self) -> Mapping[str, Node] | None:
+        """Those that may be named, with what they offer; None = they are only counted."""
+        return self.answer.nodes if self.names_nodes else None
 
     @cached_property
     def subjects(self) -> Sequence[Subject]:
@@ -124,12 +149,18 @@ def _name(pods: Sequence[Created], keys: Sequence[GroupKey]) -> str:
 # ── text ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def text(report: Report, *, wide: bool) -> Iterator[str]:
-    """The lines for people."""
+def text(report: Report, *, wide: bool, more: str = "") -> Iterator[str]:
+    """The lines for people.
+
+    Args:
+        report: the answer.
+        wide: all of it; else so much of each list, as can be read at a glance.
+        more: follows how many are left out, with where they are told.
+    """
     found, most = report.answer, sys.maxsize if wide else _MOST_NAMED
     lines = sys.maxsize if wide else _MOST_LINES
-    said = [*_of_subjects(report, most, lines)]
-    said += [_of_group(each, found.nodes, most) for each in found.sized]
+    said = [*_of_subjects(report, most, lines, more)]
+    said += [_of_group(each, report.nodes, most) for each in found.sized]
     if not said:
         said = [_of_nodes(report, most)]
     first, *others = said
@@ -141,14 +172,16 @@ def text(report: Report, *, wide: bool) -> Iterator[str]:
         yield "Without a node then, and with one otherwise:"
     for each in found.delayed[:lines]:
         yield f"  {_affected(each)}: {_cut(each.message or 'evicted', wide=wide)}"
-    yield from _more(len(found.delayed), lines)
+    yield from _more(len(found.delayed), lines, more)
     if found.gained and (found.delayed or found.evicted or report.subjects or found.sized):
         yield f"Starting then, and waiting otherwise: {_listed(found.gained, most)}."
+    if report.hidden:
+        yield f"{report.hidden} more would fare otherwise, of namespaces that you may not see."
 
 
-def _of_subjects(report: Report, most: int, lines: int) -> Iterator[str]:
+def _of_subjects(report: Report, most: int, lines: int, more: str) -> Iterator[str]:
     """A sentence for each, after one for all if they are several."""
-    subjects, nodes = report.subjects, report.answer.nodes
+    subjects, nodes = report.subjects, report.nodes
     if len(subjects) == 1:
         yield _sentence(subjects[0], nodes, most)
     if len(subjects) < 2:
@@ -164,16 +197,16 @@ def _of_subjects(report: Report, most: int, lines: int) -> Iterator[str]:
         yield f"{would} of {len(subjects)} would start now; {named} would not."
     for each in [*not_so, *(each for each in subjects if each.starts)][:lines]:
         yield f"  {_sentence(each, nodes, most)}"
-    yield from _more(len(subjects), lines)
+    yield from _more(len(subjects), lines, more)
 
 
-def _more(number: int, lines: int) -> Iterator[str]:
+def _more(number: int, lines: int, more: str) -> Iterator[str]:
     """That not all have a line."""
     if number > lines:
-        yield f"  and {number - lines} more; -o wide has all"
+        yield f"  and {number - lines} more{more}"
 
 
-def _sentence(subject: Subject, nodes: Mapping[str, Node], most: int) -> str:
+def _sentence(subject: Subject, nodes: Mapping[str, Node] | None, most: int) -> str:
     placed = subject.placed
     where = _where(list(placed.values()), nodes, most)
     if subject.starts and len(placed) == subject.pods:
@@ -187,7 +220,7 @@ def _sentence(subject: Subject, nodes: Mapping[str, Node], most: int) -> str:
     return f"{subject.name} would not start now{counted}: {why}"
 
 
-def _of_group(each: Sized, nodes: Mapping[str, Node], most: int) -> str:
+def _of_group(each: Sized, nodes: Mapping[str, Node] | None, most: int) -> str:
     if each.whole:
         new = list(each.row.placed.values()) if each.row is not None else []
         where = f", {len(new)} of them new, on {_where(new, nodes, most)}" if new else ""
@@ -206,13 +239,17 @@ def _of_nodes(report: Report, most: int) -> str:
         losers = [*(each.name for each in found.delayed), *_groups(found.evicted)]
         return f"{several(list(dict.fromkeys(losers)), most)} would lose nodes."
     if found.gained:
-        return f"{_listed(found.gained, most)} would start, and nobody would lose nodes."
-    return "nobody would lose nodes, and nobody who waits would start."
+        nobody = "nobody that you may see" if report.hidden else "nobody"
+        return f"{_listed(found.gained, most)} would start, and {nobody} would lose nodes."
+    nobody = "nobody that you may see" if report.hidden else "nobody"
+    return f"{nobody} would lose nodes, and nobody who waits would start."
 
 
-def _where(placed: Sequence[str], nodes: Mapping[str, Node], most: int) -> str:
+def _where(placed: Sequence[str], nodes: Mapping[str, Node] | None, most: int) -> str:
     """Nodes with how many pods each, or shapes of nodes where those are many."""
     counts = Counter(placed)
+    if nodes is None:
+        return "1 node" if len(counts) == 1 else f"{len(counts)} nodes"
     if len(counts) <= most:
         one_each = len(counts) == len(placed)
         said = (node if one_each else f"{node} ({count})" for node, count in sorted(counts.items()))
@@ -283,62 +320,3 @@ def _capital(sentence: str) -> str:
 
 def _cut(message: str, *, wide: bool) -> str:
     return message if wide or len(message) <= _WIDTH else f"{message[: _WIDTH - 1]}…"
-
-
-# ── documents ────────────────────────────────────────────────────────────────────────────────
-
-
-def document(report: Report) -> Any:
-    """The answer, for programs."""
-    found = report.answer
-    return {
-        "apiVersion": names.CLI_API_VERSION,
-        "kind": "WhatIf",
-        "sentence": next(text(report, wide=False)),
-        "starts": found.starts,
-        "asked": [
-            {
-                "name": each.name,
-                "starts": each.starts,
-                "pods": each.pods,
-                "placed": len(each.placed),
-                "message": each.message,
-                "groups": [row_document(row) for row in each.rows],
-            }
-            for each in report.subjects
-        ],
-        "scaled": [
-            {
-                "namespace": each.key.namespace,
-                "name": each.key.name,
-                "members": each.members,
-                "placed": each.placed,
-                "whole": each.whole,
-                "message": each.row.message if each.row is not None else "",
-            }
-            for each in found.sized
-        ],
-        "evicted": [
-            {
-                "namespace": each.pod.namespace,
-                "name": each.pod.name,
-                "group": "" if each.group.name.startswith("/") else each.group.name,
-                "by": str(each.by) if each.by is not None else "",
-            }
-            for each in found.evicted
-        ],
-        "delayed": [_affected_document(each) for each in found.delayed],
-        "gained": [_affected_document(each) for each in found.gained],
-        "notes": list(report.notes),
-    }
-
-
-def _affected_document(each: Affected) -> dict[str, Any]:
-    solo = each.key.name.startswith("/")
-    return {
-        "kind": "Pod" if solo else "PodGroup",
-        "namespace": each.key.namespace,
-        "name": each.pods[0].key.name if solo else each.key.name,
-        "pods": [pod.key.name for pod in each.pods],
-        "message": each.message,
-    }

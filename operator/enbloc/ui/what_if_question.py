@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""What if, as a question to a view: read, worked out, and told as far as somebody may see it."""
+
+from collections.abc import Iterator
+
+from enbloc.errors import EnblocError, UsageError
+from enbloc.model.groups import GroupKey
+from enbloc.simulation import GivenUpError, GoOn
+from enbloc.ui.view import View, Viewer
+from enbloc.ui.what_if_page import Told, WhatIf
+from enbloc.what_if import MOST_NODES, Asked, report, scale, text
+from enbloc.workloads import Admission, Manifest, manifests
+
+
+def what_if(view: View, go_on: GoOn, *, form: WhatIf, viewer: Viewer, admission: Admission) -> Told:
+    """What would become of it; it changes the view, so it is asked of a copy.
+
+    Args:
+        view: the cluster.
+        go_on: whether there is time left.
+        form: what is asked.
+        viewer: sees groups of its namespace, and nodes where it names some.
+        admission: what the API server fills in.
+    """
+    try:
+        asked = _asked(form)
+        if not viewer.everything:
+            _seen_alone(asked, view)
+        found = report(view.present, asked, admission, view.outlook.within(go_on).answer)
+    except GivenUpError:
+        return Told(problems=["It takes too long to work that out; ask with enbloc what-if."])
+    except (EnblocError, ExceptionGroup) as error:
+        return Told(problems=[*_problems(error)])
+    seen = found.seen(viewer.sees, nodes=viewer.nodes)
+    return Told([*text(seen, wide=False)], seen.notes)
+
+
+def _problems(error: Exception) -> Iterator[str]:
+    if isinstance(error, ExceptionGroup):
+        for each in error.exceptions:
+            yield from _problems(each)
+    else:
+        yield f"There is no answer: {error}."
+
+
+def _asked(form: WhatIf) -> Asked:
+    """What is asked, checked as far as it can be without a cluster.
+
+    Raises:
+        UsageError: nothing is asked, or something is wrong.
+    """
+    if not (form.manifests.strip() or form.scale or form.of_nodes):
+        raise UsageError("nothing is asked; give manifests, or a change")
+    if bool(form.add) != bool(form.like):
+        raise UsageError("say how many nodes are added, and which node they are like")
+    given = manifests("manifests", form.manifests.encode()) if form.manifests.strip() else None
+    for each in given or ():
+        _within(each, form.namespace)
+    return Asked(
+        given,
+        tuple(dict.fromkeys(form.without.split())),
+        _number(form.add),
+        form.like,
+        [_scaled(form.scale)] if form.scale else (),
+        form.namespace,
+        only=True,
+    )
+
+
+def _within(given: Manifest, namespace: str) -> None:
+    """See that an object is of the namespace that is asked about; or of none, or names none.
+
+    Raises:
+        UsageError: it is of another.
+    """
+    metadata = given.body.get("metadata")
+    named = metadata.get("namespace") if isinstance(metadata, dict) else None
+    if named not in (None, "", namespace):
+        raise UsageError(
+            f"{given.where}: its namespace is not {namespace}, which is asked about; ask about "
+            "each namespace by itself"
+        )
+
+
+def _number(text: str) -> int:
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and 0 < int(text) <= MOST_NODES):
+        raise UsageError(f'"{text}" nodes cannot be added; write a number from 1 to {MOST_NODES}')
+    return int(text)
+
+
+def _scaled(text: str) -> tuple[str, int]:
+    name, number = scale(text)
+    if "/" in name:
+        raise UsageError(f'"{name}" names a namespace; write the group alone, as in train=8')
+    return name, number
+
+
+def _seen_alone(asked: Asked, view: View) -> None:
+    """See that groups exist, without a word of such that somebody may not see.
+
+    Raises:
+        UsageError: one does not.
+    """
+    for name, _ in asked.scales:
+        key = GroupKey(asked.namespace, name)
+        if key not in view.groups:
+            raise UsageError(f"PodGroup {key} not found")
