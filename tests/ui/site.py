@@ -3,7 +3,7 @@
 """A site that shows a view, and who reads it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -12,9 +12,12 @@ import aiohttp
 from enbloc.client.client import Client
 from enbloc.client.config import Cluster
 from enbloc.config import default_configuration
+from enbloc.model.groups import GroupKey
 from enbloc.process.workers import ThreadWorker
 from enbloc.ui.access import Access, OpenAccess
+from enbloc.ui.attempts import History
 from enbloc.ui.facts import Facts
+from enbloc.ui.history import Histories
 from enbloc.ui.questions import head
 from enbloc.ui.server import Address, Site, served
 from enbloc.ui.state import Keeper, Latest
@@ -68,6 +71,15 @@ class Reader:
         return answer.page
 
 
+class Silent(Histories):
+    """Nothing was said of any group."""
+
+    async def of(self, key: GroupKey, members: Collection[str]) -> History:
+        """Nothing."""
+        del key, members
+        return History()
+
+
 def latest(view: View) -> Latest:
     """A view as a keeper has it; threads work on it."""
     return Latest(head(view), ThreadWorker(view))
@@ -77,6 +89,7 @@ def keeper(view: View | None) -> Keeper:
     """One that has this view, and follows nothing."""
     client = Client(Cluster("http://127.0.0.1:9"), component="test", clock=time_source())
     made = Keeper(client, default_configuration(), ThreadWorker(Facts()))
+    made.histories = Silent(client)
     made.view = None if view is None else latest(view)
     return made
 

@@ -13,6 +13,7 @@ from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.node import Node
 from enbloc.model.pods import Owner, Pod, PodKey, PodUID
 from enbloc.model.topology import Level, Topology, TopologyRequest
+from enbloc.ui.attempts import Entry, History
 from enbloc.ui.group_page import explanation_page, group_page, under_way_page
 from enbloc.ui.nodes_page import NodesQuery, block_page, listed, nodes_page
 from enbloc.ui.pages import Status, message
@@ -147,6 +148,9 @@ def pages(of: View, attack: str) -> Iterator[str]:
         yield time_page(of, times, ANYBODY, query, status)
     for key in of.members:
         yield group_page(of, ANYBODY, key, 1, status)
+    entries = [Entry(1.0, f"about{attack}", f"reason{attack}", f"text{attack}")]
+    history = History(entries, f"problem{attack}")
+    yield group_page(of, ANYBODY, next(iter(of.members)), 1, status, history=history)
     for waiting in (row.waiting for row in of.rows):
         told = dataclasses.replace(waiting, message=f"{waiting.message} {attack}")
         found = of.explained(waiting)

@@ -5,15 +5,18 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 import pytest
 
 from enbloc.client.client import Client
 from enbloc.client.config import Cluster
+from enbloc.client.group_status import apply_group_status
 from enbloc.client.paths import EVENTS, LEASES, NODES, POD_GROUPS, PODS
 from enbloc.client.permissions import VIEWING
 from enbloc.config import default_configuration
+from enbloc.model.groups import GroupKey
 from enbloc.process.forks import ForkedWorker
 from enbloc.process.workers import ThreadWorker, Worker
 from enbloc.ui import Address, serve_ui
@@ -136,6 +139,81 @@ async def test_nothing_is_written(sandbox: Sandbox, world: World) -> None:
             await page.read(path)
     assert await versions() == before
     assert {verb for rule in VIEWING for verb in rule.verbs} == {"list", "watch"}
+
+
+async def test_what_was_said_of_a_group_and_its_members_is_its_history(
+    sandbox: Sandbox, world: World
+) -> None:
+    await world.nodes("n1", cpu=4)
+    await world.gang("train", 2, cpu=4)
+    await world.gang("other", 2, cpu=4)
+    for group in ("train", "other"):
+        await apply_group_status(
+            world.client,
+            GroupKey("default", group),
+            (await world.client.get(POD_GROUPS, group, "default"))["metadata"]["uid"],
+            {"conditions": [condition(f"why {group} waits")]},
+            "enbloc-scheduler",
+        )
+    await world.client.create(
+        EVENTS, event("first", POD_GROUPS.kind, "train", "no room yet"), "default"
+    )
+    await world.client.create(
+        EVENTS, event("second", "Pod", "train-1", "a member lacks cpu"), "default"
+    )
+    await world.client.create(
+        EVENTS, event("third", "Pod", "other-1", "of somebody else"), "default"
+    )
+    forged = event("fourth", POD_GROUPS.kind, "train", "of another") | {
+        "reportingController": "example.com/other"
+    }
+    await world.client.create(EVENTS, forged, "default")
+    async with shown(sandbox) as page:
+
+        async def told() -> bool:
+            return "History" in (await page.read("/groups/default/train")).text
+
+        await world.until(told)
+        found = await page.read("/groups/default/train")
+        history = found.one("div", id="history")
+        assert [row[2:] for row in lines(history)[1:]] == [
+            ["PodGroup train", "FailedScheduling", "no room yet"],
+            ["Pod train-1", "FailedScheduling", "a member lacks cpu"],
+            ["Scheduled=False", "Unschedulable", "why train waits"],
+        ]
+    sandbox.faults.add(verb="list", resource="events", status=403)
+    async with shown(sandbox) as page:
+        await world.until(told)
+        found = await page.read("/groups/default/train")
+        assert "Its events cannot be shown: the account of this page may not list" in found.text
+        assert "why train waits" in found.text
+
+
+def condition(message: str) -> dict[str, Any]:
+    return {
+        "type": "Scheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": message,
+        "lastTransitionTime": "2023-01-01T00:00:00Z",
+        "observedGeneration": 1,
+    }
+
+
+def event(name: str, kind: str, about: str, note: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": f"2023-02-0{1 if kind == 'Pod' else 2}T00:00:00.000000Z",
+        "reportingController": "enbloc.dev/scheduler",
+        "reportingInstance": "enbloc-scheduler-0",
+        "action": "Scheduling",
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "note": note,
+        "regarding": {"apiVersion": "v1", "kind": kind, "name": about, "namespace": "default"},
+    }
 
 
 async def test_what_cannot_be_read_is_said_on_the_page(sandbox: Sandbox, world: World) -> None:

@@ -38,10 +38,10 @@ def note() -> str:
 def event(**of: Any) -> NodeEvent:
     written = {
         "reason": "NodeQuarantined",
-        "note": note(),
+        "message": note(),
         "eventTime": micro_time_text(NOW),
-        "reportingController": SCHEDULER_REPORTER,
-        "regarding": {"kind": "Node", "name": "n1"},
+        "reportingComponent": SCHEDULER_REPORTER,
+        "involvedObject": {"kind": "Node", "name": "n1"},
         **of,
     }
     return msgspec.convert(written, NodeEvent)
@@ -71,12 +71,12 @@ def test_of_several_the_one_that_lasts_longest_counts() -> None:
     "of",
     [
         pytest.param({"reason": "NodeReleased"}, id="another reason"),
-        pytest.param({"reportingController": "somebody"}, id="another reporter"),
-        pytest.param({"reportingController": None}, id="no reporter"),
-        pytest.param({"regarding": {"kind": "Pod", "name": "n1"}}, id="not about a node"),
-        pytest.param({"regarding": None}, id="about nothing"),
-        pytest.param({"note": "for a long time"}, id="a note that says no time"),
-        pytest.param({"note": None}, id="no note"),
+        pytest.param({"reportingComponent": "somebody"}, id="another reporter"),
+        pytest.param({"reportingComponent": None}, id="no reporter"),
+        pytest.param({"involvedObject": {"kind": "Pod", "name": "n1"}}, id="not about a node"),
+        pytest.param({"involvedObject": None}, id="about nothing"),
+        pytest.param({"message": "for a long time"}, id="a note that says no time"),
+        pytest.param({"message": None}, id="no note"),
         pytest.param({"eventTime": None}, id="no time"),
         pytest.param({"eventTime": "yesterday"}, id="no time that can be read"),
     ],
@@ -86,7 +86,7 @@ def test_other_events_say_nothing(of: dict[str, Any]) -> None:
 
 
 def test_no_event_is_believed_for_longer_than_an_hour() -> None:
-    long = event(note="Quarantined for gangs for 99999s: why")
+    long = event(message="Quarantined for gangs for 99999s: why")
     assert quarantined([long]) == {"n1": NOW + 3600.0}
 
 
@@ -101,7 +101,16 @@ async def test_what_the_scheduler_writes_is_found_and_each_quarantine_is_an_even
     written = [body for verb, _, body in client.sent if verb == "create"]
     assert len(written) == len(client.sent) == 3
     assert not any("series" in body for body in written)
-    assert [*quarantined(msgspec.convert(body, NodeEvent) for body in written)] == ["n1"]
+    shown = [
+        event(
+            message=body["note"],
+            eventTime=body["eventTime"],
+            reportingComponent=body["reportingController"],
+            involvedObject=body["regarding"],
+        )
+        for body in written
+    ]
+    assert [*quarantined(shown)] == ["n1"]
 
 
 async def test_the_api_server_is_asked_and_while_it_refuses_nothing_is_known() -> None:

@@ -4,7 +4,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -290,7 +290,7 @@ async def test_a_page_that_takes_too_long_is_an_error() -> None:
 
 
 @contextmanager
-def held(reader: Reader) -> Iterator[None]:
+def held(reader: Reader) -> Generator[None]:
     """No explanation is begun meanwhile."""
     keeper = reader.keeper
     keeper._explainers = asyncio.Semaphore(0)

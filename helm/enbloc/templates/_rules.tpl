@@ -376,8 +376,8 @@
 - apiGroups: [topology.volcano.sh]
   resources: [hypernodes]
   verbs: [list, watch]
-# which nodes are in quarantine
-- apiGroups: [events.k8s.io]
+# what was said of a group, and which nodes are in quarantine; else neither is shown
+- apiGroups: [""]
   resources: [events]
   verbs: [list]
 {{- end }}

@@ -74,6 +74,8 @@ REPLICATION_CONTROLLERS: Final = Resource(
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
+#: The same, of which more fields can be selected, by other names.
+CORE_EVENTS: Final = Resource("", "v1", "events", "Event")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _SCHEDULING: Final = "scheduling.k8s.io"
 PRIORITY_CLASSES: Final = Resource(

@@ -387,7 +387,12 @@ VIEWING: Final[Sequence[Rule]] = [
         for rule in ROLES["scheduler"]
         if "watch" in rule.verbs
     ),
-    Rule("events.k8s.io", ["events"], ["list"], why="which nodes are in quarantine"),
+    Rule(
+        "",
+        ["events"],
+        ["list"],
+        why="what was said of a group, and which nodes are in quarantine; else neither is shown",
+    ),
 ]
 #: And what it needs where others reach it: who they are, and what they may see.
 REVIEWING: Final[Sequence[Rule]] = (

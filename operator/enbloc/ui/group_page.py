@@ -12,6 +12,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.text import clipped, several
 from enbloc.model.times import span_text, time_text
 from enbloc.simulation import Remedy, Waiting, Whose, amounts
+from enbloc.ui.attempts import History, history_section
 from enbloc.ui.charts import Piece, bar
 from enbloc.ui.links import explanation_address, group_address
 from enbloc.ui.markup import Child, Markup, element
@@ -53,7 +54,13 @@ def title_of(key: GroupKey) -> str:
 
 
 def group_page(
-    view: View, viewer: Viewer, key: GroupKey, page: int, status: Status, known: Shown | None = None
+    view: View,
+    viewer: Viewer,
+    key: GroupKey,
+    page: int,
+    status: Status,
+    known: Shown | None = None,
+    history: History | None = None,
 ) -> str:
     """The page of one group, or of a pod without one.
 
@@ -64,6 +71,7 @@ def group_page(
         page: of its members, from 1 on.
         status: how old it is.
         known: its explanation, where that was worked out already.
+        history: what was said of it; None = that was not read.
     """
     row, pods = view.row(key), view.members.get(key, ())
     waiting = own(row.waiting, viewer) if row is not None else None
@@ -86,6 +94,7 @@ def group_page(
                 table(_caption(part), _COLUMNS, lines, "No pod is a member of it yet."),
                 pager(part, "Members", lambda n: with_query(group_address(key), page=n)),
             ),
+            history_section(history, status.now) if history is not None else None,
             what_if_box(key.namespace, nodes=viewer.nodes),
         ],
         status,

@@ -9,7 +9,7 @@ from typing import Final
 
 from enbloc.client.client import Client
 from enbloc.client.events import DEFAULT
-from enbloc.client.paths import EVENTS
+from enbloc.client.paths import CORE_EVENTS
 from enbloc.errors import EnblocError
 from enbloc.model.names import EventReason
 from enbloc.ui.quarantine import NodeEvent, quarantined
@@ -48,7 +48,9 @@ class NodeEvents:
         query = {"fieldSelector": f"reason={EventReason.NODE_QUARANTINED}"}
         found: list[NodeEvent] = []
         try:
-            async for event in self._client.list(EVENTS, DEFAULT, query=query, shape=NodeEvent):
+            async for event in self._client.list(
+                CORE_EVENTS, DEFAULT, query=query, shape=NodeEvent
+            ):
                 found.append(event)
                 if len(found) >= MOST:
                     break

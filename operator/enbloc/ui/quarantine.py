@@ -29,10 +29,10 @@ class NodeEvent(msgspec.Struct, rename="camel"):
     """An event, as far as it matters here."""
 
     reason: str = ""
-    note: str | None = None
+    message: str | None = None
     event_time: str | None = None
-    reporting_controller: str | None = None
-    regarding: _About | None = None
+    reporting_component: str | None = None
+    involved_object: _About | None = None
 
 
 def quarantined(events: Iterable[NodeEvent]) -> Mapping[str, float]:
@@ -43,16 +43,16 @@ def quarantined(events: Iterable[NodeEvent]) -> Mapping[str, float]:
     """
     found: dict[str, float] = {}
     for event in events:
-        told = _NOTE.match(event.note or "")
+        told = _NOTE.match(event.message or "")
         began = seconds_of(event.event_time or "")
-        about = event.regarding
+        about = event.involved_object
         if (
             told is not None
             and began is not None
             and about is not None
             and about.kind == "Node"
             and event.reason == EventReason.NODE_QUARANTINED
-            and event.reporting_controller == SCHEDULER_REPORTER
+            and event.reporting_component == SCHEDULER_REPORTER
         ):
             until = began + min(_LONGEST, int(told[1]))
             found[about.name] = max(until, found.get(about.name, until))

@@ -68,6 +68,11 @@ def knows(view: View, *, key: GroupKey) -> bool:
     return key in view.members or key in view.groups
 
 
+def members(view: View, *, key: GroupKey) -> Collection[str]:
+    """The names of its pods."""
+    return [pod.key.name for pod in view.members.get(key, ())]
+
+
 def waits(view: View, *, key: GroupKey) -> bool:
     """Whether such a group, or pod, waits."""
     return view.row(key) is not None

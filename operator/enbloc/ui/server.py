@@ -280,6 +280,8 @@ class Site:
         viewer = await self._access.viewer(_authorization(request), (key.namespace,), nodes=True)
         explained = self._keeper.known(key)
         known = shown(explained, viewer) if explained is not None else None
+        members = await view.read(partial(questions.members, key=key))
+        history = await self._keeper.histories.of(key, members)
         page = partial(
             group_page,
             viewer=viewer,
@@ -287,6 +289,7 @@ class Site:
             page=_page(request),
             status=self._status(view, viewer),
             known=known,
+            history=history,
         )
         return _html(await view.read(page))
 

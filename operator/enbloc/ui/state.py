@@ -37,6 +37,7 @@ from enbloc.simulation import GivenUpError
 from enbloc.telemetry import Problems
 from enbloc.ui import questions
 from enbloc.ui.facts import Facts
+from enbloc.ui.history import Histories
 from enbloc.ui.node_events import NodeEvents
 from enbloc.ui.places import Places
 from enbloc.ui.questions import Head
@@ -134,6 +135,7 @@ class Keeper:
         view: the latest; None = the first lists are not complete.
         problems: what keeps the cluster from being read, or views from being made.
         node_events: says which nodes are in quarantine.
+        histories: what was said of groups.
         read_admission: reads what the API server fills in.
     """
 
@@ -152,6 +154,7 @@ class Keeper:
         self._configuration = configuration
         self._client = client
         self.read_admission = read_admission
+        self.histories = Histories(client)
         self._clock = client.server_clock()
         self._queue = EventQueue()
         self._worker = worker
