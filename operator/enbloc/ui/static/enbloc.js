@@ -30,7 +30,9 @@
       if (!found) return;
       const again = found.dataset.again !== undefined;
       found.removeAttribute("id");
-      details.replaceChildren(details.querySelector("summary"), found);
+      const summary = details.querySelector("summary"); // stays, and so does the focus
+      while (summary.nextSibling) summary.nextSibling.remove();
+      details.append(found);
       if (!again) return;
       await new Promise((done) => setTimeout(done, AGAIN_MS));
     }
@@ -48,13 +50,19 @@
     true,
   );
 
-  /** Replace what is new, and leave open, and focused, what was. */
+  /** By what an element that has the focus is found again in a newer state. */
+  const named = (each) =>
+    each.getAttribute("href") || each.closest("[data-load]")?.dataset.load || each.getAttribute("role");
+
+  /** Replace what is new; what is open, has the focus or is scrolled to stays so. */
   const renew = async () => {
     const fresh = await parsed(location.href);
     for (const old of document.querySelectorAll("[data-live][id]")) {
       const now = fresh.getElementById(old.id);
       if (!now || now.innerHTML === old.dataset.was) continue;
       const was = now.innerHTML;
+      const focus = old.contains(document.activeElement) ? document.activeElement : null;
+      const lefts = [...old.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
       const opened = new Map();
       for (const each of old.querySelectorAll("details[open][data-load]")) {
         opened.set(each.dataset.load, each);
@@ -63,16 +71,15 @@
         const kept = opened.get(each.dataset.load);
         if (kept) each.replaceWith(kept);
       }
-      const focus = old.contains(document.activeElement) ? document.activeElement : null;
       old.replaceChildren(...now.childNodes);
       old.dataset.was = was;
-      if (focus && !focus.isConnected && focus.getAttribute("href")) {
-        const href = focus.getAttribute("href");
-        const same = [...old.querySelectorAll("a")].find((a) => a.getAttribute("href") === href);
-        if (same) same.focus();
-      } else if (focus && focus.isConnected) {
-        focus.focus();
-      }
+      [...old.querySelectorAll(".scroll")].forEach((each, at) => {
+        each.scrollLeft = lefts[at] ?? 0;
+      });
+      if (!focus) continue;
+      const alike = [...old.querySelectorAll(focus.localName)];
+      const same = focus.isConnected ? focus : alike.find((each) => named(each) === named(focus));
+      if (same) same.focus({ preventScroll: true });
     }
   };
 
