@@ -11,12 +11,13 @@ SHARD ?=
 # Where parts of the end-to-end suite leave what was asked of their API servers.
 REQUESTS := .pytest_cache/requests
 # What needs no program but Python, and what of it starts no process of ours.
-HERE := not controlplane and not kubectl
+HERE := not controlplane and not kubectl and not browser
 INSIDE := $(HERE) and not processes
 # Properties of whole runs, and what every plugin promises: make laws.
 LAWS := tests/laws tests/parity tests/fuzz $(wildcard tests/*/test_contract*.py)
 BIN := .venv/bin
 RUN := .venv/.run-$(shell cat requirements/run.txt sandbox/pyproject.toml | cksum | tr ' ' -)
+BROWSER := .venv/.browser-$(shell cat requirements/dev.txt requirements/browser.txt | cksum | tr ' ' -)
 DEV := .venv/.dev-$(shell cat requirements/dev.txt sandbox/pyproject.toml | cksum | tr ' ' -)
 # What the tests of the sandbox depend on. Once they have passed, make test leaves them out until the
 # content of one of these files changes; a clean clone has passed nothing.
@@ -29,7 +30,7 @@ LEFT_OUT = $(if $(wildcard $(PASSED)),--ignore=sandbox/tests)
 PYTEST = $(BIN)/python -m pytest --durations=25 $(if $(CACHE),-o cache_dir=$(CACHE))
 
 .PHONY: help setup demo near test laws check gate fix smoke nightly test-all processes real e2e permissions \
-  e2e-older soak check-go build build-all bench bench-check faults sync docs lock krew image fixtures
+  browser e2e-older soak check-go build build-all bench bench-check faults sync docs lock krew image fixtures
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -39,10 +40,10 @@ help:  ## list the targets
 	$(PYTHON) -m venv .venv
 
 # uv takes seconds where pip takes minutes; where it fails (it reads no pip.conf), pip installs.
+locked = $(UV) --require-hashes -r requirements/$(1).txt || $(PIP) --require-hashes -r requirements/$(1).txt
 define install
 	awk '/^[^ ]/ { ours = /^uv==/ } ours' requirements/dev.txt > .venv/uv.txt
-	$(PIP) --no-deps --require-hashes -r .venv/uv.txt && \
-	  $(UV) --require-hashes -r requirements/$(1).txt || $(PIP) --require-hashes -r requirements/$(1).txt
+	$(PIP) --no-deps --require-hashes -r .venv/uv.txt && $(call locked,$(1))
 	$(PIP) --no-deps --no-build-isolation --editable . --editable sandbox
 endef
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
@@ -55,6 +56,10 @@ $(RUN): | .venv/bin/python
 $(DEV): | .venv/bin/python
 	$(call install,dev)
 	touch $@ $(RUN)
+
+$(BROWSER): $(DEV)
+	$(call locked,browser)
+	touch $@
 
 setup: $(DEV)  ## make .venv with everything the tests and checks need
 	@echo 'To have enbloc on PATH in this terminal: . $(BIN)/activate'
@@ -107,6 +112,10 @@ e2e: $(DEV) build-all  ## the end-to-end suite, or a part of it (SHARD=2/4)
 
 permissions: $(DEV)  ## whether the end-to-end suite used each permission, and was refused none; after e2e
 	$(PYTEST) tests/e2e/test_permissions_e2e.py --requests=$(REQUESTS)
+
+browser: $(BROWSER)  ## the page in a headless Chromium, which is on PATH (ARGS=--pictures draws those in docs)
+	$(BIN)/python hack/axe_core.py
+	$(PYTEST) -m browser tests/browser $(ARGS)
 
 # What depends on the server most. Recordings and the comparison with kube-scheduler are of the newest,
 # and which permissions are never used only the whole suite can tell.

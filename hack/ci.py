@@ -102,6 +102,7 @@ NIGHTLY: Final = (
     Stage("test-all", ("test-all",)),
     Stage("processes", ("processes",), again=True),
     Stage("real", ("real",), needs=_BUILT, again=True),
+    Stage("browser", ("browser",), again=True),
     Stage("e2e", ("e2e",), needs=_BUILT, again=True, options=(f"--requests={REQUESTS}",)),
     Stage("permissions", ("permissions",), needs=(*_BUILT, "e2e")),
     Stage("older", ("e2e-older",), needs=_BUILT, asked=True),

@@ -20,6 +20,8 @@ ARGUMENTS: Final = {
     "dev": (*_BOTH, "--extra", "otel", "--extra", "testing", "--group", "dev"),
     # What lists the packages of the image, as the image is built.
     "sbom": ("--group", "sbom", "--constraint", "requirements/dev.txt"),
+    # What drives a browser, beside what `dev` has.
+    "browser": ("--group", "browser", "--constraint", "requirements/dev.txt"),
 }
 
 

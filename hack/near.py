@@ -72,6 +72,7 @@ LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "operator/enbloc/live/": ("smoke", "e2e"),
     "operator/enbloc/process/": ("smoke", "e2e"),
     "operator/enbloc/run": ("processes", "smoke"),
+    "operator/enbloc/ui/": ("browser",),
     "sandbox/": ("processes", "real"),
     "crds/": ("real", "e2e-older"),
     "docs/": ("processes", "real"),
@@ -79,10 +80,11 @@ LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "helm/": ("real", "check-go"),
     "manifests/": ("real",),
     "tests/e2e/": ("smoke", "e2e"),
+    "tests/browser/": ("browser",),
     ".github/": ("check-go",),
 }
 #: What `make test` and `make laws` have.
-MARKERS: Final = "not slow and not controlplane and not kubectl and not processes"
+MARKERS: Final = "not slow and not controlplane and not kubectl and not browser and not processes"
 
 #: The modules that import a module directly.
 Importers = Callable[[str], Iterable[str]]
@@ -138,7 +140,7 @@ def _of(path: str) -> tuple[str, ...]:
 def _beside(path: str) -> tuple[str, ...]:
     """The suites of a path among tests."""
     _, *folders, name = path.split("/")
-    if folders[:1] == ["e2e"]:  # each of them starts processes
+    if folders[:1] in (["browser"], ["e2e"]):  # each of them starts processes
         return ()
     if name.startswith("test_") and name.endswith(".py"):
         return (path,)

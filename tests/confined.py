@@ -22,7 +22,7 @@ from tests.effort import deep
 from tests.world.virtual_time import VirtualTimeLoop
 
 #: Marks of what talks to other processes.
-OUTSIDE: Final = ("controlplane", "kubectl", "processes")
+OUTSIDE: Final = ("controlplane", "kubectl", "processes", "browser")
 REAL_TIME: Final = "real_time"
 
 _STARTS: Final = frozenset({
