@@ -4,7 +4,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,9 @@ from enbloc.client.client import Client
 from enbloc.client.clock import TimeSource
 from enbloc.client.config import Cluster
 from enbloc.config import default_configuration
+from enbloc.process.workers import ThreadWorker
 from enbloc.ui import Address, serve_ui
+from enbloc.ui.facts import Facts
 from enbloc_sandbox import Sandbox
 from tests.browser.cluster import NOW, Clock, Recording
 from tests.e2e.processes import Server
@@ -72,13 +74,14 @@ async def process(sandbox: Sandbox, path: Path) -> AsyncGenerator[str]:
 @asynccontextmanager
 async def standing(sandbox: Sandbox) -> AsyncGenerator[str]:
     """The same in this process, with a clock that stands: it shows the same each time."""
-    stop, urls = asyncio.Event(), asyncio.Queue[str]()
+    stop, urls, worker = asyncio.Event(), asyncio.Queue[str](), ThreadWorker(Facts())
     serving = asyncio.create_task(
         serve_ui(
             Cluster(sandbox.url),
             default_configuration(),
             Address(port=0),
             stop,
+            worker,
             serving=urls.put_nowait,
             clock=TimeSource(local=lambda: 0.0, wall=lambda: NOW),
         )
@@ -89,8 +92,9 @@ async def standing(sandbox: Sandbox) -> AsyncGenerator[str]:
         yield url
     finally:
         stop.set()
-        async with asyncio.timeout(PATIENCE):
-            assert await serving == 0
+        with closing(worker):
+            async with asyncio.timeout(PATIENCE):
+                assert await serving == 0
 
 
 async def _ready(url: str, server: Server | None = None) -> None:

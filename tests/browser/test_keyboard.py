@@ -63,7 +63,7 @@ async def test_an_explanation_is_opened_and_closed_by_keyboard(
 ) -> None:
     async with chromium.tab(site.url) as tab:
         await tab.open("/?name=segment")
-        await tab.page.locator("summary").focus()
+        await tab.page.locator("details[data-load] > summary").focus()
         await tab.page.keyboard.press("Enter")
         await tab.shows("none exist", "details section")
         assert await tab.run("document.activeElement.localName") == "summary"

@@ -64,13 +64,13 @@ async def test_what_is_open_stays_open_and_what_has_the_focus_keeps_it(
         await opened(tab)
         row = tab.page.locator("tr").filter(has=tab.page.get_by_role("link", name="segment"))
         other = tab.page.locator("tr").filter(has=tab.page.get_by_role("link", name="diarize"))
-        await row.locator("summary").click()
+        await row.locator("details[data-load] > summary").click()
         await tab.shows("none exist", "details section")
         left = "document.querySelector('.scroll').scrollLeft"
         for number, place in enumerate(
             (
-                row.locator("summary"),
-                other.locator("summary"),
+                row.locator("details[data-load] > summary"),
+                other.locator("details[data-load] > summary"),
                 other.get_by_role("link", name="diarize"),
                 tab.page.locator(".scroll"),
             )
