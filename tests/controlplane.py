@@ -407,7 +407,11 @@ class ControlPlane:
     def _write_kubeconfig(self, file: str, user: Mapping[str, str]) -> Path:
         """Write a kubeconfig that holds all it needs, so that it may be copied anywhere."""
         context = {"cluster": "enbloc", "user": "enbloc", "namespace": "default"}
-        cluster = {"server": self.url, "certificate-authority-data": _base64(self.ca_file)}
+        cluster = {
+            "server": self.url,
+            "certificate-authority-data": _base64(self.ca_file),
+            "disable-compression": True,  # it is on this machine
+        }
         document = {
             "apiVersion": "v1",
             "kind": "Config",

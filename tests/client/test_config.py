@@ -111,6 +111,20 @@ async def test_the_pod_wins_over_the_home(write: Write, service_account: Path) -
     assert asked.server == "http://home:1"
 
 
+async def test_answers_are_compressed_unless_it_costs_more_than_it_saves(
+    write: Write, service_account: Path
+) -> None:
+    async def encoding(request: web.BaseRequest) -> web.StreamResponse:
+        return answer({"accepts": request.headers.get("Accept-Encoding", "")})
+
+    assert not (await load(env=IN_POD, service_account=service_account)).compressed
+    async with serving(encoding) as url:
+        far = await load(write(document(url), "far"))
+        near = await load(write(document(url, cluster={"disable-compression": True}), "near"))
+        assert "gzip" in (await who_am_i(far))["accepts"]
+        assert await who_am_i(near) == {"accepts": "identity"}
+
+
 async def test_an_ipv6_address_of_the_service_is_bracketed(service_account: Path) -> None:
     env = {**IN_POD, "KUBERNETES_SERVICE_HOST": "fd00::1"}
     cluster = await load(env=env, service_account=service_account)

@@ -172,7 +172,9 @@ async def _load(paths: Sequence[Path], context: str | None) -> tuple[str, Loaded
         raise ConfigError(
             f"{source}: the cluster's server names a user, and so does users; use one"
         )
-    return chosen.name, loaded
+    compressed = not chosen.cluster.body.get("disable-compression")
+    cluster = replace(loaded.cluster, compressed=compressed)
+    return chosen.name, replace(loaded, cluster=cluster)
 
 
 def _written(chosen: _Chosen, source: str) -> Loaded:

@@ -201,13 +201,14 @@ class Transport:
             ConfigError: a certificate file cannot be used.
         """
         self._tls, self._tls_read_at = self._cluster.ssl_context(), time.monotonic()
+        encoding = {} if self._cluster.compressed else {"Accept-Encoding": "identity"}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=self._connections, socket_factory=keep_alive_socket
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=2**21,  # an object may reach 1.5 MiB, on one line
-            headers={"User-Agent": self._agent},
+            headers={"User-Agent": self._agent, **encoding},
         )
         if self._cluster.proxy is None:
             self._open_direct()

@@ -68,7 +68,7 @@ class Whose(StrEnum):
 _HEADINGS: Final = {
     Whose.YOURS: "Whoever makes the pods can change that",
     Whose.ADMINISTRATOR: "Whoever runs the cluster can change that",
-    Whose.OTHERS: "Others would have to",
+    Whose.OTHERS: "That is up to others",
 }
 
 
