@@ -12,7 +12,7 @@ import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -69,7 +69,7 @@ def _cpu_of_children() -> float:
 
 
 @contextmanager
-def cluster(nodes: int, pods: int) -> Iterator[ControlPlane]:
+def cluster(nodes: int, pods: int) -> Generator[ControlPlane]:
     """A control plane with so many nodes and running pods, and the gang."""
     with control_plane() as running, tempfile.TemporaryDirectory() as folder:
         asyncio.run(_fill(Stage(running, Path(folder)), nodes, pods))
