@@ -42,6 +42,17 @@ def test_a_state_is_told_once_and_another_state_again() -> None:
     assert told.reason is EventReason.GANG_INFEASIBLE
 
 
+def test_what_is_held_at_permit_before_each_binding_that_fails_is_told_once_of_each() -> None:
+    waits = Waits()
+    said = [
+        waits.news(group(reason))
+        for _ in range(3)
+        for reason in (Reason.WAITING_ON_PERMIT, Reason.BINDING, Reason.SCHEDULER_ERROR)
+    ]
+    reasons = [each.reason for each in said if each is not None]
+    assert reasons == [EventReason.GANG_UNSCHEDULABLE, EventReason.GANG_BIND_FAILED]
+
+
 def test_that_a_gang_gave_way_is_told_as_kube_scheduler_tells_it_of_a_pod() -> None:
     told = Waits().news(group(Reason.PREEMPTED, message="preempted by pod ns/high"))
     assert told == ("Normal", EventReason.PREEMPTED, "preempted by pod ns/high")

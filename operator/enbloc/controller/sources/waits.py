@@ -37,7 +37,10 @@ class Said(NamedTuple):
 
 
 class Waits:
-    """What was said of which PodGroup; each state is told once, when the group comes into it."""
+    """What was said of which PodGroup; each state is told once, when the group comes into it.
+
+    A gang that waits already may be held at Permit each time that it is tried: that is no news.
+    """
 
     def __init__(self) -> None:
         self._told: LRUCache[str, EventReason] = LRUCache(TOLD)
@@ -51,6 +54,8 @@ class Waits:
         uid, ready = str(found["metadata"].get("uid")), _ready(found)
         before, reason = self._told.get(uid), _EVENTS.get(str(ready.get("reason")))
         message = str(ready.get("message") or "")
+        if before is not None and ready.get("reason") == Reason.WAITING_ON_PERMIT:
+            return None
         if reason is not None and reason is not before:
             self._told[uid] = reason
             return Said("Warning" if EVENTS[reason].warning else "Normal", reason, message)
