@@ -3,7 +3,9 @@
 """The server of the page: which requests it answers, and what each answer carries."""
 
 import asyncio
+import gc
 import socket
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -26,7 +28,13 @@ from enbloc.ui.server import (
     Site,
     served,
 )
-from enbloc.ui.state import EXPLANATIONS_AT_ONCE, MOST_EXPLANATIONS, MOST_PAGES, Latest
+from enbloc.ui.state import (
+    EXPLANATIONS_AT_ONCE,
+    KEPT_SECONDS,
+    MOST_EXPLANATIONS,
+    MOST_PAGES,
+    Latest,
+)
 from enbloc.ui.view import View
 from tests.ui.site import Reader, keeper, latest, reading
 from tests.ui.world import RACKS, gang, lone, nodes, running, view
@@ -225,6 +233,18 @@ async def test_an_explanation_is_worked_out_when_it_is_asked_for_and_kept() -> N
         assert "It would start with any one of these" in found.one("section").text
         after = await reader.read("/groups/team/big")
         assert after.one("section", id="explanation").text == found.one("section").text
+
+
+async def test_the_process_of_an_old_view_is_not_kept_for_an_explanation_of_it() -> None:
+    async with reading(WORLD) as reader:
+        await reader.read("/groups/team/big/explanation")
+        worker = weakref.ref(reader.latest.worker)
+        await reader.keeper.show(latest(WORLD))
+        assert worker() is not None, "a page may tell it for some seconds"
+        await asyncio.sleep(KEPT_SECONDS + 1.0)
+        await reader.keeper.show(latest(WORLD))
+        gc.collect()
+        assert worker() is None
 
 
 async def test_while_it_takes_long_the_browser_is_told_to_ask_again() -> None:

@@ -264,6 +264,7 @@ class Keeper:
         async with self._changed:
             self.view = view
             self._changed.notify_all()
+        self._forget()  # an explanation holds the processes of its view
 
     async def newer(self, than: int) -> int:
         """Return once there is a newer view than that of this number; its number."""
@@ -307,8 +308,8 @@ class Keeper:
         Raises:
             TooMuchAskedError: too many are asked for.
         """
-        kept = {key: each for key, each in self._explanations.items() if not self._outdated(each)}
-        self._explanations = kept
+        self._forget()
+        kept = self._explanations
         if key in kept:
             return kept[key]
         if sum(each.done is None for each in kept.values()) >= MOST_EXPLANATIONS:
@@ -326,6 +327,11 @@ class Keeper:
             asked.view = self.view or asked.view
             work = partial(questions.explained, key=key)
             return await asked.view.worker.copy(work, EXPLANATION_SECONDS)
+
+    def _forget(self) -> None:
+        """Keep no explanation that is told no more."""
+        kept = {key: each for key, each in self._explanations.items() if not self._outdated(each)}
+        self._explanations = kept
 
     def _outdated(self, asked: Asked) -> bool:
         """Whether it failed, or is of an older view and was worked out some time ago."""
