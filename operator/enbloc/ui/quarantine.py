@@ -17,7 +17,7 @@ from enbloc.model.times import seconds_of
 
 #: The longest that is believed (seconds): an event lives for an hour.
 _LONGEST: Final = 3600
-_NOTE: Final = re.compile(r"Quarantined for gangs for ([0-9]{1,5})s: ")
+_NOTE: Final = re.compile(r"Quarantined for gangs for ([0-9]{1,8})s: ")
 
 
 class _About(msgspec.Struct):
