@@ -44,7 +44,7 @@ class Places:
 
 
 class Finder:
-    """Finds places in one cluster; what it makes of that is made once, when it is first needed.
+    """Finds places in one cluster; what it makes of that is made when it is first needed.
 
     Args:
         present: the cluster.

@@ -126,7 +126,6 @@ def _nodes_and_groups(cluster: SimulatedCluster, asked: Asked) -> Question:
 
 
 def _key(name: str, namespace: str) -> GroupKey:
-
     within, slash, own = name.rpartition("/")
     return GroupKey(within, own) if slash else GroupKey(namespace, name)
 
@@ -169,7 +168,6 @@ def _makes_pods(expansion: Expansion) -> None:
 
 
 def _namespaces(found: Present) -> Mapping[str, Labels]:
-
     return {each.name: each.labels for each in found.events if isinstance(each, NamespaceSeen)}
 
 
