@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,24 @@ async def main(worker):
     branch = await worker.branch(same)
     print(await worker.ask(me), await branch.ask(me), flush=True)
     await branch.copy(stay, 300.0)
+worker = ForkedWorker.start([])
+asyncio.run(main(worker))
+"""
+#: Takes in what loses its parent, as process 1 of a container does, while a worker does that forked
+#: another one; says who both were.
+_ORPHAN = """
+import asyncio, ctypes, os, signal, sys
+from enbloc.process.forks import ForkedWorker
+def me(state): return os.getpid()
+def same(state, go_on): return state
+async def main(worker):
+    parent = await worker.branch(same)
+    child = await parent.branch(same)
+    pids = [await each.ask(me) for each in (parent, child)]
+    os.kill(pids[0], signal.SIGKILL)
+    print(*pids, flush=True)
+    sys.stdin.read()
+ctypes.CDLL(None).prctl(36, 1)
 worker = ForkedWorker.start([])
 asyncio.run(main(worker))
 """
@@ -235,6 +254,17 @@ def test_none_outlives_a_process_that_is_killed() -> None:
         assert len(pids) == 3
         started.kill()
     wait_until("they end", lambda: not any(map(runs, pids)), (), PATIENCE)
+
+
+@pytest.mark.processes
+def test_what_loses_its_parent_is_no_zombie_of_the_first_process() -> None:
+    command = [sys.executable, "-c", _ORPHAN]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        pids = [int(each) for each in started.stdout.readline().split()]
+        assert len(pids) == 2
+        there = [Path(f"/proc/{pid}") for pid in pids]
+        wait_until("none is left", lambda: not any(map(Path.exists, there)), (), PATIENCE)
 
 
 @pytest.mark.processes

@@ -18,8 +18,9 @@ T = TypeVar("T")
 
 #: Elsewhere libraries may not survive a fork.
 AVAILABLE: Final = sys.platform == "linux"
-#: The number that Linux has for it (prctl(2)).
+#: The numbers that Linux has for them (prctl(2)).
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def in_copy(work: Callable[[], T]) -> T:
@@ -95,3 +96,14 @@ def end_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def leave_no_zombies() -> None:
+    """Let go of children as they end, and of theirs that outlive them.
+
+    Those would else be handed to process 1, which in a container is who started all this, and waits
+    for none of them.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -24,7 +24,7 @@ from contextlib import ExitStack, suppress
 from typing import Any, Final, Never, TypeVar
 
 from enbloc.errors import EnblocError
-from enbloc.process.copies import end_with
+from enbloc.process.copies import end_with, leave_no_zombies
 from enbloc.process.workers import GoOn, TooMuchAskedError, Worker, WorkerEndedError, until
 
 S = TypeVar("S")
@@ -171,7 +171,7 @@ def _become(state: Any, control: socket.socket, parent: int) -> Never:
         # They are for the process that asks, and this one ends with it.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for its copies
+        leave_no_zombies()
         gc.freeze()
         _serve(state, control)
         code = 0
