@@ -73,6 +73,16 @@ def test_a_gang_behind_another_names_the_one_whose_end_lets_it_start() -> None:
     assert texts(found, Whose.ADMINISTRATOR) == ["2 more nodes like n1"]
 
 
+def test_more_nodes_are_enough_for_those_who_get_them_first() -> None:
+    here = cluster()
+    for name in ("early", "late", "next"):
+        here.gang(name, 2, spec=spec(cpu=6))
+        if name == "early":
+            run(here, name)
+    found = explained(outlook(here), "next")
+    assert texts(found, Whose.ADMINISTRATOR) == ["4 more nodes like n1"]
+
+
 def test_of_several_that_run_the_smallest_that_is_enough_is_named() -> None:
     here = cluster("n1 n2 n3")
     for name, cpu in (("large", 8), ("middle", 5), ("small", 2)):

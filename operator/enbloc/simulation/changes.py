@@ -31,6 +31,8 @@ _MOST_LOOKED_AT: Final = 8
 #: So many members are made up at most, and nodes beyond one for each member.
 _MOST_MEMBERS: Final = 1024
 _MOST_RESERVED: Final = 64
+#: So many nodes are added at most for those who come before.
+_MOST_BEFORE: Final = 256
 _MOST_NAMED: Final = 3
 #: In how many degrees a request is lowered, at least where its unit allows it.
 _DEGREES: Final = 8
@@ -98,10 +100,12 @@ class Asked:
     Attributes:
         waiting: the group or pod.
         cluster: after the scheduler did what it could.
+        before: who is decided before it.
     """
 
     waiting: Waiting
     cluster: SimulatedCluster
+    before: Sequence[Waiting] = ()
 
     @property
     def group(self) -> Group | None:
@@ -468,7 +472,8 @@ def _may_use(spec: PodSpec, node: Node) -> bool:
 def more_nodes(asked: Asked) -> Iterator[Change]:
     """More nodes like some that are there and hold a member; those that most nodes are like first.
 
-    Where more is reserved than members request, there may be more nodes than members.
+    Where more is reserved than members request, there may be more nodes than members; and where
+    others wait before it, who get them first.
     """
     facts = asked.cluster.facts
     shapes: dict[object, list[Node]] = {}
@@ -476,7 +481,8 @@ def more_nodes(asked: Asked) -> Iterator[Change]:
         if node.ready and asked.holds_when_empty(node):
             shapes.setdefault((node.allocatable, node.taints, _labels(node)), []).append(node)
     reserved = asked.group is not None and bool(asked.group.min_resources)
-    most = len(asked.waiting.pending) + (_MOST_RESERVED if reserved else 0)
+    first = min(sum(len(each.pending) for each in asked.before if not each.starts), _MOST_BEFORE)
+    most = len(asked.waiting.pending) + first + (_MOST_RESERVED if reserved else 0)
 
     def words(like: Node, degree: int) -> str:
         return f"{degree} more {'node' if degree == 1 else 'nodes'} like {like.name}"

@@ -106,7 +106,7 @@ def explain(
         return Explanation(waiting, Cause.NOTHING)
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
-    asked = Asked(waiting, settled)
+    asked = Asked(waiting, settled, before)
     found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
     cause = _cause(waiting, attempt_alone)
     later: Sequence[Remedy] = ()
