@@ -147,3 +147,13 @@ async def test_a_pod_that_does_not_wait_is_told_of_although_others_of_its_group_
     for other in others:
         assert await desk.type("explain", other) == 0
         assert capsys.readouterr().out.startswith("default/g ")
+
+
+async def test_pods_of_another_object_of_that_name_are_not_counted_as_its_own(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=8)
+    await made(desk, "Job", "train", "train-0 train-1", group="train", node="n1")
+    await made(desk, "Other", "other", "train", node="n1")
+    assert await desk.type("explain", "train") == 0
+    assert capsys.readouterr().out == "default/train does not wait: 2 pods are on n1.\n"

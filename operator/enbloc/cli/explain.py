@@ -150,8 +150,9 @@ def _meant(
     keys = {label: {of[pod.uid] for pod in pods if pod.uid in of} for label, pods in called.items()}
     waiting = {label: theirs for label, theirs in keys.items() if theirs}
     if not waiting:
-        pods = list({pod.uid: pod for pods in called.values() for pod in pods}.values())
-        return _placed(f"{namespace}/{asked.name}", pods, found, one=[*called] == [_POD])
+        live = (label for label, pods in called.items() if any(pod.live for pod in pods))
+        meant = next(live, next(iter(called)))
+        return _placed(f"{namespace}/{asked.name}", called[meant], found, one=meant == _POD)
     everything = {key for theirs in waiting.values() for key in theirs}
     label = next((label for label, theirs in waiting.items() if theirs == everything), None)
     if label is None:
