@@ -101,6 +101,21 @@ async def test_the_first_line_says_what_is_wrong_and_with_what_it_would_start(
     assert captured.err == ""
 
 
+async def test_a_claim_that_is_missing_is_not_blamed_on_the_nodes(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1 n2", cpu=4)
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    await desk.waiting("train", 2, volumes=[volume])
+    assert await desk.type("explain", "train", "--output=json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cause"] == "other"
+    assert found["sentence"] == (
+        "default/train waits: None of the 2 required members fits: 0/2 nodes are available: "
+        'persistentvolumeclaim "data" not found.'
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["train-1", "pod/train-1", "job/train", "podgroup/train", "epg/train"]
 )

@@ -46,7 +46,7 @@ class Cause(StrEnum):
     OTHER = "other"
 
 
-_FIT: Final = (Cause.CAPACITY, Cause.CLUSTER)
+_FIT: Final = (Cause.CAPACITY, Cause.CLUSTER, Cause.OTHER)
 
 #: The causes of which one is found, by the reason of a group that has not its minimum.
 CAUSES: Final[Mapping[Reason, tuple[Cause, ...]]] = {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explanation: why a group waits, who comes before it, and with what it would start."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from enbloc.simulation.waiting import Waiting
 #: So many changes are tried for one explanation.
 MOST_TRIES: Final = 120
 _MOST_NAMED: Final = 3
+#: How many nodes have the first reason. None is counted where a plugin refuses a pod whatever the
+#: node, as one whose claim is missing.
+_COUNTED: Final = re.compile(r"nodes are available: (\d*)")
 #: Of what a group takes, these are told first.
 _FIRST: Final = ("cpu", "memory")
 
@@ -124,6 +128,9 @@ def _cause(waiting: Waiting, attempt_alone: Try) -> Cause:
     first, *others = CAUSES[waiting.reason]
     if not others or (first is Cause.MEMBERS and waiting.members < waiting.minimum):
         return first
+    counted = _COUNTED.search(waiting.message)
+    if counted is not None and not counted[1]:
+        return Cause.OTHER
     try:
         return Cause.CAPACITY if attempt_alone(()).starts else Cause.CLUSTER
     except GivenUpError:
