@@ -18,7 +18,13 @@ import pytest
 
 from enbloc.errors import EnblocError, UsageError
 from enbloc.process.forks import ForkedWorker
-from enbloc.process.workers import GoOn, ThreadWorker, Worker, WorkerEndedError
+from enbloc.process.workers import (
+    GoOn,
+    ThreadWorker,
+    TooMuchAskedError,
+    Worker,
+    WorkerEndedError,
+)
 from tests.hack.processes import runs, wait_until
 from tests.patience import PATIENCE
 
@@ -228,6 +234,21 @@ async def test_who_no_longer_waits_for_an_answer_leaves_nothing(
     await asyncio.sleep(0)
     asking.cancel()
     await asyncio.wait([asking])
+    assert await forked.ask(total) == 6
+
+
+@pytest.mark.processes
+async def test_where_too_many_files_are_open_nothing_is_asked_and_the_worker_stays(
+    forked: ForkedWorker[Known], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socket.socketpair", fail)
+        for asked in (forked.ask(total), forked.copy(summed, 300.0), forked.branch(doubled)):
+            with pytest.raises(TooMuchAskedError, match="too much is asked at once"):
+                await asked
     assert await forked.ask(total) == 6
 
 

@@ -3,9 +3,9 @@
 """The page of a cluster that changes; nothing is written to it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import pytest
@@ -18,7 +18,7 @@ from enbloc.client.permissions import VIEWING
 from enbloc.config import default_configuration
 from enbloc.model.groups import GroupKey
 from enbloc.process.forks import ForkedWorker
-from enbloc.process.workers import ThreadWorker, Worker
+from enbloc.process.workers import ThreadWorker, TooMuchAskedError, Worker
 from enbloc.ui import Address, serve_ui
 from enbloc.ui.facts import Facts
 from enbloc.ui.state import LEAST_SECONDS, Keeper
@@ -27,6 +27,8 @@ from tests.live.world import FAST, World
 from tests.patience import PATIENCE
 from tests.ui.dom import Element, lines, parsed
 from tests.world.virtual_time import time_source
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -224,6 +226,32 @@ async def test_what_cannot_be_read_is_said_on_the_page(sandbox: Sandbox, world: 
             return "nodes" in (await page.read()).one("main").text
 
         await world.until(said)
+
+
+class Refusing(ThreadWorker[Facts]):
+    """A worker that takes nothing at first."""
+
+    refusals = 2
+
+    async def ask(self, work: Callable[[Facts], T]) -> T:
+        if self.refusals:
+            self.refusals -= 1
+            raise TooMuchAskedError("too much is asked at once; try again")
+        return await super().ask(work)
+
+
+async def test_what_a_worker_does_not_take_at_once_is_handed_over_later(
+    sandbox: Sandbox, world: World
+) -> None:
+    await world.nodes("n1", cpu=4)
+    await world.gang("train", 3, cpu=4)
+    async with shown(sandbox, Refusing(Facts())) as page:
+
+        async def said() -> bool:
+            return [row[2] for row in await page.rows()] == ["train"]
+
+        await world.until(said)
+        assert "It may be outdated" not in (await page.read()).text
 
 
 async def test_views_are_made_when_something_changed_and_not_too_often(

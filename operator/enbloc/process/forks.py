@@ -92,7 +92,7 @@ class ForkedWorker(Worker[S]):
         self, work: Callable[[S, GoOn], N], seconds: float | None = None
     ) -> "Worker[N]":
         """A process that is forked from the worker, and stays."""
-        mine, its = _pair(socket.SOCK_SEQPACKET)
+        mine, its = _more(socket.SOCK_SEQPACKET)
         branched: ForkedWorker[N] = ForkedWorker(mine, origin=self)
         with its:
             await self._exchange(_BRANCH, (work, seconds), its)
@@ -112,18 +112,18 @@ class ForkedWorker(Worker[S]):
 
         Raises:
             WorkerEndedError: there is none.
-            TooMuchAskedError: it could not be sent.
+            TooMuchAskedError: it was not sent; the worker knows nothing of it.
         """
         question = pickle.dumps(asked, pickle.HIGHEST_PROTOCOL)
         loop = asyncio.get_running_loop()
-        here, there = _pair(socket.SOCK_STREAM)
+        here, there = _more(socket.SOCK_STREAM)
         with here:
             with there:
                 descriptors = [each.fileno() for each in (there, beside) if each is not None]
                 try:
                     socket.send_fds(self._control, [kind], descriptors)
                 except BlockingIOError as error:
-                    raise TooMuchAskedError("too much is asked at once; try again") from error
+                    raise _too_much() from error
                 except OSError as error:
                     raise _ended() from error
             if beside is not None:
@@ -148,6 +148,22 @@ class ForkedWorker(Worker[S]):
 
 def _pair(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
     return socket.socketpair(socket.AF_UNIX, kind)
+
+
+def _more(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
+    """Sockets for one more question.
+
+    Raises:
+        TooMuchAskedError: so many files are open that there can be no more.
+    """
+    try:
+        return _pair(kind)
+    except OSError as error:
+        raise _too_much() from error
+
+
+def _too_much() -> TooMuchAskedError:
+    return TooMuchAskedError("too much is asked at once; try again")
 
 
 def _not_started(error: OSError) -> EnblocError:

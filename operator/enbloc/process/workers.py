@@ -37,7 +37,7 @@ class WorkerEndedError(EnblocError):
 
 
 class TooMuchAskedError(EnblocError):
-    """So much is asked of a worker that no more is taken."""
+    """So much is asked of a worker that no more is taken: this was not asked."""
 
 
 class Worker(ABC, Generic[S]):

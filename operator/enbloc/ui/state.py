@@ -16,7 +16,7 @@ changed, and no sooner than some time after the last one. Nothing is written to 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
@@ -26,6 +26,7 @@ from enbloc.client.errors import APIError
 from enbloc.client.events import ObjectReference
 from enbloc.client.items import Timing
 from enbloc.config import Configuration
+from enbloc.engine.events import Event
 from enbloc.live import read_admission
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informers import Informers
@@ -203,9 +204,21 @@ class Keeper:
         while True:
             await self._queue.wait(None)
             while events := self._queue.take(_MOST_EVENTS):
-                await self._worker.ask(partial(questions.take, events=events))
+                await self._hand_over(events)
                 self._news.set()
                 await asyncio.sleep(0)
+
+    async def _hand_over(self, events: Sequence[Event]) -> None:
+        """Hand these over, as soon as they are taken: none may be lost."""
+        while True:
+            try:
+                await self._worker.ask(partial(questions.take, events=events))
+            except TooMuchAskedError as error:
+                self.problems.report("worker", f"what happened cannot be handed over: {error}")
+                await asyncio.sleep(LEAST_SECONDS)
+            else:
+                self.problems.report("worker", None)
+                return
 
     async def _make(self) -> None:
         """Make views, one after the other."""
