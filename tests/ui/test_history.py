@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from enbloc.client.client import Client
@@ -17,7 +18,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.ui.attempts import MOST, Entry, History, history_section
 from enbloc.ui.history import KEPT_SECONDS, READ_SECONDS, Histories
 from enbloc.ui.pages import document
-from tests.client.fake import answer, serving
+from tests.client.fake import Handler, answer, serving
 from tests.ui.dom import Element, lines, parsed
 from tests.ui.world import NOW
 from tests.world.virtual_time import time_source
@@ -45,9 +46,9 @@ class Server:
 
 
 @asynccontextmanager
-async def histories(server: Server) -> AsyncGenerator[Histories]:
+async def histories(server: Server | Handler) -> AsyncGenerator[Histories]:
     async with (
-        serving(server.handle) as url,
+        serving(server.handle if isinstance(server, Server) else server) as url,
         Client(Cluster(url), component="test", rules=VIEWING, clock=time_source()) as client,
     ):
         yield Histories(client)
@@ -122,6 +123,22 @@ async def test_events_of_others_and_such_that_cannot_be_read_are_left_out() -> N
     async with histories(Server(odd)) as kept:
         found = await kept.of(TRAIN, ["train-0"])
     assert [(each.count, each.about) for each in found.entries] == [(3, "Pod train-0")]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b'{"items": [{"metadata": {"name": "\xff"}}]}', b'{"items": [{"x": ' + b"[" * 100_000],
+    ids=["no-text", "deep"],
+)
+async def test_an_api_server_that_lists_garbage_keeps_no_page_from_being_shown(
+    garbage: bytes,
+) -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        del request
+        return web.Response(body=garbage, content_type="application/json")
+
+    async with histories(handle) as kept:
+        assert (await kept.of(TRAIN, ["train-0"])).entries == []
 
 
 async def test_a_page_does_not_wait_for_an_api_server_that_is_slow() -> None:

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from enbloc.client.client import Client
+from enbloc.client.decoding import UNREADABLE
 from enbloc.client.errors import APIError
 from enbloc.client.paths import CORE_EVENTS, POD_GROUPS, Resource
 from enbloc.model.groups import GroupKey
@@ -152,7 +153,7 @@ def _problem(what: str, error: BaseException) -> str:
     Raises:
         BaseException: it is an error of ours.
     """
-    if not isinstance(error, APIError | msgspec.MsgspecError):
+    if not isinstance(error, (APIError, msgspec.MsgspecError, *UNREADABLE)):
         raise error
     logger.warning("Cannot list %s: %s", what, error)
     if isinstance(error, APIError) and error.code == 403:
@@ -196,5 +197,5 @@ def _time(text: str | None) -> float | None:
 def _read(items: Sequence[msgspec.Raw], shape: type[T]) -> Iterator[T]:
     """Those that can be read."""
     for item in items:
-        with suppress(msgspec.MsgspecError):
+        with suppress(msgspec.MsgspecError, *UNREADABLE):
             yield msgspec.json.decode(item, type=shape)
