@@ -18,14 +18,16 @@ from enbloc.client.permissions import VIEWING
 from enbloc.config import default_configuration
 from enbloc.model.groups import GroupKey
 from enbloc.process.forks import ForkedWorker
-from enbloc.process.workers import ThreadWorker, TooMuchAskedError, Worker
-from enbloc.ui import Address, serve_ui
+from enbloc.process.workers import ThreadWorker, TooMuchAskedError, Worker, WorkerEndedError
+from enbloc.ui import Address, questions, serve_ui
 from enbloc.ui.facts import Facts
-from enbloc.ui.state import LEAST_SECONDS, Keeper
+from enbloc.ui.state import LEAST_SECONDS, Keeper, Latest
+from enbloc.ui.view import View
 from enbloc_sandbox import Sandbox
 from tests.live.world import FAST, World
 from tests.patience import PATIENCE
 from tests.ui.dom import Element, lines, parsed
+from tests.ui.world import view
 from tests.world.virtual_time import time_source
 
 T = TypeVar("T")
@@ -82,6 +84,22 @@ async def shown(sandbox: Sandbox, by: Worker[Facts] | None = None) -> AsyncGener
         async with asyncio.timeout(PATIENCE):
             assert await serving == 0
         worker.close()
+
+
+@asynccontextmanager
+async def following(sandbox: Sandbox) -> AsyncGenerator[Keeper]:
+    async with Client(
+        Cluster(sandbox.url), component="test", rules=VIEWING, clock=time_source()
+    ) as client:
+        worker = ThreadWorker(Facts())
+        keeper = Keeper(client, default_configuration(), worker, FAST)
+        running = asyncio.create_task(keeper.run())
+        try:
+            yield keeper
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+            worker.close()
 
 
 @pytest.mark.parametrize("forks", [False, pytest.param(True, marks=pytest.mark.processes)])
@@ -228,6 +246,31 @@ async def test_what_cannot_be_read_is_said_on_the_page(sandbox: Sandbox, world: 
         await world.until(said)
 
 
+class Ended(ThreadWorker[View]):
+    """A worker that is no more."""
+
+    async def ask(self, work: Callable[[View], T]) -> T:
+        del work
+        raise WorkerEndedError("the process was ended")
+
+
+async def test_a_view_that_is_lost_is_made_anew_though_making_it_takes_long(
+    sandbox: Sandbox, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("enbloc.ui.state.SHARE", 1e9)
+    await world.nodes("n1", cpu=4)
+    async with following(sandbox) as keeper:
+        first = await keeper.newer(0)
+        assert keeper.view is not None
+        gone = keeper.view = Latest(keeper.view.head, Ended(view()))
+        with pytest.raises(WorkerEndedError):
+            await gone.read(questions.head)
+        keeper.make_anew()
+        async with asyncio.timeout(PATIENCE):
+            assert await keeper.newer(first) > first
+        assert await keeper.view.read(questions.head) == keeper.view.head
+
+
 class Refusing(ThreadWorker[Facts]):
     """A worker that takes nothing at first."""
 
@@ -259,18 +302,10 @@ async def test_views_are_made_when_something_changed_and_not_too_often(
 ) -> None:
     await world.nodes("n1", cpu=4)
     loop = asyncio.get_running_loop()
-    async with Client(
-        Cluster(sandbox.url), component="test", rules=VIEWING, clock=time_source()
-    ) as client:
-        worker = ThreadWorker(Facts())
-        keeper = Keeper(client, default_configuration(), worker, FAST)
-        running = asyncio.create_task(keeper.run())
+    async with following(sandbox) as keeper:
         first = await keeper.newer(0)
         began = loop.time()
         await world.nodes("n2 n3", cpu=4)
         second = await keeper.newer(first)
         assert second == first + 1
         assert loop.time() - began >= LEAST_SECONDS * 0.9
-        running.cancel()
-        await asyncio.wait([running])
-        worker.close()

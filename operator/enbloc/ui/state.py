@@ -17,6 +17,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
@@ -33,7 +34,7 @@ from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
 from enbloc.model.groups import GroupKey
 from enbloc.process.copies import in_copy
-from enbloc.process.workers import TooMuchAskedError, Worker
+from enbloc.process.workers import TooMuchAskedError, Worker, WorkerEndedError
 from enbloc.simulation import GivenUpError
 from enbloc.telemetry import Problems
 from enbloc.ui import questions
@@ -83,10 +84,12 @@ class Latest:
     Attributes:
         head: what is known of it here.
         worker: it ends when nobody refers to it any more.
+        lost: it has ended, so no page can be made of this view.
     """
 
     head: Head
     worker: Worker[View]
+    lost: bool = field(default=False, init=False)
     _asked: int = field(default=0, init=False)
 
     async def read(self, page: Callable[[View], T]) -> T:
@@ -104,6 +107,9 @@ class Latest:
                 return await self.worker.ask(page)
         except TimeoutError as error:
             raise TooMuchAskedError("the page takes too long; try again") from error
+        except WorkerEndedError:
+            self.lost = True
+            raise
         finally:
             self._asked -= 1
 
@@ -166,7 +172,7 @@ class Keeper:
         )
         self._informers = informers.every()
         self._changed = asyncio.Condition()
-        self._news = asyncio.Event()
+        self._news, self._lost = asyncio.Event(), asyncio.Event()
         self._explainers = asyncio.Semaphore(EXPLANATIONS_AT_ONCE)
         self._finders = asyncio.Semaphore()
         #: Since when something cannot be read, server time; None = all can be.
@@ -240,12 +246,17 @@ class Keeper:
                 await self.show(view)
                 number = await self._show_starts(view)
             took = time.perf_counter() - began
-            await asyncio.sleep(max(LEAST_SECONDS, SHARE * took))
-            try:
+            await self._pause(max(LEAST_SECONDS, SHARE * took))
+            with suppress(TimeoutError):
                 async with asyncio.timeout(MOST_SECONDS):
                     await self._news.wait()
-            except TimeoutError:
-                pass
+
+    async def _pause(self, seconds: float) -> None:
+        """Leave the machine to others, but for no longer than there are pages."""
+        await asyncio.sleep(LEAST_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds - LEAST_SECONDS):
+                await self._lost.wait()
 
     async def _made(self, number: int) -> Latest:
         """The view of this number, of what was handed over until now."""
@@ -276,6 +287,7 @@ class Keeper:
         """This is the latest view from now on."""
         async with self._changed:
             self.view = view
+            self._lost.clear()
             self._changed.notify_all()
         self._forget()  # an explanation holds the processes of its view
 
@@ -289,8 +301,10 @@ class Keeper:
         return self.view.head.number
 
     def make_anew(self) -> None:
-        """Make another view soon, though nothing may have changed: the latest cannot be read."""
+        """Make another view soon, though nothing may have changed: something of it ended."""
         self._news.set()
+        if self.view is not None and self.view.lost:
+            self._lost.set()
 
     def now(self) -> float:
         """Server time."""
