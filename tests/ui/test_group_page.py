@@ -55,6 +55,8 @@ def test_a_group_that_starts_shows_where_its_members_go() -> None:
         ["fits-0", "–", "Waiting", "goes to node-0", "0", "5m"],
         ["fits-1", "–", "Waiting", "goes to node-0", "0", "5m"],
     ]
+    mine = page(view(nodes(1), gang("fits", 2)), "fits", MINE)
+    assert [row[3] for row in lines(mine)[1:]] == ["goes to a node"] * 2
     lead = shown_.one("p", **{"class": "lead"}).text
     assert lead == "It starts as soon as the scheduler takes it. It is number 1 in the order."
     assert "get a node now: 2" in shown_.one("figure").text

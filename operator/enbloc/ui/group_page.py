@@ -76,7 +76,7 @@ def group_page(
     row, pods = view.row(key), view.members.get(key, ())
     waiting = own(row.waiting, viewer) if row is not None else None
     part = Part(len(pods), MEMBERS, page)
-    lines = [_cells(pod, waiting, status.now) for pod in pods[part.items]]
+    lines = [_cells(pod, waiting, status.now, nodes=viewer.nodes) for pod in pods[part.items]]
     return document(
         title_of(key),
         "/",
@@ -158,12 +158,13 @@ def _pieces(pods: Sequence[Pod], waiting: Waiting | None) -> Sequence[Piece]:
     )
 
 
-def _cells(pod: Pod, waiting: Waiting | None, now: float) -> Sequence[Child]:
+def _cells(pod: Pod, waiting: Waiting | None, now: float, *, nodes: bool) -> Sequence[Child]:
+    """A row; who may not list nodes is told which one a pod has, but not which it would get."""
     going = waiting.placed.get(pod.key, "") if waiting is not None else ""
     if pod.node or not going:
         node: Child = pod.node or "–"
     else:
-        node = [element("span", "goes to "), going]
+        node = [element("span", "goes to "), going if nodes else "a node"]
     return (pod.key.name, pod.role or "–", _state(pod), node, pod.priority, _age(pod, now))
 
 
