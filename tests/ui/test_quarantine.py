@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which nodes are in quarantine, as the scheduler's events on them say."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -59,12 +60,18 @@ EMIT = Emit(
 
 
 def test_a_quarantine_lasts_for_as_long_as_its_event_says() -> None:
-    assert quarantined([event()]) == {"n1": NOW + 60.0}
+    assert quarantined([event()], NOW) == {"n1": NOW + 60.0}
 
 
 def test_of_several_the_one_that_lasts_longest_counts() -> None:
     later = event(eventTime=micro_time_text(NOW + 500.0))
-    assert quarantined([later, event()]) == {"n1": NOW + 560.0}
+    assert quarantined([later, event()], NOW + 500.0) == {"n1": NOW + 560.0}
+
+
+def test_an_event_of_a_future_is_not_believed() -> None:
+    ahead, lie = (event(eventTime=micro_time_text(NOW + later)) for later in (60.0, 3600.0))
+    assert quarantined([event(), lie], NOW) == {"n1": NOW + 60.0}
+    assert quarantined([ahead], NOW) == {"n1": NOW + 120.0}
 
 
 @pytest.mark.parametrize(
@@ -82,14 +89,14 @@ def test_of_several_the_one_that_lasts_longest_counts() -> None:
     ],
 )
 def test_other_events_say_nothing(of: dict[str, Any]) -> None:
-    assert quarantined([event(**of)]) == {}
+    assert quarantined([event(**of)], NOW) == {}
 
 
 def test_no_event_is_believed_for_longer_than_an_hour() -> None:
     longest = f"{365 * 86_400}"  # that a configuration may name
     for seconds in ("99999", longest):
         long = event(message=f"Quarantined for gangs for {seconds}s: why")
-        assert quarantined([long]) == {"n1": NOW + 3600.0}
+        assert quarantined([long], NOW) == {"n1": NOW + 3600.0}
 
 
 async def test_what_the_scheduler_writes_is_found_and_each_quarantine_is_an_event_of_its_own() -> (
@@ -112,7 +119,7 @@ async def test_what_the_scheduler_writes_is_found_and_each_quarantine_is_an_even
         )
         for body in written
     ]
-    assert [*quarantined(shown)] == ["n1"]
+    assert [*quarantined(shown, math.inf)] == ["n1"]
 
 
 async def test_the_api_server_is_asked_and_while_it_refuses_nothing_is_known() -> None:

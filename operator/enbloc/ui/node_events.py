@@ -34,7 +34,7 @@ class NodeEvents:
 
     def __init__(self, client: Client) -> None:
         self.known = False
-        self._client = client
+        self._client, self._clock = client, client.server_clock()
         self._until: Mapping[str, float] = {}
 
     async def run(self) -> None:
@@ -59,7 +59,7 @@ class NodeEvents:
                 logger.warning("Cannot read which nodes are in quarantine: %s", error)
             self.known, self._until = False, {}
         else:
-            self.known, self._until = True, quarantined(found)
+            self.known, self._until = True, quarantined(found, self._clock.now())
 
     def quarantined(self, now: float) -> Collection[str] | None:
         """The nodes that are in quarantine; None = that is not known."""

@@ -17,6 +17,8 @@ from enbloc.model.times import seconds_of
 
 #: The longest that is believed (seconds): an event lives for an hour.
 _LONGEST: Final = 3600
+#: An event of a later time than now is believed for so long, as clocks differ (seconds).
+_AHEAD: Final = 300
 _NOTE: Final = re.compile(r"Quarantined for gangs for ([0-9]{1,8})s: ")
 
 
@@ -35,11 +37,12 @@ class NodeEvent(msgspec.Struct, rename="camel"):
     involved_object: _About | None = None
 
 
-def quarantined(events: Iterable[NodeEvent]) -> Mapping[str, float]:
+def quarantined(events: Iterable[NodeEvent], now: float) -> Mapping[str, float]:
     """By node until when it is in quarantine, in server seconds; that may be over.
 
     Args:
         events: of the reason NodeQuarantined, in any order; others say nothing.
+        now: server time, in seconds; events of a future say nothing.
     """
     found: dict[str, float] = {}
     for event in events:
@@ -49,6 +52,7 @@ def quarantined(events: Iterable[NodeEvent]) -> Mapping[str, float]:
         if (
             told is not None
             and began is not None
+            and began <= now + _AHEAD
             and about is not None
             and about.kind == "Node"
             and event.reason == EventReason.NODE_QUARANTINED
