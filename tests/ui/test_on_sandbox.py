@@ -87,15 +87,17 @@ async def shown(sandbox: Sandbox, by: Worker[Facts] | None = None) -> AsyncGener
 
 
 @asynccontextmanager
-async def following(sandbox: Sandbox) -> AsyncGenerator[Keeper]:
+async def following(
+    sandbox: Sandbox, by: Worker[Facts] | None = None
+) -> AsyncGenerator[tuple[Keeper, asyncio.Task[None]]]:
     async with Client(
         Cluster(sandbox.url), component="test", rules=VIEWING, clock=time_source()
     ) as client:
-        worker = ThreadWorker(Facts())
+        worker = by or ThreadWorker(Facts())
         keeper = Keeper(client, default_configuration(), worker, FAST)
         running = asyncio.create_task(keeper.run())
         try:
-            yield keeper
+            yield keeper, running
         finally:
             running.cancel()
             await asyncio.wait([running])
@@ -259,7 +261,7 @@ async def test_a_view_that_is_lost_is_made_anew_though_making_it_takes_long(
 ) -> None:
     monkeypatch.setattr("enbloc.ui.state.SHARE", 1e9)
     await world.nodes("n1", cpu=4)
-    async with following(sandbox) as keeper:
+    async with following(sandbox) as (keeper, _):
         first = await keeper.newer(0)
         assert keeper.view is not None
         gone = keeper.view = Latest(keeper.view.head, Ended(view()))
@@ -269,6 +271,22 @@ async def test_a_view_that_is_lost_is_made_anew_though_making_it_takes_long(
         async with asyncio.timeout(PATIENCE):
             assert await keeper.newer(first) > first
         assert await keeper.view.read(questions.head) == keeper.view.head
+
+
+@pytest.mark.processes
+async def test_where_what_was_known_is_lost_all_ends_though_nothing_happens(
+    sandbox: Sandbox, world: World
+) -> None:
+    await world.nodes("n1", cpu=4)
+    worker = ForkedWorker.start(Facts())
+    async with following(sandbox, worker) as (keeper, running):
+        await keeper.newer(0)
+        worker.close()
+        keeper.make_anew()
+        with pytest.raises(ExceptionGroup) as ended:
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.shield(running)
+    assert ended.group_contains(WorkerEndedError)
 
 
 class Refusing(ThreadWorker[Facts]):
@@ -302,7 +320,7 @@ async def test_views_are_made_when_something_changed_and_not_too_often(
 ) -> None:
     await world.nodes("n1", cpu=4)
     loop = asyncio.get_running_loop()
-    async with following(sandbox) as keeper:
+    async with following(sandbox) as (keeper, _):
         first = await keeper.newer(0)
         began = loop.time()
         await world.nodes("n2 n3", cpu=4)

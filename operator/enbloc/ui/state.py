@@ -240,6 +240,8 @@ class Keeper:
             except Exception as error:  # noqa: BLE001  # the next state may do; the last one stays
                 text = f"the state cannot be worked out: {type(error).__name__}: {error}"
                 self.problems.report("views", text)
+                if isinstance(error, WorkerEndedError):
+                    await self._hand_over(())  # ends all where what was known is lost
             else:
                 self.problems.report("views", None)
                 self.read_at(view)  # notes since when, though nobody may ask
