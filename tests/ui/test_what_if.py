@@ -81,12 +81,13 @@ async def ask(reader: Reader, **of: str) -> Answer:
     return await sent(reader, urlencode({"namespace": "team", **of}).encode())
 
 
-async def sent(reader: Reader, data: bytes) -> Answer:
-    """What a browser gets that sends this."""
+async def sent(reader: Reader, data: bytes, **more: str) -> Answer:
+    """What a browser gets that sends this, with more headers."""
     headers = {
         "Content-Type": "application/x-www-form-urlencoded",
         "Sec-Fetch-Site": "same-origin",
         "Sec-Fetch-Mode": "navigate",
+        **more,
     }
     async with reader.session.post(reader.url + "/what-if", data=data, headers=headers) as response:
         return Answer(response.status, response.headers, await response.text())
@@ -304,3 +305,9 @@ async def test_one_question_is_answered_at_a_time() -> None:
         go_on.set()
         assert (await first).code == 200
         assert (await ask(reader, scale="big=1")).code == 200
+
+
+async def test_a_form_that_is_not_packed_as_it_says_is_refused() -> None:
+    async with site() as reader:
+        answer = await sent(reader, b"garbage", **{"Content-Encoding": "gzip"})
+    assert (answer.code, "The form cannot be read" in answer.text) == (400, True)

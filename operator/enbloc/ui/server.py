@@ -452,7 +452,7 @@ async def _form(request: web.Request) -> WhatIf:
             sent = await request.post()
     except TimeoutError as error:
         raise RefusedError(408, "the form took too long") from error
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, web.RequestPayloadError) as error:
         raise RefusedError(400, "the form cannot be read") from error
     given = {field.name: sent.get(field.name, "") for field in fields(WhatIf)}
     return WhatIf(**{name: v.strip() for name, v in given.items() if isinstance(v, str)})
