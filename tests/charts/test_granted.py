@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from enbloc.client.permissions import BEYOND_KUBE_SCHEDULER, REVIEWING, ROLES, VIEWING, Rule
+from enbloc.client.permissions import (
+    BEYOND_KUBE_SCHEDULER,
+    REVIEWING,
+    ROLES,
+    SIMULATION,
+    VIEWER,
+    VIEWING,
+    Rule,
+)
 from enbloc.model import names
 from tests.charts.test_rendered import CI, hooked, render
 
@@ -132,3 +140,23 @@ def test_nobody_is_bound_to_a_role_but_the_processes() -> None:
 
     subjects = {(each["kind"], each["name"]) for one in bindings for each in one["subjects"]}
     assert subjects == {("ServiceAccount", f"enbloc-{process}") for process in ROLES}
+
+
+def test_the_role_of_viewers_is_what_commands_and_the_page_read_and_writes_nothing() -> None:
+    [role] = [each for each in render() if each["metadata"]["name"] == "enbloc-viewer"]
+
+    held = {
+        (group, resource, verb, *rule.get("resourceNames", ()))
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    needs = {
+        (rule.group, resource, verb, *rule.names)
+        for rule in (*SIMULATION, *VIEWING)
+        for resource in rule.resources
+        for verb in rule.verbs
+    }
+    assert held == needs
+    assert {verb for rule in VIEWER for verb in rule.verbs} == {"get", "list", "watch"}

@@ -109,7 +109,7 @@ async def test_who_may_no_longer_ask_is_told_so_and_the_watch_ends(
 ) -> None:
     desk.faults.add(verb="list", resource="nodes", status=401)
     assert await desk.type("queue", "--watch") == 1
-    assert capsys.readouterr().err.startswith("error: cannot list nodes: 401")
+    assert capsys.readouterr().err.startswith("error: the API server does not accept")
 
 
 async def test_a_warning_is_printed_once(desk: Desk, watched: Watch) -> None:

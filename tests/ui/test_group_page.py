@@ -129,7 +129,7 @@ def test_an_explanation_has_the_cause_who_is_ahead_and_what_would_help() -> None
     assert headings == [
         "Whoever makes the pods can change that",
         "Whoever runs the cluster can change that",
-        "Others would have to",
+        "That is up to others",
     ]
     assert "1 more node like node-0" in section.text
 

@@ -391,3 +391,82 @@
   resources: [subjectaccessreviews]
   verbs: [create]
 {{- end }}
+{{- define "enbloc.rules.viewer" -}}
+# pending pods to schedule, and bound pods that use capacity
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+# capacity, labels, taints and readiness of nodes
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [list, watch]
+# which volumes pods have, and which they can get
+- apiGroups: [""]
+  resources: [persistentvolumes, persistentvolumeclaims]
+  verbs: [list, watch]
+# where volumes can be made
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses, csidrivers, csistoragecapacities]
+  verbs: [list, watch]
+# how many volumes a node can attach
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes, volumeattachments]
+  verbs: [list, watch]
+# which devices there are, and who has them
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims, resourceslices, deviceclasses]
+  verbs: [list, watch]
+# namespace selectors of pod affinity
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [list, watch]
+# default topology spread constraints
+- apiGroups: [""]
+  resources: [services, replicationcontrollers]
+  verbs: [list, watch]
+# default topology spread constraints
+- apiGroups: [apps]
+  resources: [replicasets, statefulsets]
+  verbs: [list, watch]
+# resolving spec.priorityClassName of PodGroups
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [list, watch]
+# which pods may give way to others
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [list, watch]
+# reading PodGroups
+- apiGroups: [enbloc.dev]
+  resources: [podgroups]
+  verbs: [list, watch]
+# which nodes are near each other, for PodGroups that ask for it
+- apiGroups: [enbloc.dev]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Kueue's workloads name
+- apiGroups: [kueue.x-k8s.io]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of KAI name
+- apiGroups: [kai.scheduler]
+  resources: [topologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Koordinator name
+- apiGroups: [scheduling.koordinator.sh]
+  resources: [clusternetworktopologies]
+  verbs: [list, watch]
+# the levels that PodGroups of Volcano name
+- apiGroups: [topology.volcano.sh]
+  resources: [hypernodes]
+  verbs: [list, watch]
+# what was said of a group, and which nodes are in quarantine; else neither is shown
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+# the scheduler's configuration; without it, and without --config, defaults count
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ (include "enbloc.schedulerLease" . | fromJson).name | quote }}]
+  verbs: [get]
+{{- end }}

@@ -52,10 +52,19 @@ def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
 
 def _said(error: Exception) -> str:
     """The error with its fix; one that concerns every request is the same for each."""
-    from enbloc.client.errors import APIError, Unreachable  # noqa: PLC0415  # not for `--help`
+    from enbloc.client.errors import (  # noqa: PLC0415  # not for `--help`
+        APIError,
+        Unauthorized,
+        Unreachable,
+    )
 
     if isinstance(error, Unreachable):
         return f"the API server cannot be reached: {error.message}"
+    if isinstance(error, Unauthorized):
+        return (
+            "the API server does not accept the credentials (401); log in again, or correct the "
+            "user of the context in the kubeconfig"
+        )
     if isinstance(error, APIError):
         return error.advice
     if isinstance(error, EnblocError):

@@ -367,17 +367,19 @@ BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
     if rule.scope == "cluster" and (rule.group, rule.resources[0]) in _BEYOND
 ]
 
+_CONFIGURATION: Final = Rule(
+    "",
+    ["configmaps"],
+    ["get"],
+    names=[f"{names.SCHEDULER_NAME}-scheduler"],
+    scope="namespace",
+    why="the scheduler's configuration; without it, and without --config, defaults count",
+)
+
 #: What users of commands that simulate need: to list what the scheduler lists.
 SIMULATION: Final[Sequence[Rule]] = [
     *(replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs),
-    Rule(
-        "",
-        ["configmaps"],
-        ["get"],
-        names=[f"{names.SCHEDULER_NAME}-scheduler"],
-        scope="namespace",
-        why="the scheduler's configuration; without it, and without --config, defaults count",
-    ),
+    _CONFIGURATION,
 ]
 
 #: What `enbloc ui` needs of the cluster that it shows: to follow what the scheduler follows.
@@ -394,6 +396,8 @@ VIEWING: Final[Sequence[Rule]] = [
         why="what was said of a group, and which nodes are in quarantine; else neither is shown",
     ),
 ]
+#: What is granted to who uses either.
+VIEWER: Final[Sequence[Rule]] = (*VIEWING, _CONFIGURATION)
 #: And what it needs where others reach it: who they are, and what they may see.
 REVIEWING: Final[Sequence[Rule]] = (
     replace(_DELEGATION[0], why="who asks for a page"),
