@@ -288,6 +288,8 @@ async def test_a_node_that_is_not_there_is_named(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "error: node n8, n9 not found\n"
+    assert await desk.check("n11") == 2
+    assert capsys.readouterr().err == "error: node n11 not found (did you mean n1?)\n"
 
 
 async def test_a_node_that_is_named_twice_is_drained_once(

@@ -192,6 +192,19 @@ def test_a_gang_that_lost_members_waits_for_those_that_do_not_exist(reason: Reas
     assert found.explain(replace(row, reason=reason)).cause is Cause.MEMBERS
 
 
+def test_nothing_is_said_to_help_only_where_a_change_could() -> None:
+    waits = explained(outlook(_gated()), "held")
+    assert (waits.cause, waits.remedies, waits.nothing_helps) == (Cause.MEMBERS, [], False)
+    assert not Explanation(waits.waiting, Cause.OTHER).nothing_helps
+    assert Explanation(waits.waiting, Cause.CLUSTER).nothing_helps
+
+
+def _gated() -> Cluster:
+    here = cluster()
+    here.gang("held", 2, gates=("example.com/wait",))
+    return here
+
+
 def test_members_of_several_sizes_share_one_limit() -> None:
     here = cluster("n1 n2", cpu=4)
     here.group("mixed", 2)

@@ -184,7 +184,7 @@ def test_that_nothing_would_help_or_not_all_was_tried_is_said() -> None:
     world = view(nodes(1), gang("big", 5))
     row = world.row(GroupKey("team", "big"))
     assert row is not None
-    bare = Explanation(row.waiting, Cause.OTHER, complete=False)
+    bare = Explanation(row.waiting, Cause.CAPACITY, complete=False)
     text = parsed(explanation_page(Shown(bare), ANYBODY, status(world))).text
     assert "No single change of those that were tried is enough." in text
     assert "Not every change was tried: there are too many." in text

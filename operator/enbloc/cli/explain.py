@@ -260,7 +260,7 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
         yield ""
         yield "It would fit, once others have ended, with any one of these:"
         yield from _remedies(explanation.later)
-    if not (row.starts or explanation.remedies or explanation.later):
+    if explanation.nothing_helps:
         yield ""
         yield "No single change of those that were tried is enough."
     if not explanation.complete:

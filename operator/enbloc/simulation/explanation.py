@@ -50,6 +50,12 @@ class Explanation:
     complete: bool = True
 
     @property
+    def nothing_helps(self) -> bool:
+        """It waits for what a change could help with, and none that was tried is enough."""
+        found = self.remedies or self.later
+        return not found and self.cause in (Cause.SURPLUS, Cause.CAPACITY, Cause.CLUSTER)
+
+    @property
     def sentence(self) -> str:
         """All in one sentence, or two."""
         name, message = self.waiting.name, _told(self.waiting.message)

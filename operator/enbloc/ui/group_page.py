@@ -290,10 +290,7 @@ def _told(remedy: Remedy) -> str:
 
 
 def _no_remedy(shown: Shown) -> Markup | None:
-    explanation = shown.explanation
-    waiting = explanation.waiting
-    found = explanation.remedies or explanation.later or shown.withheld[0]
-    if found or waiting.starts:
+    if shown.withheld[0] or not shown.explanation.nothing_helps:
         return None
     return element("p", "No single change of those that were tried is enough.")
 

@@ -30,6 +30,7 @@ from enbloc.errors import UsageError
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
+from enbloc.model.near_words import near
 from enbloc.model.pods import Pod, PodKey
 
 
@@ -106,7 +107,8 @@ class WhatIf:
         gone = frozenset(names)
         nodes = self._core.state.nodes
         if unknown := sorted(name for name in gone if nodes.row(name) is None):
-            raise UsageError(f"node {', '.join(unknown)} not found")
+            hint = near(unknown[0], nodes.names) if len(unknown) == 1 else ""
+            raise UsageError(f"node {', '.join(unknown)} not found{hint}")
         tables = self._core.state.log.present()
         on = [seat for seat in tables.seats.values() if seat.node in gone]
         for seat in on:
