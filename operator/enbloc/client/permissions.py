@@ -376,26 +376,26 @@ _CONFIGURATION: Final = Rule(
     why="the scheduler's configuration; without it, and without --config, defaults count",
 )
 
+
+def _followed(*verbs: str) -> Sequence[Rule]:
+    """These verbs on what the scheduler follows."""
+    followed = (rule for rule in ROLES["scheduler"] if "watch" in rule.verbs)
+    return [replace(rule, verbs=verbs) for rule in followed]
+
+
 #: What users of commands that simulate need: to list what the scheduler lists.
-SIMULATION: Final[Sequence[Rule]] = [
-    *(replace(rule, verbs=["list"]) for rule in ROLES["scheduler"] if "watch" in rule.verbs),
-    _CONFIGURATION,
-]
+SIMULATION: Final[Sequence[Rule]] = (*_followed("list"), _CONFIGURATION)
 
 #: What `enbloc ui` needs of the cluster that it shows: to follow what the scheduler follows.
-VIEWING: Final[Sequence[Rule]] = [
-    *(
-        replace(rule, verbs=["list", "watch"])
-        for rule in ROLES["scheduler"]
-        if "watch" in rule.verbs
-    ),
+VIEWING: Final[Sequence[Rule]] = (
+    *_followed("list", "watch"),
     Rule(
         "",
         ["events"],
         ["list"],
         why="what was said of a group, and which nodes are in quarantine; else neither is shown",
     ),
-]
+)
 #: What is granted to who uses either.
 VIEWER: Final[Sequence[Rule]] = (*VIEWING, _CONFIGURATION)
 #: And what it needs where others reach it: who they are, and what they may see.
