@@ -338,30 +338,41 @@ def _written(options: "Options", file: Path) -> int:
 
 
 async def _until_signalled(server: Server, options: "Options") -> int:
-    """The first signal asks for a graceful stop, the second ends the process at once.
-
-    SIGUSR1 asks for a dump, where the server writes any.
-    """
-    stop, dump = asyncio.Event(), asyncio.Event()
-    received: list[signal.Signals] = []
-
-    def on_signal(number: signal.Signals) -> None:
-        if received:
-            os._exit(128 + number)
-        received.append(number)
-        stop.set()
-
-    loop = asyncio.get_running_loop()
-
-    def take_signals() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, on_signal, number)
-
-    take_signals()
+    """Run it until a signal ends it; SIGUSR1 asks for a dump, where the server writes any."""
+    signals, dump = Signals(), asyncio.Event()
+    signals.take()
     if options.dump_dir is not None:
-        loop.add_signal_handler(signal.SIGUSR1, dump.set)
-    code = await server(replace(options, stop=stop, dump=dump, take_signals=take_signals))
-    return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, dump.set)
+    options = replace(options, stop=signals.stop, dump=dump, take_signals=signals.take)
+    return signals.exit_code(await server(options))
+
+
+class Signals:
+    """The first SIGTERM or SIGINT asks for a graceful stop, the second ends the process at once.
+
+    Attributes:
+        stop: set by the first.
+    """
+
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self._received: list[signal.Signals] = []
+
+    def take(self) -> None:
+        """Handle them from now on, in the event loop that runs."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on, number)
+
+    def _on(self, number: signal.Signals) -> None:
+        if self._received:
+            os._exit(128 + number)
+        self._received.append(number)
+        self.stop.set()
+
+    def exit_code(self, code: int) -> int:
+        """That of the process, of which the server ended with this one."""
+        return INTERRUPTED if code == 0 and self._received == [signal.SIGINT] else code
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

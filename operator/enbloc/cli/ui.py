@@ -4,8 +4,6 @@
 
 import asyncio
 import logging
-import os
-import signal
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from enbloc.cli.entry import INTERRUPTED
 from enbloc.cli.files import sources
 from enbloc.cli.flags import Number, cluster_flags, config_flag
 from enbloc.cli.present import configured, of_cluster, warn
 from enbloc.cli.server_flags import default_format
-from enbloc.cli.servers import loop_factory
+from enbloc.cli.servers import Signals, loop_factory
 from enbloc.cli.tables import say
 from enbloc.errors import UsageError
 from enbloc.model.names import UI_PORT
@@ -116,20 +113,12 @@ async def _serve(
         configure_logging("json")
     else:  # for who looks at a terminal, what goes well is not worth a line
         configure_logging("text", logging.WARNING)
-    stop, received = asyncio.Event(), list[signal.Signals]()
-
-    def on_signal(number: signal.Signals) -> None:
-        if received:
-            os._exit(128 + number)
-        received.append(number)
-        stop.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
+    signals = Signals()
+    signals.take()
 
     def serving(url: str) -> None:
         say(f"Serving {url}/ (read-only; Ctrl-C ends it)")
 
-    code = await serve_ui(cluster, given, address, stop, worker, serving=serving)
-    return INTERRUPTED if code == 0 and received == [signal.SIGINT] else code
+    return signals.exit_code(
+        await serve_ui(cluster, given, address, signals.stop, worker, serving=serving)
+    )
