@@ -237,12 +237,15 @@ def test_a_dump_of_no_time_is_none(
     assert f'not a dump: it was written at "{written}", which is no time' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words", ["queue", "nodes", "explain train", "drain-check n1", "what-if --without n1"]
+)
 def test_numbers_that_no_scheduler_writes_are_told_in_one_line(
-    dump: Path, capsys: pytest.CaptureFixture[str]
+    dump: Path, capsys: pytest.CaptureFixture[str], words: str
 ) -> None:
     node = {"name": "n1", "allocatable": [["cpu", 2**70]]}
     path = changed(dump, resources=["cpu"], nodes=[node], entries=[], seats=[])
-    assert asked(path, "queue") == 2
+    assert asked(path, *words.split()) == 2
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {path}: the engine cannot use what it holds: OverflowError: ")
 

@@ -72,7 +72,8 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
 def _found(nodes: Sequence[str], access: Access) -> "Sequence[Aftermath]":
     """What would become of each group."""
     found, _ = present(access)
-    return found.engine().without(nodes, found.now)
+    with access.answering():
+        return found.engine().without(nodes, found.now)
 
 
 def _verdict(after: "Aftermath") -> str:

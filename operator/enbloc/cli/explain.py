@@ -86,7 +86,8 @@ def explain(
         _print(_answer(sentence, row), [sentence], output)
     else:
         assert not isinstance(found, Known)
-        explanation = found.explain(row)
+        with access.answering():
+            explanation = found.explain(row)
         _print(_document(explanation), _lines(explanation), output)
     return OK
 

@@ -4,7 +4,8 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -71,6 +72,24 @@ class Access:
             raise UsageError(
                 f"--dump: no cluster is asked; leave out {' and '.join(given)}, or --dump"
             )
+
+    @contextmanager
+    def answering(self) -> Generator[None]:
+        """Meanwhile the engine works on what was read.
+
+        Raises:
+            UsageError: it cannot use what a dump holds. The file was changed, or the fault is ours:
+                the message has what tells which.
+        """
+        try:
+            yield
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            if self.dump is None:
+                raise
+            problem = f"{type(error).__name__}: {error}"
+            raise UsageError(
+                f"{self.dump}: the engine cannot use what it holds: {problem}"
+            ) from error
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Print each as a warning, once."""
@@ -232,13 +251,5 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
 
         until = time.monotonic() + SECONDS
         in_copy = copies.in_copy if copies.AVAILABLE else None
-        try:
+        with access.answering():
             return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            if access.dump is None:
-                raise
-            # The file was changed, or the fault is ours: the message has what tells which.
-            problem = f"{type(error).__name__}: {error}"
-            raise UsageError(
-                f"{access.dump}: the engine cannot use what it holds: {problem}"
-            ) from error

@@ -204,7 +204,8 @@ def _answer(asked: "Asked", namespace: str | None, output: str, access: Access) 
 
     asked = replace(asked, namespace=namespace or default, only=namespace is not None)
     admission = next(iter(admissions), None) if access.dump is None else _admission(found)
-    said = report(found, asked, admission, partial(answer, found))
+    with access.answering():
+        said = report(found, asked, admission, partial(answer, found))
     if output in DOCUMENTS:
         print_document(_document(said), output)
         return OK if said.answer.starts else NOT_SO
