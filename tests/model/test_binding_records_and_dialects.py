@@ -210,6 +210,16 @@ def test_beside_our_key_a_near_miss_of_another_is_a_hint() -> None:
     assert said == Membership("g", hint="label enbloc.dev/Role is unknown; use enbloc.dev/role")
 
 
+@pytest.mark.parametrize("said_by", ["annotation", "label"])
+def test_what_says_something_of_the_topology_is_known_of_a_member_alone(said_by: str) -> None:
+    key = "enbloc.dev/topology-preferred"
+    pairs = {key: "rack", "enbloc.dev/topology": "t"}
+    labels, annotations = (pairs, {}) if said_by == "label" else ({}, pairs)
+    member = membership(labels, {**annotations, OURS: "g"})
+    assert member == Membership("g", topology_key=key)
+    assert membership(labels, annotations).topology_key == ""
+
+
 def test_a_key_that_may_be_anybodys_is_a_hint() -> None:
     """Semantics §6.5."""
     said = membership({"pod-group": "g"}, {})

@@ -3,6 +3,7 @@
 """What a user reads on pods and PodGroups (the controller's part: tests/controller)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from enbloc.engine.effects import Emit
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.report.reporter import MOST_TOLD
 from enbloc.model.pods import PodSpec
+from enbloc.model.topology import TopologyRequest
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
@@ -368,6 +370,34 @@ def test_a_hint_is_told_once_and_holds_nothing_back() -> None:
     world.settle()
     assert "p" in world.where()
     assert [event.note for event in world.events("UnknownKey")] == ["label pod-group is not read"]
+
+
+@pytest.mark.parametrize(
+    ("group", "notes"),
+    [
+        (
+            {},
+            [
+                "enbloc.dev/topology-required has no effect: PodGroup ns/g was not made for the "
+                "pod; write it to spec.topology of the PodGroup"
+            ],
+        ),
+        ({"topology": TopologyRequest(preferred="kubernetes.io/hostname")}, []),
+        ({"derived": "jobs.batch"}, []),
+    ],
+    ids=["the PodGroup says nothing of it", "the PodGroup does", "it was made for the pod"],
+)
+def test_a_topology_that_only_the_pod_of_a_written_podgroup_asks_for_is_told_once(
+    group: dict[str, Any], notes: list[str]
+) -> None:
+    """Semantics §6.5."""
+    world = two_nodes()
+    world.group("g", 1, **group)
+    world.member("a", "g", topology_key="enbloc.dev/topology-required")
+    for _ in range(2):
+        world.settle()
+    assert [event.note for event in world.events("UnsupportedField")] == notes
+    assert "a" in world.where()
 
 
 def test_a_pod_that_misspells_its_group_waits_and_says_why() -> None:

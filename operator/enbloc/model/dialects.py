@@ -8,7 +8,16 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from enbloc.model.dns_names import LONGEST_NAME, SUBDOMAIN
-from enbloc.model.names import MIN_MEMBER_KEY, MIRROR_POD_KEY, POD_GROUP_KEY, ROLE_KEY
+from enbloc.model.names import (
+    MIN_MEMBER_KEY,
+    MIRROR_POD_KEY,
+    POD_GROUP_KEY,
+    ROLE_KEY,
+    TOPOLOGY_KEY,
+    TOPOLOGY_PREFERRED_KEY,
+    TOPOLOGY_REQUIRED_KEY,
+    TOPOLOGY_SLICES_KEY,
+)
 from enbloc.model.near_misses import near_misses
 
 
@@ -74,6 +83,10 @@ _TOLD_IN: Final = {key: place for place, each in enumerate(DIALECTS) for key in 
 _ALONE: Final[Mapping[str, Dialect]] = {
     key: dialect for dialect in DIALECTS for key in dialect.alone
 }
+#: What a pod says of the topology of a group that is made for it, the most telling first.
+_TOPOLOGY_KEYS: Final = (
+    TOPOLOGY_REQUIRED_KEY, TOPOLOGY_PREFERRED_KEY, TOPOLOGY_SLICES_KEY, TOPOLOGY_KEY
+)  # fmt: skip
 #: The field of Kubernetes' own gang scheduling.
 NATIVE_FIELD: Final = "spec.schedulingGroup"
 
@@ -88,6 +101,7 @@ class Membership(NamedTuple):
             `group` may be "" and the pod must not be placed on its own. "" = none.
         hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
         key: by which the pod names its group.
+        topology_key: by which it says something of the topology of its group; "" = it does not.
     """
 
     group: str = ""
@@ -96,6 +110,7 @@ class Membership(NamedTuple):
     problem: str = ""
     hint: str = ""
     key: str = POD_GROUP_KEY
+    topology_key: str = ""
 
 
 _NOTHING: Final = Membership()
@@ -127,7 +142,9 @@ def membership(
         return found
     odd, certain = near_misses(labels, annotations)
     if found is not None:
-        return found._replace(hint=odd) if odd and certain else found
+        hint = odd if certain else ""
+        key = next((key for key in _TOPOLOGY_KEYS if key in annotations or key in labels), "")
+        return found._replace(hint=hint, topology_key=key) if hint or key else found
     for kind, pairs in (("annotation", annotations), ("label", labels)):
         if POD_GROUP_KEY in pairs:
             text = f"{kind} {POD_GROUP_KEY} is empty; write the name of a PodGroup, or remove it"

@@ -249,6 +249,8 @@ class Pod:
         group_conflict: the group that its label names while its annotation names another, which
             wins; "" = they agree.
         hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
+        topology_key: a key that it has and that says something of its group's topology, where the
+            group is made for it; "" = none.
         problem: why the pod cannot be scheduled as written; "" = none.
         labels: `(key, value)` in key order.
         annotations: those that some plugin declared, `(key, value)` in key order.
@@ -302,6 +304,7 @@ class Pod:
     problem: str = ""
     group_conflict: str = ""
     hint: str = ""
+    topology_key: str = ""
     annotations_size: int = field(default=0, compare=False)
     own_size: int = field(default=0, compare=False)
     labels: Labels = ()

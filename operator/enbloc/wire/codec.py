@@ -168,8 +168,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     scheduler = _shared(spec.scheduler_name or "")
     part_of_gpu = kai.part_of_gpu(scheduler, annotations)
     problems = Problems()
-    if problem or member.problem or part_of_gpu:
-        problems += filter(None, (problem, member.problem, part_of_gpu))
+    problems += filter(None, (problem, member.problem, part_of_gpu))
     group = member.group
     if not group and not problems and kai.awaits_group(scheduler, annotations):
         group = kai.UNNAMED
@@ -192,6 +191,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         role=_shared(member.role) if member.role else "",
         group_conflict=member.conflict,
         hint=member.hint,
+        topology_key=member.topology_key,
         priority=spec.priority or 0,
         created=_time(metadata, problems),
         scheduled_at=_since(scheduled, "True"),

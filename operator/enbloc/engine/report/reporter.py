@@ -326,11 +326,17 @@ class Reporter:
 
     def suspect(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
         """Say once on each of the oldest pending members what looks like a mistake in its keys."""
-        listed = facts.group is not None and not facts.group.derived
-        roles = [role.name for role in facts.group.roles] if facts.group and listed else []
+        written = facts.group if facts.group is not None and not facts.group.derived else None
+        roles = [role.name for role in written.roles] if written else []
         for pod in facts.pending[:MOST_TOLD]:
             if pod.hint:
                 self._warn_pod(turn, pod, EventReason.UNKNOWN_KEY, pod.hint, reporter)
+            if pod.topology_key and written is not None and written.topology is None:
+                note = (
+                    f"{pod.topology_key} has no effect: PodGroup {facts.key} was not made for the "
+                    "pod; write it to spec.topology of the PodGroup"
+                )
+                self._warn_pod(turn, pod, EventReason.UNSUPPORTED_FIELD, note, reporter)
             if pod.group_conflict:
                 note = (
                     f"the annotation names group {facts.key.name}, the label of the same key "
