@@ -12,7 +12,7 @@ from enbloc.client.paths import JOBS, LEASES, POD_GROUPS
 from enbloc.client.server_version import NEWEST, OLDEST, minor, written
 from enbloc.controller.creator_objects import JobObject, job
 from enbloc.controller.existence import fragile
-from enbloc.doctor import claims, devices, kinds, permissions, pods, schedulers
+from enbloc.doctor import claims, devices, kinds, permissions, pods, schedulers, topologies
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.installed import installed
 from enbloc.doctor.shapes import QUOTAS, Quota
@@ -145,6 +145,10 @@ CHECKS: Final[Mapping[str, tuple[tuple[Check, ...], str]]] = {
     "devices": (
         (devices.contested,),
         "no pods of another scheduler have resource claims beside pods of enbloc",
+    ),
+    "topologies": (
+        (topologies.levels,),
+        "no Topology lists a level that no node is in, or levels in the wrong order",
     ),
     "jobs": ((_jobs,), "no Job would fail because members of its gang are evicted"),
 }
