@@ -14,7 +14,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import PodKey
 from enbloc.model.quantity import render
-from enbloc.model.text import several
+from enbloc.model.text import clipped, several
 from enbloc.simulation import Affected, Answer, Evicted, Sized, Waiting, group_of
 
 #: So many of a kind are named where all were too many, and so many have a line.
@@ -159,6 +159,7 @@ def text(report: Report, *, wide: bool, more: str = "") -> Iterator[str]:
     """
     found, most = report.answer, sys.maxsize if wide else _MOST_NAMED
     lines = sys.maxsize if wide else _MOST_LINES
+    width = sys.maxsize if wide else _WIDTH
     said = [*_of_subjects(report, most, lines, more)]
     said += [_of_group(each, report.nodes, most) for each in found.sized]
     if not said:
@@ -171,7 +172,7 @@ def text(report: Report, *, wide: bool, more: str = "") -> Iterator[str]:
     if found.delayed and (report.subjects or found.sized):
         yield "Without a node then, and with one otherwise:"
     for each in found.delayed[:lines]:
-        yield f"  {_affected(each)}: {_cut(each.message or 'evicted', wide=wide)}"
+        yield f"  {_affected(each)}: {clipped(each.message or 'evicted', width)}"
     yield from _more(len(found.delayed), lines, more)
     if found.gained and (found.delayed or found.evicted or report.subjects or found.sized):
         yield f"Starting then, and waiting otherwise: {_listed(found.gained, most)}."
@@ -316,7 +317,3 @@ def _begun(sentence: str) -> str:
 
 def _capital(sentence: str) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}"
-
-
-def _cut(message: str, *, wide: bool) -> str:
-    return message if wide or len(message) <= _WIDTH else f"{message[: _WIDTH - 1]}…"
