@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from enbloc.config import default_profiles
 from enbloc.engine.plan import Assignment
-from enbloc.engine.policies.min_resources import Reservations, ReservationTerms
+from enbloc.engine.policies.reservations import Reservations, ReservationTerms
 from enbloc.engine.state.capacity import Capacity, Reservation
 from enbloc.engine.state.claims import Claims
 from enbloc.engine.state.order import Order

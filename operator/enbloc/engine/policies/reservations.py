@@ -1,0 +1,339 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations: what is left of each group's minResources, with the two clocks that end it.
+
+A reservation is what is left of a group's minResources once its held members are counted, and
+those of the groups of its owner that have no minResources themselves::
+
+    admitted ──► OPEN ──what is left reaches nothing──► gone (used up)
+                 │  ▲
+      no progress│  │progress      finished, evicted or deleted: gone from either
+                 ▼  │
+               EXPIRED
+
+While it is open, a claim of that amount is in the ledger, and a clock of the group's life runs;
+once that is at the administrator's limit, nothing opens it again for this life.
+
+Source: semantics §5.1.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from enbloc.engine.state import (
+    MIN_RESOURCES,
+    Against,
+    Capacity,
+    Claim,
+    Claims,
+    Key,
+    Order,
+    reserved,
+)
+from enbloc.engine.turn import Turn
+from enbloc.framework.hints import Action, Happening, Resource
+from enbloc.model.groups import GroupKey
+from enbloc.model.quantity import render
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationTerms:
+    """What one group is owed, as far as it is known at a review.
+
+    Attributes:
+        owner: whose other groups share it, as of `Reservation`.
+        order: the group's place in the order.
+        wanted: its minResources, `(resource, amount)`.
+        due: what of them it may still take.
+        progress_at: server time at which the owner got further as far as the API server tells: its
+            latest PodScheduled=True or Ready=True; the present while the group is being admitted.
+        starting: a member that is held does not run yet, and those to come may wait for it.
+        timeout: seconds without progress after which the reservation is over.
+        life: the incarnation of the group's members, in all of which it lasts so long only.
+        since: server time at which it began as far as the API server tells: the first
+            PodScheduled=True of the members that are held; the present without any.
+    """
+
+    owner: str
+    order: Key | None
+    wanted: tuple[tuple[str, int], ...]
+    due: Counter[str]
+    progress_at: float
+    timeout: float
+    life: str
+    since: float
+    starting: bool = False
+
+
+@dataclass(slots=True)
+class _Clock:
+    """For how long anything may be reserved for one life of a group.
+
+    Attributes:
+        left: seconds, when it was stopped last.
+        since: when it was started, server time; None = it stands.
+    """
+
+    life: str
+    left: float
+    since: float | None = None
+
+    @property
+    def ends(self) -> float:
+        """When nothing is left, server time; infinity while it stands."""
+        return math.inf if self.since is None else self.since + self.left
+
+    @property
+    def used_up(self) -> bool:
+        """It stands, and nothing is left."""
+        return self.since is None and self.left <= 0.0
+
+    def run(self, since: float) -> None:
+        """Start, unless it runs."""
+        self.since = since if self.since is None else self.since
+
+    def stop(self, now: float) -> None:
+        """Stop, if it runs."""
+        if self.since is not None:
+            self.left = 0.0 if self.ends <= now else self.left - max(0.0, now - self.since)
+            self.since = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one reservation is used up.
+
+    Attributes:
+        least: the smallest that `due` ever was, per resource: below it is progress.
+        open: not expired.
+        whole: all of it stood when somebody asked last.
+    """
+
+    terms: ReservationTerms
+    least: Counter[str]
+    progress_at: float
+    open: bool
+    whole: bool = True
+
+    def update(self, terms: ReservationTerms, now: float) -> None:
+        if terms.wanted != self.terms.wanted:  # to want less is no progress
+            self.least = terms.due
+        elif any(terms.due[resource] < amount for resource, amount in self.least.items()):
+            self.progress_at, self.open = now, True
+        if self.terms.starting and not terms.starting:  # who waits for them can come only now
+            self.progress_at = max(self.progress_at, terms.progress_at)
+        self.terms, self.least = terms, self.least & terms.due
+
+
+class Reservations:
+    """Every reservation, open or expired; of the open ones a claim stands in the ledger.
+
+    Args:
+        claims: the ledger.
+        order: who is before whom.
+        longest: seconds for which anything is reserved in one life of a group, in all.
+        limits: how much of a resource the reservations of one namespace keep at most.
+    """
+
+    def __init__(
+        self,
+        claims: Claims,
+        order: Order,
+        longest: float,
+        limits: Mapping[str, int],
+    ) -> None:
+        self._claims = claims
+        self._order = order
+        self._longest = longest
+        self._limits = limits
+        #: Every reservation of a life that goes on, open or expired; of an open one a claim stands.
+        self._progress: dict[GroupKey, _Progress] = {}
+        #: Of the present life of each group; it stands while nothing is reserved.
+        self._clocks: dict[GroupKey, _Clock] = {}
+        #: Whose reservation is over the limit of its namespace, as far as it was told.
+        self._limited: dict[GroupKey, None] = {}
+
+    def __bool__(self) -> bool:
+        """Anybody holds one, or held one that expired; if not, nothing here needs to be asked."""
+        return bool(self._progress)
+
+    def review(self, group: GroupKey, terms: ReservationTerms, turn: Turn) -> None:
+        """Look again at what is left to an admitted group; the first review reserves it.
+
+        It must not be called for a group that was not admitted.
+        """
+        known = self._progress.get(group)
+        if known is not None and known.open and _changed(known.terms, terms):
+            turn.happened.append(_released(group))
+        if not terms.due:
+            self._progress.pop(group, None)
+        elif known is None:
+            fresh = terms.starting or turn.now < terms.progress_at + terms.timeout
+            self._progress[group] = _Progress(terms, terms.due, terms.progress_at, fresh)
+        else:
+            known.update(terms, turn.now)
+        self._keep_time(group, terms, turn.now)
+        self._enter(group)
+
+    def _keep_time(self, group: GroupKey, terms: ReservationTerms, now: float) -> None:
+        """Let the life's clock run while anything is reserved, and reserve nothing beyond it."""
+        clock, since = self._clocks.get(group), now
+        if clock is None or clock.life != terms.life:
+            clock = self._clocks[group] = _Clock(terms.life, self._longest)
+            since = terms.since
+        progress = self._progress.get(group)
+        if progress is None or not progress.open:
+            clock.stop(now)
+            return
+        clock.run(since)
+        if clock.ends <= now:
+            progress.open = False
+            clock.stop(now)
+
+    def _enter(self, group: GroupKey) -> None:
+        """Let the ledger say what is reserved."""
+        name = f"{MIN_RESOURCES}/{group}/{group.life}"
+        progress = self._progress.get(group)
+        if progress is None or not progress.open:
+            self._claims.drop(name)
+            self._limited.pop(group, None)
+            return
+        terms = progress.terms
+        claim = Claim(
+            name,
+            MIN_RESOURCES,
+            Against.LATER,
+            holder=group,
+            owner=terms.owner,
+            amount=tuple(sorted(terms.due.items())),
+        )
+        if self._claims.get(name) != claim:
+            self._claims.put(claim)
+
+    def drop(self, group: GroupKey, turn: Turn) -> None:
+        """A group has nothing to take any more: finished, gone, evicted, or never admitted."""
+        progress = self._progress.pop(group, None)
+        if progress is not None:
+            self._clocks[group].stop(turn.now)
+            self._enter(group)
+            if progress.open:
+                turn.happened.append(_released(group))
+
+    def forget(self, group: GroupKey) -> None:
+        """A group is gone that was dropped: no life of it goes on."""
+        self._clocks.pop(group, None)
+
+    def expire(self, turn: Turn) -> list[GroupKey]:
+        """End the reservations that saw no progress for too long, or lasted for too long in all.
+
+        Returns:
+            Whose they were, in order.
+        """
+        over = [g for g, p in self._progress.items() if p.open and self._end(g, p) <= turn.now]
+        for group in over:
+            self._progress[group].open = False
+            self._clocks[group].stop(turn.now)
+            self._enter(group)
+            turn.happened.append(_released(group))
+        return self._order.first_to_last(over)
+
+    def _end(self, group: GroupKey, progress: _Progress) -> float:
+        """When an open reservation expires unless there is progress, server seconds."""
+        ends = self._clocks[group].ends
+        if progress.terms.starting:
+            return ends
+        return min(progress.progress_at + progress.terms.timeout, ends)
+
+    def exhausted(self, group: GroupKey) -> bool:
+        """Whether a reservation is over for this life of its group, whatever its progress."""
+        clock = self._clocks.get(group)
+        return clock is not None and clock.used_up
+
+    def deadline(self) -> float | None:
+        """When the next one expires unless there is progress, server seconds; None = never."""
+        ends = (self._end(group, p) for group, p in self._progress.items() if p.open)
+        return min(ends, default=None)
+
+    def deadline_of(self, group: GroupKey) -> float | None:
+        """When this group's expires; None = it has none, or it has expired."""
+        progress = self._progress.get(group)
+        return self._end(group, progress) if progress is not None and progress.open else None
+
+    def holders(self, owner: str) -> list[GroupKey]:
+        """The groups of an owner that have one: what its other groups hold concerns them."""
+        return [key for key, p in self._progress.items() if p.terms.owner == owner]
+
+    def capacity(self) -> Capacity:
+        """What is reserved now."""
+        return reserved(self._claims.amounts(), self._order, self._limits)
+
+    def limited(self, capacity: Capacity) -> list[tuple[GroupKey, str]]:
+        """Whose reservations a limit cuts, with the words for it.
+
+        Each is named once, until it has been reserved whole again.
+        """
+        found: list[tuple[GroupKey, str]] = []
+        if not self._limits:
+            return found
+        kept = {each.group: each.due for each in capacity.reservations}
+        for group, progress in self._progress.items():
+            if not progress.open or self._order.of(group) is None:
+                continue
+            due = progress.terms.due
+            left_out = due - kept.get(group, Counter())
+            if not left_out:
+                self._limited.pop(group, None)
+            elif group not in self._limited:
+                self._limited[group] = None
+                found.append((group, self._beyond_limit(group, min(left_out), left_out, due)))
+        return found
+
+    def _beyond_limit(
+        self, group: GroupKey, resource: str, left_out: Counter[str], due: Counter[str]
+    ) -> str:
+        """That some of a reservation is not kept."""
+        limit = render(resource, self._limits[resource])
+        return (
+            f"{render(resource, left_out[resource])} of {render(resource, due[resource])} "
+            f"{resource} of minResources are not reserved: the configuration limits the "
+            f"reservations of namespace {group.namespace} to {limit} {resource} (reservationLimits)"
+        )
+
+    def revoked(
+        self, capacity: Capacity, standing: dict[GroupKey, Counter[str]]
+    ) -> list[tuple[GroupKey, str]]:
+        """Whose reservations do not stand whole any more, the last by order first; and the words.
+
+        Each is named once, until it has stood whole again.
+        """
+        found: list[tuple[GroupKey, str]] = []
+        for each in reversed(capacity.reservations):
+            progress = self._progress.get(each.group)
+            if progress is None:
+                continue  # another policy's
+            whole = standing[each.group] == each.due
+            if progress.whole and not whole:
+                found.append((each.group, _revoked(each.due, standing[each.group])))
+            progress.whole = whole
+        return found
+
+
+def _revoked(due: Counter[str], stands: Counter[str]) -> str:
+    """That less can be kept than is to be reserved."""
+    resource = min(due - stands)
+    return (
+        f"{render(resource, stands[resource])} of {render(resource, due[resource])} {resource} can "
+        "be kept for minResources: a group ordered earlier has taken the rest, or no node has it"
+    )
+
+
+def _released(group: GroupKey) -> Happening:
+    """Those who were refused because of a reservation can be tried again."""
+    return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group)
+
+
+def _changed(old: ReservationTerms, new: ReservationTerms) -> bool:
+    """Whether a reservation is about something else, apart from how far it is used up."""
+    return (old.owner, old.order, old.wanted) != (new.owner, new.order, new.wanted)
