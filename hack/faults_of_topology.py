@@ -137,4 +137,24 @@ TOPOLOGY: Final = (
         "        return free < self._facts.lacking, cost(",
         "        return False, cost(",
     ),
+    Fault(
+        "topology-admits-to-what-others-reserved",
+        "                    sums[name][code] -= due[name]",
+        "                    sums[name][code] -= 0 * due[name]",
+    ),
+    Fault(
+        "topology-lets-later-ones-overdraw-a-domain",
+        "            if min(of.values(), default=0) < 0",
+        "            if min(of.values(), default=0) < -(10**9)",
+    ),
+    Fault(
+        "topology-forgets-what-is-reserved-further-in",
+        "                if each.labels[: len(labels)] == labels and codes[row] >= 0:",
+        "                if each.labels == labels and codes[row] >= 0:",
+    ),
+    Fault(
+        "topology-looks-into-full-domains",
+        "        return self.without(trial, full) if full else trial",
+        "        return trial",
+    ),
 )

@@ -9,6 +9,7 @@ from enbloc.engine.decide.children import find_children, place_addition, place_c
 from enbloc.engine.decide.domain import place_in_domain
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.packing import find_placement
+from enbloc.engine.topology import DueInDomain
 from enbloc.engine.trial import Outcome, Trial, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pins import hosts
@@ -19,7 +20,12 @@ MOST_HOSTS_SEARCHED: Final = 64
 
 
 def place_group(
-    facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool = True
+    facts: GroupFacts,
+    trial: Trial,
+    steps: int,
+    *,
+    exactly: bool = True,
+    due: DueInDomain | None = None,
 ) -> tuple[Outcome, Trial]:
     """Place the deficit, whole, then whatever else fits, oldest member first.
 
@@ -33,15 +39,22 @@ def place_group(
         steps: how much the search may cost; 0 = there is none. More steps never lose a placement
             that fewer find.
         exactly: ask the exact solver too, where it is installed.
+        due: what must be free in a domain of the group's; None = nothing.
 
     Returns:
         What it came to, and the fork that holds the placement; `trial` itself if there is none.
     """
-    return place_floor(facts, trial, steps, exactly=exactly).with_others()
+    return place_floor(facts, trial, steps, exactly=exactly, due=due).with_others()
 
 
 def place_floor(
-    facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool = True, anywhere: bool = False
+    facts: GroupFacts,
+    trial: Trial,
+    steps: int,
+    *,
+    exactly: bool = True,
+    anywhere: bool = False,
+    due: DueInDomain | None = None,
 ) -> PlacedFloor:
     """The same, and of the others only who they are.
 
@@ -51,10 +64,11 @@ def place_floor(
         steps: how much the search may cost.
         exactly: ask the exact solver too.
         anywhere: wherever the trial lets it, whatever the group asks of a topology.
+        due: what must be free in a domain of the group's; None = nothing.
     """
     if facts.locality is not None and not anywhere:
         place = partial(place_floor, exactly=exactly, anywhere=True)
-        return place_in_domain(facts, facts.locality, trial, place, steps)
+        return place_in_domain(facts, facts.locality, trial, place, steps, due)
     if hosts(facts.pending) > MOST_HOSTS_SEARCHED:  # each can be on its host alone
         steps = 0
     if facts.choice is not None:

@@ -10,6 +10,7 @@ from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_
 from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
 from enbloc.engine.state import Capacity, Reservation, beyond
+from enbloc.engine.topology import DueInDomain, ReservedDomains, most_offered
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -25,6 +26,8 @@ from enbloc.model.snapshot import Snapshot
 #: So many hosts may be named by members where some plugin has to be asked about each (semantics
 #: §9.8).
 MOST_HOSTS_ALONE: Final = 341
+#: So often a place is looked for where members take too much of domains that others have reserved.
+_MOST_AVOIDED: Final = 4
 _TOO_MANY_HOSTS: Final = (
     f"members name more than {MOST_HOSTS_ALONE} hosts in nodeSelector, and a plugin of the profile "
     "or an extender has to be asked about each; use smaller groups"
@@ -72,8 +75,7 @@ def schedule_group(
     try:
         plan = _refused_as_a_whole(plan_id, facts, trial, room)
         if plan is None:
-            outcome, tried = place_floor(facts, trial, steps).with_others()
-            plan = _plan(plan_id, facts, outcome, trial, tried)
+            plan, tried = _placed(plan_id, facts, trial, room, steps)
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
             elif room is not None and room.capacity:
@@ -86,6 +88,47 @@ def schedule_group(
     if plan.verdict is PlanResult.UNSCHEDULABLE and devices.unfinished:
         return replace(plan, unfinished=True)
     return plan
+
+
+def _placed(
+    plan_id: str, facts: GroupFacts, trial: Trial, room: Room | None, steps: int
+) -> tuple[Plan, Trial]:
+    """A plan that leaves alone what is reserved in single domains, and the trial that holds it.
+
+    Where members take too much of some of these, others are tried: a few times, at half the steps.
+    """
+    reserved, due = _in_domains(facts, trial, room)
+    where = reserved.spared(trial, facts.pending) if reserved else trial
+    left = _MOST_AVOIDED
+    while True:
+        outcome, tried = place_floor(facts, where, steps, due=due).with_others()
+        plan = _plan(plan_id, facts, outcome, trial, tried)
+        if plan.verdict is not PlanResult.PLACED or not reserved:
+            return plan, tried
+        stay, overdrawn = reserved.kept(plan.assignments)
+        if not overdrawn:
+            return replace(plan, assignments=tuple(stay)), tried
+        where, left, steps = reserved.without(where, overdrawn), left - 1, steps // 2
+        if not left:
+            text = reserved.reason(overdrawn)
+            return _no(plan_id, facts, PlanResult.UNSCHEDULABLE, f"{text}."), trial
+
+
+def _in_domains(
+    facts: GroupFacts, trial: Trial, room: Room | None
+) -> tuple[ReservedDomains | None, DueInDomain | None]:
+    """What others have reserved in single domains, and what must be free in one for the group.
+
+    None = nothing is.
+    """
+    if room is None:
+        return None, None
+    wants = facts.locality is not None and room.wanted.due and to_be_admitted(facts)
+    if not (wants or room.capacity):
+        return None, None
+    reserved = ReservedDomains(room.capacity, room.wanted, trial.nodes)
+    due = DueInDomain(room.wanted, reserved, trial.nodes) if wants else None
+    return reserved or None, due
 
 
 def place_admitted(
@@ -105,7 +148,10 @@ def place_admitted(
         outcome = Outcome()
         outcome.failed = True
         return outcome, trial
-    return place_group(facts, trial, steps // part, exactly=False)
+    reserved, due = _in_domains(facts, trial, room)
+    where = reserved.spared(trial, facts.pending) if reserved else trial
+    outcome, tried = place_group(facts, where, steps // part, exactly=False, due=due)
+    return outcome, trial if outcome.failed else tried
 
 
 def _refused_as_a_whole(
@@ -179,6 +225,11 @@ def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: Room) -> Plan | 
         (offered,) = sums(nodes.allocatables((resource,)))
         if amount > offered:
             text = beyond(resource, amount, offered)
+            return _no(plan_id, facts, PlanResult.INFEASIBLE, text)
+        most = most_offered(facts.locality, resource, nodes) if facts.locality else None
+        if most is not None and amount > most[1]:
+            path, offered = most
+            text = beyond(resource, amount, offered, f"{path}, the largest domain, has")
             return _no(plan_id, facts, PlanResult.INFEASIBLE, text)
     text = room.capacity.admits(room.wanted, nodes)
     return _no(plan_id, facts, PlanResult.UNSCHEDULABLE, text) if text else None

@@ -32,6 +32,7 @@ from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
     Candidate,
     Candidates,
+    DueInDomain,
     along_the_tree,
     domains_of,
     held_rows,
@@ -57,7 +58,12 @@ _ROWS_A_STEP: Final = 100
 
 
 def place_in_domain(
-    facts: GroupFacts, locality: Locality, trial: Trial, place: PlaceFloor, steps: int
+    facts: GroupFacts,
+    locality: Locality,
+    trial: Trial,
+    place: PlaceFloor,
+    steps: int,
+    due: DueInDomain | None = None,
 ) -> PlacedFloor:
     """Place the deficit in the best domain that holds it; what else fits goes near it.
 
@@ -67,6 +73,7 @@ def place_in_domain(
         trial: the cluster as it is, and stays.
         place: places a deficit.
         steps: how much searches may cost in all.
+        due: what must be free in the domain beside room for members; None = nothing.
     """
     if locality.parts and facts.choice is not None and facts.deficit:
         # Parts are those of the children chosen first.
@@ -75,7 +82,7 @@ def place_in_domain(
         facts = facts.without_coming
     sure = _OF_A_PART * _parts(locality)
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
-    floor = search.floor(facts, locality, trial)
+    floor = search.floor(facts, locality, trial, due)
     looked_at = MOST_ROWS - search.effort.left
     floor.outcome.steps = steps - search.steps + looked_at // _ROWS_A_STEP
     return floor._replace(beside=partial(place_near, locality, search.effort, trial))
@@ -123,11 +130,23 @@ class _Search:
         self._tries, self._sure = tries, sure
         self.effort = Effort(MOST_ROWS)
 
-    def floor(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
+    def floor(
+        self,
+        facts: GroupFacts,
+        locality: Locality,
+        trial: Trial,
+        due: DueInDomain | None = None,
+    ) -> PlacedFloor:
         """Place the deficit in the best domain that holds it, and each part in one of its own."""
-        return next(self._floors(facts, locality, trial))
+        return next(self._floors(facts, locality, trial, due))
 
-    def _floors(self, facts: GroupFacts, locality: Locality, trial: Trial) -> Iterator[PlacedFloor]:
+    def _floors(
+        self,
+        facts: GroupFacts,
+        locality: Locality,
+        trial: Trial,
+        due: DueInDomain | None = None,
+    ) -> Iterator[PlacedFloor]:
         """The same in one domain after the other; last what failed, if it found no place at all."""
         nodes, levels = trial.snapshot.nodes, locality.levels
         if not facts.deficit:
@@ -140,6 +159,7 @@ class _Search:
             room_now(_counted(facts), kinds, trial, _COUNTING),
             held_rows(locality, nodes),
             worse_rows(trial),
+            due,
         )
         deficit = _Deficit(facts, locality, candidates, trial, _alike(facts, locality, kinds))
         first: PlacedFloor | None = None

@@ -187,6 +187,7 @@ class MinResources(Policy):
             self._drop(turn, members)
             return
         latest = [time for time in (_latest(members), filled.latest) if time is not None]
+        labels, nodes = self._domain(members)
         terms = ReservationTerms(
             owner=_owner(members),
             order=self._order.of(key),
@@ -197,6 +198,8 @@ class MinResources(Policy):
             life=members.incarnation,
             since=min(_held_since(members), default=turn.now),
             starting=filled.starting or _starting(members),
+            labels=labels,
+            nodes=nodes,
         )
         before = self._reservations.deadline_of(key)
         self._reservations.review(key, terms, turn)
@@ -216,6 +219,16 @@ class MinResources(Policy):
         """A group has nothing to take any more."""
         self._reservations.drop(members.key, turn)
         self._expired.pop(members.key, None)
+
+    def _domain(self, members: Members) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """`labels` and `nodes` of the reservation of a group."""
+        locality = self._groups.facts(members).locality
+        if locality is None or locality.levels.required is None:
+            return (), ()
+        planned = self._state.claims.plans
+        nodes = {pod.node for pod in members.bound}
+        nodes |= {planned[uid].node for uid in members.live if uid in planned}
+        return locality.levels.labels[: locality.levels.required + 1], tuple(sorted(nodes))
 
     # ── who holds what ───────────────────────────────────────────────────────────────────────
 

@@ -50,6 +50,7 @@ class ReservationTerms:
         progress_at: server time at which the owner got further as far as the API server tells: its
             latest PodScheduled=True or Ready=True; the present while the group is being admitted.
         starting: a member that is held does not run yet, and those to come may wait for it.
+        labels: as of `Reservation`; so are nodes.
         timeout: seconds without progress after which the reservation is over.
         life: the incarnation of the group's members, in all of which it lasts so long only.
         since: server time at which it began as far as the API server tells: the first
@@ -65,6 +66,8 @@ class ReservationTerms:
     life: str
     since: float
     starting: bool = False
+    labels: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -208,6 +211,8 @@ class Reservations:
             holder=group,
             owner=terms.owner,
             amount=tuple(sorted(terms.due.items())),
+            labels=terms.labels,
+            nodes=terms.nodes,
         )
         if self._claims.get(name) != claim:
             self._claims.put(claim)

@@ -142,6 +142,8 @@ class _Reservation(_Struct, frozen=True):
     owner: str
     order: int
     due: dict[str, int]
+    labels: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 class _Question(_Struct, frozen=True):
@@ -566,8 +568,9 @@ def _pod(given: Sparse, specs: Sequence[PodSpec]) -> Pod:
 
 def _reservation(of: Reservation) -> _Reservation:
     [order] = of.order
-    return _Reservation(of.group, of.owner, order, dict(of.due))
+    return _Reservation(of.group, of.owner, order, dict(of.due), of.labels, of.nodes)
 
 
 def _reserved(read: _Reservation) -> Reservation:
-    return Reservation(read.group, read.owner, (read.order,), Counter(read.due))
+    due = Counter(read.due)
+    return Reservation(read.group, read.owner, (read.order,), due, read.labels, read.nodes)

@@ -9,7 +9,7 @@ schedulers claim a node. `trials` makes the copy of the cluster that a group may
 and `log` remember the tables of recent decisions.
 """
 
-from enbloc.engine.state.capacity import Capacity, Reservation, beyond, reserved
+from enbloc.engine.state.capacity import Capacity, Reservation, beyond, free_amounts, reserved
 from enbloc.engine.state.checkpoint import (
     Arrays,
     Checkpoint,
@@ -65,6 +65,7 @@ __all__ = [
     "adjust",
     "after",
     "beyond",
+    "free_amounts",
     "nominated",
     "pinned_to",
     "reserved",

@@ -19,7 +19,7 @@ import numpy as np
 from enbloc.engine.plan import Assignment
 from enbloc.engine.state.claims import MIN_RESOURCES, Claim
 from enbloc.engine.state.order import Key, Order
-from enbloc.model.amounts import sums
+from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.quantity import render
@@ -35,12 +35,17 @@ class Reservation(NamedTuple):
             nobody's: it has none, or minResources of its own.
         order: its place in the order; the smaller is served first, no two groups share one.
         due: amounts by resource; only what is above zero.
+        labels: node labels of the level in one domain of which it is to be taken, and of those
+            around it, the outermost first; empty = anywhere.
+        nodes: in that domain, of members that are held.
     """
 
     group: GroupKey
     owner: str
     order: Key
     due: Counter[str]
+    labels: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     def shared_by(self, asking: "Reservation") -> bool:
         """Whether who asks fills this one, and so is not held back by it."""
@@ -60,6 +65,13 @@ class Capacity:
     def __bool__(self) -> bool:
         """Anybody has reserved anything; if not, nothing here needs to be asked."""
         return bool(self.reservations)
+
+    def earlier(self, wanted: Reservation, order: Key | None = None) -> Iterator[Reservation]:
+        """Those of others ordered before who asks, or before that place in the order."""
+        before = wanted.order if order is None else order
+        for each in self.reservations:
+            if each.order < before and not each.shared_by(wanted):
+                yield each
 
     # ── what others may take ─────────────────────────────────────────────────────────────────
 
@@ -143,9 +155,8 @@ class Capacity:
     def _before(self, wanted: Reservation, order: Key) -> Counter[str]:
         """What others ordered before are due."""
         total: Counter[str] = Counter()
-        for each in self.reservations:
-            if each.order < order and not each.shared_by(wanted):
-                total.update(each.due)
+        for each in self.earlier(wanted, order):
+            total.update(each.due)
         return total
 
     # ── what stands ──────────────────────────────────────────────────────────────────────────
@@ -196,11 +207,7 @@ class Capacity:
         amount = self._before(wanted, wanted.order)[resource]
         if not amount:
             return ""
-        names = [
-            str(each.group)
-            for each in self.reservations
-            if each.order < wanted.order and each.due[resource] and not each.shared_by(wanted)
-        ]
+        names = [str(each.group) for each in self.earlier(wanted) if each.due[resource]]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         return f", {render(resource, amount)} reserved for {', '.join(names[:_MOST_NAMES])}{more}"
 
@@ -221,7 +228,8 @@ def reserved(claims: Iterable[Claim], order: Order, limits: Mapping[str, int]) -
             key = order.of(claim.holder)
             if key is not None:
                 due = Counter(dict(claim.amount))
-                found.append(Reservation(claim.holder, claim.owner, key, due))
+                where = claim.labels, claim.nodes
+                found.append(Reservation(claim.holder, claim.owner, key, due, *where))
             if claim.purpose == MIN_RESOURCES:
                 subject.add(claim.holder)
     return Capacity(_within(limits, found, subject) if limits else found)
@@ -250,14 +258,18 @@ def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:
     Those are ready and not cordoned. What one node lacks is taken from no other: whoever may create
     pods with a node may write any request.
     """
-    frees = nodes.frees(resources)[:, nodes.ready & ~nodes.unschedulable]
-    return dict(zip(resources, sums(frees.clip(min=0)), strict=True))
+    return dict(zip(resources, sums(free_amounts(nodes, resources)), strict=True))
 
 
-def beyond(resource: str, needed: int, offered: int) -> str:
+def free_amounts(nodes: Nodes, resources: tuple[str, ...]) -> Amounts:
+    """int64[R, N]: the same of each node; 0 on those that take no pods."""
+    return nodes.frees(resources).clip(min=0) * (nodes.ready & ~nodes.unschedulable)
+
+
+def beyond(resource: str, needed: int, offered: int, who: str = "all nodes together have") -> str:
     """MinResources can never be met on the nodes that there are, with the number that shows it."""
     return (
-        f"minResources needs {render(resource, needed)} {resource}; all nodes together have "
+        f"minResources needs {render(resource, needed)} {resource}; {who} "
         f"{render(resource, offered)}"
     )
 

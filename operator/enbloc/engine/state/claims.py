@@ -63,6 +63,9 @@ class Claim(NamedTuple):
         pod: what is counted on `node`; None = it is an amount.
         node: where.
         amount: `(resource, amount)` of the cluster, on no node in particular.
+        labels: of an amount of one domain, the node labels of its level and of those around it, the
+            outermost first; empty = it is of the whole cluster.
+        nodes: of an amount of one domain, some that are in it.
         start: when it begins, engine clock; −infinity = it has begun.
         end: when it is over; infinity = not by time; NaN = the next turn will say.
         decided: what `pod` gets there of volumes and devices; None = it has none.
@@ -79,6 +82,8 @@ class Claim(NamedTuple):
     start: float = -math.inf
     end: float = math.inf
     decided: Decisions | None = None
+    labels: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     @property
     def counted(self) -> bool:

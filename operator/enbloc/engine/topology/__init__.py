@@ -5,7 +5,8 @@
 `tree` has the domains of a node table, `room` how many members each could take, `candidates` which
 of them are tried in which order, `regions` what of a trial is left when members must lie in one,
 `ranks` which of alike members takes which row, `refusals` why none does, `apart` who keeps away
-from whom. Nothing of it runs for a group that asks for no topology.
+from whom, `reserved` what minResources keep in one. Nothing of it runs for a group that asks for
+no topology.
 """
 
 from enbloc.engine.topology.apart import opinions_apart, worse_rows
@@ -23,6 +24,7 @@ from enbloc.engine.topology.regions import (
     required_domains,
     rows_around,
 )
+from enbloc.engine.topology.reserved import DueInDomain, ReservedDomains, most_offered
 from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
 
@@ -30,7 +32,9 @@ __all__ = [
     "Candidate",
     "Candidates",
     "Domains",
+    "DueInDomain",
     "Planned",
+    "ReservedDomains",
     "along_the_tree",
     "chain_of",
     "domains_of",
@@ -39,6 +43,7 @@ __all__ = [
     "inside",
     "lies_in",
     "misplaced",
+    "most_offered",
     "most_tried",
     "no_domain",
     "opinions_apart",

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from enbloc.engine.topology.reserved import DueInDomain
 from enbloc.engine.topology.room import LevelRoom, Room, fewest, largest_first
 from enbloc.engine.topology.tree import Domains, Numbers
 from enbloc.model.nodes import Mask
@@ -51,6 +52,7 @@ class Candidates:
         room: what is needed and free.
         held: the rows of members that are held.
         worse: bool[N], rows that others go before; None = there are none.
+        due: what must be free in a domain beside that room; None = nothing.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class Candidates:
         room: Room,
         held: Iterable[int],
         worse: Mask | None = None,
+        due: DueInDomain | None = None,
     ) -> None:
         self.domains, self.levels, self.room = domains, levels, room
+        self._due = due
         self._worse = None if worse is None else worse.astype(np.int64)
         #: int64[N]: how many held members each row has; and whether any has one.
         self._held_at = np.zeros(len(room.slots), np.int64)
@@ -89,13 +93,20 @@ class Candidates:
         return bool(enough[sorted(self.pinned)].any() if self.pinned else enough.any())
 
     def best(self) -> tuple[int, int] | None:
-        """The domain of the required level with the most room, and for how many; None = none."""
-        assert self.levels.required is not None
-        usable = self._room(self.levels.required).usable
+        """The domain of the required level with the most room, and for how many; None = none.
+
+        Of those with equal room the one of which most is free of what is due there.
+        """
+        required = self.levels.required
+        assert required is not None
+        usable = self._room(required).usable
         places = np.array(sorted(self.pinned), np.int64) if self.pinned else np.arange(len(usable))
         if not len(places):
             return None
-        domain = int(places[np.argmax(usable[places])])
+        keys = [-usable[places]]
+        if self._due is not None:
+            keys.insert(0, -self._due.share(self.levels.labels[: required + 1])[places])
+        domain = int(places[np.lexsort(keys)[0]])
         return domain, int(usable[domain])
 
     # ── in order ─────────────────────────────────────────────────────────────────────────────
@@ -159,8 +170,24 @@ class Candidates:
             found = self.room.of_level(self.domains.levels[level])
             if self.levels.slices and not self._held:
                 found = replace(found, enough=found.enough & self._in_slices(level))
+            if self._due is not None:
+                found = replace(found, enough=found.enough & self._has_due(self._due, level))
             self._rooms[level] = found
         return self._rooms[level]
+
+    def _has_due(self, due: DueInDomain, level: int) -> Mask:
+        """bool[D]: the domains of a level with as much free as is due, and around it as well."""
+        enough, required = due.enough(self.levels.labels[: level + 1]), self.levels.required
+        if required is not None and level > required:
+            around = self.domains.levels[required].codes[self.domains.levels[level].first]
+            enough &= due.enough(self.levels.labels[: required + 1])[around]
+        return enough
+
+    def lacking(self, level: int, domain: int) -> str:
+        """What a domain has too little of that is due there; "" = nothing."""
+        if self._due is None:
+            return ""
+        return self._due.lacking(self.levels.labels[: level + 1], domain)
 
     def _in_slices(self, level: int) -> Mask:
         """bool[D]: the domains of a level that may hold all whole slices, by adding up."""

@@ -100,5 +100,7 @@ def _but(candidates: Candidates, level: int, domain: int, room: int) -> str:
     """
     if room < candidates.room.members:
         return ""
+    if lacking := candidates.lacking(level, domain):
+        return f", but {lacking}"
     alone = candidates.room.of_level(candidates.domains.levels[level])
     return ", but not in whole slices" if alone.enough[domain] else ", but not for each role"

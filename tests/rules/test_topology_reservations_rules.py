@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §11.10: minResources of groups whose members lie in one domain."""
+
+from enbloc.model.names import Reason
+from enbloc.model.pods import Owner
+from enbloc.model.topology import TopologyRequest
+from tests.rules.fabrics import ONE_CPU, fabric, message, racks
+from tests.rules.world import World
+from tests.world.builders import spec
+
+IN_A_RACK = TopologyRequest(required="rack")
+#: A rack that has room for a driver and no more, and one for all that it makes.
+SMALL_AND_LARGE = "a1=z/b/r1:2 b1=z/b/r2:4 b2=z/b/r2:4"
+
+
+def application(w: World, name: str, cpus: int, near: TopologyRequest = IN_A_RACK) -> None:
+    """A driver of one CPU, and capacity for so many in all."""
+    w.group(name, 1, min_resources=(("cpu", cpus * 1000),), topology=near, timeout=60)
+    w.member(f"{name}-driver", name, owner=Owner("SparkApplication", name, name), spec=ONE_CPU)
+
+
+def executors(w: World, name: str, number: int, cpu: int = 2) -> None:
+    driver = w.pods[f"{name}-driver"]
+    owner = Owner("Pod", driver.key.name, driver.uid)
+    for index in range(number):
+        w.member(f"{name}-exec-{index}", name, owner=owner, spec=spec(cpu=cpu))
+
+
+def test_a_driver_goes_where_its_executors_will_find_room() -> None:
+    w = fabric(SMALL_AND_LARGE)
+    application(w, "app", 7)
+    w.settle()
+    assert racks(w, "app") == {"z/b/r2": 1}
+    executors(w, "app", 3)
+    w.settle()
+    assert racks(w, "app") == {"z/b/r2": 4}
+
+
+def test_a_driver_waits_while_no_domain_has_so_much_free_and_the_message_has_the_amounts() -> None:
+    w = fabric(SMALL_AND_LARGE)
+    w.pod("old", node="b1", spec=spec(cpu=2))
+    application(w, "app", 7)
+    w.settle()
+    assert w.where("app") == {}
+    assert w.condition("app")[1] == Reason.UNSCHEDULABLE
+    assert (
+        "rack z/b/r2 has room for 1 of 1, but minResources needs 7 cpu there, and 6 is free"
+        in message(w, "app")
+    )
+    w.delete("old")
+    w.settle()
+    assert racks(w, "app") == {"z/b/r2": 1}
+
+
+def test_what_no_domain_has_even_when_it_is_empty_is_infeasible() -> None:
+    w = fabric(SMALL_AND_LARGE)
+    application(w, "app", 9)
+    w.settle()
+    assert w.where("app") == {}
+    assert w.condition("app")[1] == Reason.INFEASIBLE
+    assert "minResources needs 9 cpu; z/b/r2, the largest domain, has 8" in message(w, "app")
+
+
+def test_what_is_reserved_in_a_domain_is_kept_from_those_who_come_later() -> None:
+    w = fabric(SMALL_AND_LARGE)
+    application(w, "app", 7)
+    w.settle()
+    w.now += 1
+    w.job("young", 2, pod=ONE_CPU)
+    w.settle()
+    assert racks(w, "young") == {"z/b/r1": 2}
+    w.now += 1
+    w.job("late", 2, pod=ONE_CPU)
+    w.settle()
+    assert w.where("late") == {}
+    executors(w, "app", 3)
+    w.settle()
+    assert racks(w, "app") == {"z/b/r2": 4}
+    w.settle()
+    assert w.where("late") == {}, "one CPU is left"
+
+
+def test_who_would_take_too_much_of_a_reserved_domain_goes_elsewhere_whole() -> None:
+    w = fabric("a1=z/b/r1:3 b1=z/b/r2:4 b2=z/b/r2:4")
+    application(w, "app", 7)
+    w.settle()
+    assert racks(w, "app") == {"z/b/r2": 1}
+    w.now += 1
+    w.job("young", 3, pod=ONE_CPU)
+    w.settle()
+    assert racks(w, "young") == {"z/b/r1": 3}
+
+
+def test_what_is_beyond_the_reservation_in_a_domain_is_anybodys() -> None:
+    w = fabric("b1=z/b/r2:4 b2=z/b/r2:4")
+    application(w, "app", 6)
+    w.settle()
+    w.now += 1
+    w.job("young", 2, pod=ONE_CPU)
+    w.settle()
+    assert racks(w, "young") == {"z/b/r2": 2}
+
+
+def test_two_applications_are_not_admitted_to_a_rack_that_has_room_for_one() -> None:
+    w = fabric("a1=z/b/r1:8 b1=z/b/r2:8 c1=z/b/r3:2")
+    for name in ("app", "bap", "cap"):
+        application(w, name, 6)
+        w.settle()
+        w.now += 1
+    assert {*racks(w, "app"), *racks(w, "bap")} == {"z/b/r1", "z/b/r2"}
+    assert w.where("cap") == {}
+    for name in ("app", "bap"):
+        executors(w, name, 2)
+    w.settle()
+    assert sorted([*racks(w, "app").values(), *racks(w, "bap").values()]) == [3, 3]
+
+
+def test_a_rack_with_so_much_free_does_not_do_where_its_block_has_too_little() -> None:
+    w = fabric("n0=z/b0/r0:1 n1=z/b0/r0:1 n2=z/b0/r0:5 n3=z/b1/r0:1")
+    in_a_block = TopologyRequest(required="block")
+    application(w, "app", 2, in_a_block)
+    w.settle()
+    w.now += 1
+    application(w, "bap", 6, in_a_block)
+    w.settle()
+    assert w.where("bap") == {}
+    assert "minResources needs 6 cpu there, and 5 is free" in message(w, "bap")
+
+
+def test_what_is_reserved_in_a_rack_is_reserved_in_its_block() -> None:
+    w = fabric("n0=z/b0/r0:4 n1=z/b0/r1:4 n2=z/b1/r0:2")
+    application(w, "app", 4)
+    w.settle()
+    w.now += 1
+    application(w, "bap", 5, TopologyRequest(required="block"))
+    w.settle()
+    assert w.where("bap") == {}
+    assert "block z/b0 has room for 1 of 1, but minResources needs 5 cpu there, and 4 is free" in (
+        message(w, "bap")
+    )
+
+
+def test_of_many_racks_that_are_reserved_none_is_in_the_way_of_the_one_that_is_not() -> None:
+    w = fabric(" ".join(f"n{at}=z/b/r{at}:4" for at in range(8)))
+    for at in range(7):
+        application(w, f"app-{at}", 4)
+        w.settle()
+        w.now += 1
+    w.job("young", 3, pod=ONE_CPU)
+    w.settle()
+    assert racks(w, "young") == {"z/b/r7": 3}
+    w.job("late", 2, pod=ONE_CPU)
+    w.settle()
+    assert w.where("late") == {}
+    assert (
+        "7 node(s) were in domains that are reserved: z/b/r0 for ns/app-0, z/b/r1 for ns/app-1, "
+        "z/b/r2 for ns/app-2 and 4 more"
+    ) in message(w, "late")
+
+
+def test_an_expired_reservation_gives_the_domain_back() -> None:
+    w = fabric("b1=z/b/r2:4")
+    application(w, "app", 4)
+    w.settle()
+    w.run_pods(["app-driver"])
+    w.now += 1
+    w.job("young", 3, pod=ONE_CPU)
+    w.settle()
+    assert w.where("young") == {}
+    assert "in a domain that is reserved: z/b/r2 for ns/app" in message(w, "young")
+    w.settle(seconds=60)
+    assert len(w.where("young")) == 3
+
+
+def test_what_had_better_lie_in_one_domain_waits_for_none() -> None:
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 c1=z/b/r3:2")
+    application(w, "app", 5, TopologyRequest(preferred="rack"))
+    w.settle()
+    assert len(w.where("app")) == 1
+
+
+def test_what_had_better_lie_in_one_domain_begins_where_all_of_it_has_room() -> None:
+    w = fabric(SMALL_AND_LARGE)
+    application(w, "app", 7, TopologyRequest(preferred="rack"))
+    w.settle()
+    assert racks(w, "app") == {"z/b/r2": 1}
