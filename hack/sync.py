@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,13 @@ from enbloc.config.documents import WHERE
 from enbloc.config.models import EnblocConfiguration, KubeSchedulerConfiguration
 from enbloc.config.strict import Strict
 from enbloc.framework.points import Point, points_of
-from enbloc.model.names import CONTROLLER_LEASE, NAMESPACE, SCHEDULER_LEASE, SCHEDULER_NAME
+from enbloc.model.names import (
+    CONFIG_MAP,
+    CONTROLLER_LEASE,
+    NAMESPACE,
+    SCHEDULER_LEASE,
+    SCHEDULER_NAME,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # `hack` is a package only when the root is on the path
@@ -56,10 +63,11 @@ CRDS = Path("crds")
 BASE = Path("manifests/base")
 CHART = Path("helm/enbloc")
 PERMISSIONS = "operator/enbloc/client/permissions.py"
-#: What names the Leases in the chart: two releases of one namespace have two of each.
-LEASES_OF_RELEASE = {
-    SCHEDULER_LEASE: '(include "enbloc.schedulerLease" . | fromJson).name | quote',
-    CONTROLLER_LEASE: '(include "enbloc.controllerLease" . | fromJson).name | quote',
+#: What names Leases and the configuration in the chart: two releases of one namespace have two.
+OF_RELEASE = {
+    ("leases", SCHEDULER_LEASE): '(include "enbloc.schedulerLease" . | fromJson).name | quote',
+    ("leases", CONTROLLER_LEASE): '(include "enbloc.controllerLease" . | fromJson).name | quote',
+    ("configmaps", CONFIG_MAP): 'printf "%s-scheduler" (include "enbloc.fullname" .) | quote',
 }
 SPDX = """\
 # SPDX-FileCopyrightText: 2026 The enbloc authors
@@ -163,11 +171,19 @@ def rules_template() -> str:
     named |= {"ui.viewing": [*VIEWING], "ui.reviewing": [*REVIEWING]}
     named |= {"viewer": [*VIEWER]}
     for name, rules in named.items():
-        text = rules_yaml(rules)
-        for lease, of_release in LEASES_OF_RELEASE.items():
-            text = text.replace(f"[{lease}]", f"[{{{{ {of_release} }}}}]")
+        text = rules_yaml([_of_release(rule) for rule in rules])
         parts.append(f'{{{{- define "enbloc.rules.{name}" -}}}}\n{text}{{{{- end }}}}\n')
     return "".join(parts)
+
+
+def _of_release(rule: Rule) -> Rule:
+    """A rule with the names that what it is about has in a release of the chart."""
+    [resource, *_] = rule.resources
+    own = [OF_RELEASE.get((resource, name)) for name in rule.names]
+    found = [
+        f"{{{{ {each} }}}}" if each else name for each, name in zip(own, rule.names, strict=True)
+    ]
+    return replace(rule, names=found)
 
 
 # ── the schema of the chart's values ─────────────────────────────────────────────────────────

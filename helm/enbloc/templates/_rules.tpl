@@ -467,6 +467,6 @@
 # the scheduler's configuration; without it, and without --config, defaults count
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [{{ (include "enbloc.schedulerLease" . | fromJson).name | quote }}]
+  resourceNames: [{{ printf "%s-scheduler" (include "enbloc.fullname" .) | quote }}]
   verbs: [get]
 {{- end }}

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from enbloc.live import Reading
     from enbloc.simulation import Outlook, Present
 
-#: Where the chart and the manifests put the scheduler's configuration.
-_CONFIG_MAP: Final = f"{names.SCHEDULER_NAME}-scheduler"
 #: The key of it that the scheduler reads.
 _KEY: Final = "config.yaml"
 #: The namespace where no kubeconfig names one.
@@ -212,9 +210,9 @@ async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
     from enbloc.client.paths import CONFIG_MAPS  # noqa: PLC0415
     from enbloc.config import Source, configure  # noqa: PLC0415
 
-    where = f"ConfigMap {names.NAMESPACE}/{_CONFIG_MAP}"
+    where = f"ConfigMap {names.NAMESPACE}/{names.CONFIG_MAP}"
     try:
-        found = await client.get(CONFIG_MAPS, _CONFIG_MAP, names.NAMESPACE)
+        found = await client.get(CONFIG_MAPS, names.CONFIG_MAP, names.NAMESPACE)
     except NotFound:
         return (), ""
     except APIError as error:

@@ -371,7 +371,7 @@ _CONFIGURATION: Final = Rule(
     "",
     ["configmaps"],
     ["get"],
-    names=[f"{names.SCHEDULER_NAME}-scheduler"],
+    names=[names.CONFIG_MAP],
     scope="namespace",
     why="the scheduler's configuration; without it, and without --config, defaults count",
 )

@@ -17,6 +17,8 @@ TOPOLOGY_KIND: Final = "Topology"
 TOPOLOGY_PLURAL: Final = "topologies"
 SCHEDULER_NAME: Final = "enbloc"
 NAMESPACE: Final = "enbloc-system"
+#: Where chart and manifests put the scheduler's configuration.
+CONFIG_MAP: Final = "enbloc-scheduler"
 #: kube-scheduler's, and its Lease: who serves that name takes its place.
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 KUBE_SCHEDULER_LEASE: Final = "kube-scheduler"
