@@ -118,7 +118,7 @@ async def test_of_the_gangs_that_wait_for_reasons_the_one_for_a_label_starts_wit
 
     await cluster.kubectl("label", "nodes", "--all", "accelerator=h100")
 
-    await runs(cluster, 8, "first", "second", "large", "picky")
+    await runs(cluster, 8, "early", "late", "large", "picky")
 
 
 async def test_executors_join_the_driver_that_was_given_their_capacity(cluster: Cluster) -> None:

@@ -259,6 +259,16 @@ def test_an_example_brings_the_members_that_its_groups_need(path: Path) -> None:
         assert minimum in (1, brought[group]), "a driver is one; else a gang of all"
 
 
+def test_no_two_examples_have_a_job_of_one_name_so_that_all_can_be_applied_together() -> None:
+    jobs = Counter(
+        document["metadata"]["name"]
+        for path in EXAMPLES
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+        if document["kind"] == "Job"
+    )
+    assert [name for name, number in jobs.items() if number > 1] == []
+
+
 SHOWN = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES} | {
     f"README.md {number}": text
     for number, text in enumerate(blocks(Path("README.md").read_text(encoding="utf-8"), "yaml"))
