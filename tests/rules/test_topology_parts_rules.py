@@ -390,6 +390,23 @@ def test_a_replacement_goes_where_its_group_is_though_another_has_come_there() -
     assert f"{lost}-new" in w.where("g-")
 
 
+def test_who_is_where_the_group_is_as_well_is_not_named_as_in_its_way() -> None:
+    """Semantics §11.8: one more member there brings no group more."""
+    w = fabric("a1=z1/b/r1:1 a2=z1/b/r2:1 a3=z1/b/r3:1 b1=z2/b/r1:4")
+    request = TopologyRequest(apart=(Apart("zone", LLAMA),))
+    for name, nodes in {"g": ["a1", "a2"], "near": ["a3"], "there": ["b1"]}.items():
+        w.group(name, len(nodes), topology=request if name == "g" else None, labels=LLAMA)
+        for node in nodes:
+            w.member(f"{name}-{node}", name, spec=ONE_CPU, node=node)
+    w.settle()
+    w.run_pods(sorted(w.where()))
+    w.settle()
+    w.lose_node("a1")
+    w.member("g-new", "g", spec=ONE_CPU)
+    w.settle()
+    assert "in no zone apart from there, " in message(w, "g")
+
+
 def test_groups_that_wait_are_not_looked_through_by_those_that_keep_away_from_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,6 +17,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.selectors import Labels
+from enbloc.model.text import several
 
 #: Of the groups that are kept away from so many are named.
 _MOST_NAMED: Final = 3
@@ -55,10 +56,8 @@ def opinions_apart(
         if rule.labels not in others:
             others[rule.labels] = _others(rule.labels, facts.key, groups, state, nodes)
         level = domains_of(nodes, labels).levels[-1]
-        full, there = _full(rule.most, level, others[rule.labels])
-        # Where it is itself, one more member of it brings no group more.
         own = level.codes[np.array(held_rows(facts.locality, nodes), np.int64)]
-        full[own[own >= 0]] = False
+        full, there = _full(rule.most, level, others[rule.labels], own[own >= 0])
         # A node in no domain may be near anybody.
         mask = level.codes >= 0
         mask[mask] = ~full[level.codes[mask]]
@@ -96,23 +95,25 @@ def _others(
     return Others(np.array(rows, np.int64), np.array(owners, np.int64), names)
 
 
-def _full(most: int, level: DomainLevel, others: Others) -> tuple[Mask, Sequence[str]]:
-    """bool[D]: the domains that hold as many other groups as may be there; who these groups are."""
+def _full(
+    most: int, level: DomainLevel, others: Others, own: Numbers
+) -> tuple[Mask, Sequence[str]]:
+    """bool[D]: the domains that hold as many other groups as may be there; who these groups are.
+
+    Not those in which the group is itself (`own`): one more member of it brings no group more.
+    """
     codes = level.codes[others.rows]
     inside = codes >= 0
     pairs = np.unique(np.stack((codes[inside], others.owners[inside])), axis=1)
     full = np.bincount(pairs[0], minlength=level.count) >= most
+    full[own] = False
     there: list[int] = np.unique(pairs[1][full[pairs[0]]]).tolist()
     return full, [others.names[number] for number in there]
 
 
 def _words(others: Sequence[str]) -> str:
     """Groups by name, a few of them."""
-    if not others:
-        return "other groups"
-    more = len(others) - _MOST_NAMED
-    said = ", ".join(sorted(others)[:_MOST_NAMED])
-    return f"{said} and {more} more" if more > 0 else said
+    return several(sorted(others), _MOST_NAMED) if others else "other groups"
 
 
 def worse_rows(trial: Trial) -> Mask | None:
