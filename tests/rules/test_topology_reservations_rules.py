@@ -28,6 +28,7 @@ def executors(w: World, name: str, number: int, cpu: int = 2) -> None:
 
 
 def test_a_driver_goes_where_its_executors_will_find_room() -> None:
+    """Semantics §11.10."""
     w = fabric(SMALL_AND_LARGE)
     application(w, "app", 7)
     w.settle()
@@ -38,6 +39,7 @@ def test_a_driver_goes_where_its_executors_will_find_room() -> None:
 
 
 def test_a_driver_waits_while_no_domain_has_so_much_free_and_the_message_has_the_amounts() -> None:
+    """Semantics §11.10."""
     w = fabric(SMALL_AND_LARGE)
     w.pod("old", node="b1", spec=spec(cpu=2))
     application(w, "app", 7)
@@ -54,6 +56,7 @@ def test_a_driver_waits_while_no_domain_has_so_much_free_and_the_message_has_the
 
 
 def test_what_no_domain_has_even_when_it_is_empty_is_infeasible() -> None:
+    """Semantics §11.10."""
     w = fabric(SMALL_AND_LARGE)
     application(w, "app", 9)
     w.settle()
@@ -63,6 +66,7 @@ def test_what_no_domain_has_even_when_it_is_empty_is_infeasible() -> None:
 
 
 def test_what_is_reserved_in_a_domain_is_kept_from_those_who_come_later() -> None:
+    """Semantics §11.10."""
     w = fabric(SMALL_AND_LARGE)
     application(w, "app", 7)
     w.settle()
@@ -82,6 +86,7 @@ def test_what_is_reserved_in_a_domain_is_kept_from_those_who_come_later() -> Non
 
 
 def test_who_would_take_too_much_of_a_reserved_domain_goes_elsewhere_whole() -> None:
+    """Semantics §11.10."""
     w = fabric("a1=z/b/r1:3 b1=z/b/r2:4 b2=z/b/r2:4")
     application(w, "app", 7)
     w.settle()
@@ -93,6 +98,7 @@ def test_who_would_take_too_much_of_a_reserved_domain_goes_elsewhere_whole() -> 
 
 
 def test_what_is_beyond_the_reservation_in_a_domain_is_anybodys() -> None:
+    """Semantics §11.10."""
     w = fabric("b1=z/b/r2:4 b2=z/b/r2:4")
     application(w, "app", 6)
     w.settle()
@@ -103,6 +109,7 @@ def test_what_is_beyond_the_reservation_in_a_domain_is_anybodys() -> None:
 
 
 def test_two_applications_are_not_admitted_to_a_rack_that_has_room_for_one() -> None:
+    """Semantics §11.10."""
     w = fabric("a1=z/b/r1:8 b1=z/b/r2:8 c1=z/b/r3:2")
     for name in ("app", "bap", "cap"):
         application(w, name, 6)
@@ -117,6 +124,7 @@ def test_two_applications_are_not_admitted_to_a_rack_that_has_room_for_one() -> 
 
 
 def test_a_rack_with_so_much_free_does_not_do_where_its_block_has_too_little() -> None:
+    """Semantics §11.10."""
     w = fabric("n0=z/b0/r0:1 n1=z/b0/r0:1 n2=z/b0/r0:5 n3=z/b1/r0:1")
     in_a_block = TopologyRequest(required="block")
     application(w, "app", 2, in_a_block)
@@ -129,6 +137,7 @@ def test_a_rack_with_so_much_free_does_not_do_where_its_block_has_too_little() -
 
 
 def test_what_is_reserved_in_a_rack_is_reserved_in_its_block() -> None:
+    """Semantics §11.10."""
     w = fabric("n0=z/b0/r0:4 n1=z/b0/r1:4 n2=z/b1/r0:2")
     application(w, "app", 4)
     w.settle()
@@ -142,6 +151,7 @@ def test_what_is_reserved_in_a_rack_is_reserved_in_its_block() -> None:
 
 
 def test_of_many_racks_that_are_reserved_none_is_in_the_way_of_the_one_that_is_not() -> None:
+    """Semantics §11.10."""
     w = fabric(" ".join(f"n{at}=z/b/r{at}:4" for at in range(8)))
     for at in range(7):
         application(w, f"app-{at}", 4)
@@ -160,6 +170,7 @@ def test_of_many_racks_that_are_reserved_none_is_in_the_way_of_the_one_that_is_n
 
 
 def test_an_expired_reservation_gives_the_domain_back() -> None:
+    """Semantics §11.10."""
     w = fabric("b1=z/b/r2:4")
     application(w, "app", 4)
     w.settle()
@@ -174,6 +185,7 @@ def test_an_expired_reservation_gives_the_domain_back() -> None:
 
 
 def test_what_had_better_lie_in_one_domain_waits_for_none() -> None:
+    """Semantics §11.10."""
     w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 c1=z/b/r3:2")
     application(w, "app", 5, TopologyRequest(preferred="rack"))
     w.settle()
@@ -181,6 +193,7 @@ def test_what_had_better_lie_in_one_domain_waits_for_none() -> None:
 
 
 def test_what_had_better_lie_in_one_domain_begins_where_all_of_it_has_room() -> None:
+    """Semantics §11.10."""
     w = fabric(SMALL_AND_LARGE)
     application(w, "app", 7, TopologyRequest(preferred="rack"))
     w.settle()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cycle: one group, one snapshot and one profile make one plan; pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_
 from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
 from enbloc.engine.state import Capacity, Reservation, beyond
-from enbloc.engine.topology import DueInDomain, ReservedDomains, most_offered
+from enbloc.engine.topology import DomainNumber, DueInDomain, ReservedDomains, most_offered
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -26,8 +26,8 @@ from enbloc.model.snapshot import Snapshot
 #: So many hosts may be named by members where some plugin has to be asked about each (semantics
 #: §9.8).
 MOST_HOSTS_ALONE: Final = 341
-#: So often a place is looked for where members take too much of domains that others have reserved.
-_MOST_AVOIDED: Final = 4
+#: So often a place is looked for where members take too much of domains that others reserved.
+_MOST_TRIES: Final = 4
 _TOO_MANY_HOSTS: Final = (
     f"members name more than {MOST_HOSTS_ALONE} hosts in nodeSelector, and a plugin of the profile "
     "or an extender has to be asked about each; use smaller groups"
@@ -75,7 +75,19 @@ def schedule_group(
     try:
         plan = _refused_as_a_whole(plan_id, facts, trial, room)
         if plan is None:
-            plan, tried = _placed(plan_id, facts, trial, room, steps)
+            reserved, due = _in_domains(facts, trial, room)
+            where = trial if reserved is None else reserved.spared(trial, facts.pending)
+            tries = 0
+            while True:
+                outcome, tried = place_floor(facts, where, steps >> tries, due=due).with_others()
+                plan = _plan(plan_id, facts, outcome, trial, tried)
+                if reserved is None or plan.verdict is not PlanResult.PLACED:
+                    break
+                plan, overdrawn = _left_alone(plan, reserved)
+                tries += 1
+                if not overdrawn or tries == _MOST_TRIES:
+                    break
+                where = reserved.without(where, overdrawn)
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
             elif room is not None and room.capacity:
@@ -90,28 +102,27 @@ def schedule_group(
     return plan
 
 
-def _placed(
-    plan_id: str, facts: GroupFacts, trial: Trial, room: Room | None, steps: int
-) -> tuple[Plan, Trial]:
-    """A plan that leaves alone what is reserved in single domains, and the trial that holds it.
+def _left_alone(plan: Plan, reserved: ReservedDomains) -> tuple[Plan, Sequence[DomainNumber]]:
+    """What of a plan leaves alone what others have reserved in single domains.
 
-    Where members take too much of some of these, others are tried: a few times, at half the steps.
+    Returns:
+        The plan, and the domains of which it would take too much: then nothing of it stays.
     """
-    reserved, due = _in_domains(facts, trial, room)
-    where = reserved.spared(trial, facts.pending) if reserved else trial
-    left = _MOST_AVOIDED
-    while True:
-        outcome, tried = place_floor(facts, where, steps, due=due).with_others()
-        plan = _plan(plan_id, facts, outcome, trial, tried)
-        if plan.verdict is not PlanResult.PLACED or not reserved:
-            return plan, tried
-        stay, overdrawn = reserved.kept(plan.assignments)
-        if not overdrawn:
-            return replace(plan, assignments=tuple(stay)), tried
-        where, left, steps = reserved.without(where, overdrawn), left - 1, steps // 2
-        if not left:
-            text = reserved.reason(overdrawn)
-            return _no(plan_id, facts, PlanResult.UNSCHEDULABLE, f"{text}."), trial
+    stay, overdrawn = reserved.kept(plan.assignments)
+    if stay:
+        return replace(plan, assignments=tuple(stay)), ()
+    return _given_up(plan, f"{reserved.reason(overdrawn)}."), overdrawn
+
+
+def _given_up(plan: Plan, why: str) -> Plan:
+    """A plan of which nothing may stay, for the sake of what others have reserved."""
+    return replace(
+        plan,
+        verdict=PlanResult.UNSCHEDULABLE,
+        assignments=(),
+        message=why,
+        rejectors=frozenset({GANG_PLUGIN}),
+    )
 
 
 def _in_domains(
@@ -243,13 +254,7 @@ def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
     """What of a plan leaves alone the capacity that others have reserved."""
     stay, why = room.capacity.kept(room.wanted, plan.assignments, before)
     if not stay:
-        return replace(
-            plan,
-            verdict=PlanResult.UNSCHEDULABLE,
-            assignments=(),
-            message=why,
-            rejectors=frozenset({GANG_PLUGIN}),
-        )
+        return _given_up(plan, why)
     return replace(plan, assignments=tuple(stay), message=plan.message or why)
 
 

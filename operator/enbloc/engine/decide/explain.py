@@ -11,6 +11,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.status import Diagnosis
 from enbloc.ledgers import Holds
 from enbloc.model.pods import Pod, PodKey, PodSpec
+from enbloc.model.text import several
 
 #: So many kinds of members are asked whether they fit anywhere, and so many members why not.
 _MOST_KINDS: Final = 16
@@ -181,9 +182,7 @@ def _misfits(misfits: Sequence[Misfit], alone: int, pending: int) -> str:
 
 
 def _names(misfit: Misfit) -> str:
-    names = [key.name for key in misfit.members[:_MOST_NAMED]]
-    more = len(misfit.members) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+    return several([key.name for key in misfit.members], _MOST_NAMED)
 
 
 def _together(wanted: int, fitted: int, diagnoses: Mapping[Diagnosis, Pod]) -> str:

@@ -24,13 +24,19 @@ from enbloc.engine.topology.regions import (
     required_domains,
     rows_around,
 )
-from enbloc.engine.topology.reserved import DueInDomain, ReservedDomains, most_offered
+from enbloc.engine.topology.reserved import (
+    DomainNumber,
+    DueInDomain,
+    ReservedDomains,
+    most_offered,
+)
 from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
 
 __all__ = [
     "Candidate",
     "Candidates",
+    "DomainNumber",
     "Domains",
     "DueInDomain",
     "Planned",

@@ -24,6 +24,8 @@ from enbloc.model.quantity import render
 
 #: Node labels of a level and of those around it, the outermost first.
 Labels = tuple[str, ...]
+#: A domain: the labels of its level, and its number there.
+DomainNumber = tuple[Labels, int]
 #: Of reservations so many are named.
 _MOST_NAMED: Final = 3
 
@@ -107,7 +109,7 @@ class ReservedDomains:
         ]
         return self.without(trial, full) if full else trial
 
-    def without(self, trial: Trial, domains: Sequence[tuple[Labels, int]]) -> Trial:
+    def without(self, trial: Trial, domains: Sequence[DomainNumber]) -> Trial:
         """The trial on which nobody may lie in these domains."""
         mask = np.zeros(len(self._nodes), np.bool_)
         for labels, code in domains:
@@ -116,12 +118,12 @@ class ReservedDomains:
 
     def kept(
         self, assignments: Sequence[Assignment]
-    ) -> tuple[Sequence[Assignment], Sequence[tuple[Labels, int]]]:
+    ) -> tuple[Sequence[Assignment], Sequence[DomainNumber]]:
         """What of a plan leaves alone what is reserved.
 
         Returns:
-            The assignments that stay, of members that are not needed those that fit; and the
-            domains of which those that are needed take too much: then none may stay.
+            The assignments that stay, of members that are not needed those that fit; and where
+            none stays, the domains of which too much would be taken.
         """
         left = {labels: self.left(labels) for labels in self.levels}
         for each in assignments:
@@ -139,17 +141,18 @@ class ReservedDomains:
         stay: list[Assignment] = []
         for each in assignments:
             if not each.needed:
-                at = [of for _, of in self._at(each, left)]
-                if any(_beyond(dict(each.pod.spec.requests), of) for of in at):
+                at = dict(self._at(each, left))
+                if any(_beyond(dict(each.pod.spec.requests), of) for of in at.values()):
+                    overdrawn += at
                     continue
-                for of in at:
+                for of in at.values():
                     of.subtract(_of(each.pod, of))
             stay.append(each)
-        return stay, ()
+        return stay, () if stay else list(dict.fromkeys(overdrawn))
 
     def _at(
         self, assignment: Assignment, left: Mapping[Labels, Mapping[int, Counter[str]]]
-    ) -> Iterator[tuple[int, Counter[str]]]:
+    ) -> Iterator[tuple[DomainNumber, Counter[str]]]:
         """The reserved domains that a node is in, with what is left of each."""
         row = self._nodes.row(assignment.node)
         if row is None:
@@ -157,9 +160,9 @@ class ReservedDomains:
         for labels, domains in left.items():
             code = int(self.level(labels).codes[row])
             if code in domains:
-                yield code, domains[code]
+                yield (labels, code), domains[code]
 
-    def reason(self, domains: Sequence[tuple[Labels, int]]) -> str:
+    def reason(self, domains: Sequence[DomainNumber]) -> str:
         """Why nobody may lie in some domains."""
         names: list[str] = []
         for labels, code in domains[:_MOST_NAMED]:
@@ -170,8 +173,8 @@ class ReservedDomains:
                 if each.labels[: len(labels)] == labels and codes[row] == code
             )
             names.append(f"{found.path(self._nodes, len(labels) - 1, code)} for {whose}")
-        more = f" and {len(domains) - len(names)} more" if len(domains) > len(names) else ""
         which = "a domain that is" if len(domains) == 1 else "domains that are"
+        more = f" and {len(domains) - len(names)} more" if len(domains) > len(names) else ""
         return f"node(s) were in {which} reserved: {', '.join(names)}{more}"
 
 
