@@ -386,13 +386,13 @@ def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
     world.settle()
     assert len(world.where()) == 40
     asked: list[Members] = []
-    held = MinResources._held
+    held = MinResources._taken
 
     def counted(policy: MinResources, members: Members) -> Counter[str]:
         asked.append(members)
         return held(policy, members)
 
-    monkeypatch.setattr(MinResources, "_held", counted)
+    monkeypatch.setattr(MinResources, "_taken", counted)
     world.change("more7-0", labels=(("a", "b"),))
     world.step()
     assert len(asked) < 40

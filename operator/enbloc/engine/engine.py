@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Engine: events in, decisions out; the only stateful object of the core.
+"""Engine: events in, decisions out; the one object of the core that shells hold.
 
 ::
 

@@ -179,7 +179,8 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
     What the API server answered wins over what a plugin makes of it.
 
     Raises:
-        Fenced: nothing was sent, because this process is no longer surely the leader.
+        Fenced: this process is no longer surely the leader. Nothing was sent, or the next leader
+            will see what came of it.
     """
     status = await api.bind_by(extenders, profile.name, target)
     for plugin in profile.bind:

@@ -214,7 +214,7 @@ class Executor:
             with metrics.series(metrics.GOROUTINES, "binding").track_inprogress():
                 event = await binding.bind(profile, target, api, self._extenders)
         except Fenced:
-            logger.debug("Did not bind pod %s: no longer the leader", target.pod)
+            logger.debug("Gave up the Binding of pod %s: no longer the leader", target.pod)
             return
         seconds = time.monotonic() - began
         self._queue.put(event)

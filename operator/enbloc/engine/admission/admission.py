@@ -385,10 +385,10 @@ class Admission:
         else:
             self._unplaced(turn, facts, profile.name, why)
 
-    def _unplaced(self, turn: Turn, facts: GroupFacts, reporter: str, why: Explanation) -> None:
+    def _unplaced(self, turn: Turn, facts: GroupFacts, profile: str, why: Explanation) -> None:
         nominated = (policy.nominated(facts.key) for policy in self._policies)
         found = next(filter(None, nominated), NOWHERE)
-        self._reporter.unplaced(turn, facts, reporter, why, found)
+        self._reporter.unplaced(turn, facts, profile, why, found)
 
     def _failed(self, key: GroupKey, why: Explanation) -> None:
         for policy in self._policies:

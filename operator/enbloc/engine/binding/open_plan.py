@@ -5,8 +5,10 @@
 Each member::
 
     RESERVED ──permitted──► PREPARING ──PreBound──► READY ──a slot──► SENT ──201──► BOUND
-                                                                       │             │ watch
-    any ──gone, refused, last look failed──► LOST                      └──watch──► CONFIRMED
+        └──permitted, no work for PreBind─────────────▲                │             │ watch
+                                                                       └──watch──► CONFIRMED
+    any ──gone, refused, last look failed──► LOST
+    PREPARING ──PreBind failed, of surplus──► LOST
 
 The members of the deficit are sent first; surplus waits until the watch shows all of these bound
 (semantics §3.3). The plan is closed when every member is CONFIRMED or LOST.
@@ -87,7 +89,7 @@ class OpenPlan:
         seen: the version of the state that the last look (or the plan itself) was made on.
         pre_bind_seconds: the longest that a plugin which prepares any of them asks for.
         targets: members on their way, as far as they were asked for.
-        prepared: members of which PreBind was begun, and not taken back.
+        pre_bound: members of which PreBind was begun at least, and not taken back.
         permitted: Permit has released the group.
         attempt: which one made the plan.
         number: how many plans were opened before it.
@@ -130,7 +132,7 @@ class OpenPlan:
         self._needed_total = needed
         #: Needed members first; before `_next` none is UNSENT.
         self._order = plan.assignments
-        self.prepared: set[PodUID] = set()
+        self.pre_bound: set[PodUID] = set()
         self.pre_bind_seconds = 0.0
         self.targets: dict[PodUID, Target] = {}
         self.holds = any(a.pod.spec.holds for a in plan.assignments)

@@ -81,8 +81,9 @@ class Plans:
         self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
         self._waiting = 0  #: How many these are in all.
         self._count = count()
-        self._sent = 0  #: Members that are SENT, and how many of each namespace that has any.
-        self._sent_of: dict[str, int] = {}
+        #: Members that are SENT, and how many of each namespace that has any.
+        self._unanswered = 0
+        self._unanswered_of: dict[str, int] = {}
         self.slots = 0
         self.opened = 0
 
@@ -196,7 +197,7 @@ class Plans:
             return
         for uid in open_plan.uids:
             open_plan.move(uid, MemberStage.PREPARING if uid in preparing else MemberStage.READY)
-        open_plan.prepared.update(preparing)
+        open_plan.pre_bound.update(preparing)
         if preparing:
             heappush(self._prepared_by, (self._must_by(open_plan), open_plan.number, open_plan))
         profile, group = open_plan.profile.name, open_plan.plan.group
@@ -334,8 +335,8 @@ class Plans:
                     target = target_of(open_plan, assignment)
                     turn.effects.append(Bind(open_plan.profile.name, target, open_plan.attempt))
                     self.slots -= 1
-                    self._sent += 1
-                    self._sent_of[namespace] = self._sent_of.get(namespace, 0) + 1
+                    self._unanswered += 1
+                    self._unanswered_of[namespace] = self._unanswered_of.get(namespace, 0) + 1
             if not open_plan.sendable(1):
                 self._let_rest(open_plan)
 
@@ -345,9 +346,9 @@ class Plans:
         So some are always left for others, if all that it has sent hangs (semantics §9.6). The last
         ones are for who has sent nothing, else nobody had them.
         """
-        if self.slots + self._sent < SHARED_FROM:
+        if self.slots + self._unanswered < SHARED_FROM:
             return self.slots
-        sent = self._sent_of.get(namespace, 0)
+        sent = self._unanswered_of.get(namespace, 0)
         share = (3 * self.slots - sent) // 4
         return share if sent else max(share, min(self.slots, 1))
 
@@ -355,10 +356,10 @@ class Plans:
         """A member reaches a stage; a Binding that was sent is then under way no more."""
         if open_plan.stage(uid) is MemberStage.SENT:
             namespace = open_plan.plan.group.namespace
-            self._sent -= 1
-            left = self._sent_of.pop(namespace) - 1
+            self._unanswered -= 1
+            left = self._unanswered_of.pop(namespace) - 1
             if left:
-                self._sent_of[namespace] = left
+                self._unanswered_of[namespace] = left
         open_plan.move(uid, stage)
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
@@ -415,7 +416,7 @@ class Plans:
     def _stands(self, open_plan: OpenPlan, assignment: Assignment) -> bool:
         """Whether the volumes and devices that were decided for a member can still be had."""
         pod = assignment.pod
-        prepared = open_plan.stage(pod.uid) is MemberStage.READY and pod.uid in open_plan.prepared
+        prepared = open_plan.stage(pod.uid) is MemberStage.READY and pod.uid in open_plan.pre_bound
         written = assignment.decided if prepared else None
         return ledgers_of(self._state.nodes).stands(pod, written=written)
 
@@ -517,15 +518,15 @@ class Plans:
             self._forget(turn, open_plan, End.LOOK)
 
     def _lose(self, turn: Turn, open_plan: OpenPlan, uid: PodUID) -> None:
-        if uid in open_plan.prepared:
-            open_plan.prepared.discard(uid)
+        if uid in open_plan.pre_bound:
+            open_plan.pre_bound.discard(uid)
             turn.effects.append(CancelPlan(open_plan.id, frozenset({uid})))
             if open_plan.stage(uid) in UNSENT:
-                self._withdraw(open_plan, uid)
+                self._note_withdrawal(open_plan, uid)
         self._move(open_plan, uid, MemberStage.LOST)
         turn.happened += self._state.forget(uid, open_plan.number)
 
-    def _withdraw(self, open_plan: OpenPlan, uid: PodUID) -> None:
+    def _note_withdrawal(self, open_plan: OpenPlan, uid: PodUID) -> None:
         """Requests for a member that is given up may be under way: what they are for stays held."""
         assignment = open_plan.assignment(uid)
         if assignment is not None:
@@ -565,11 +566,11 @@ class Plans:
             status: with what.
         """
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
-        if open_plan.prepared:
+        if open_plan.pre_bound:
             turn.effects.append(CancelPlan(open_plan.id))
-            for uid in open_plan.prepared:
-                self._withdraw(open_plan, uid)
-            open_plan.prepared.clear()
+            for uid in open_plan.pre_bound:
+                self._note_withdrawal(open_plan, uid)
+            open_plan.pre_bound.clear()
         if open_plan.waits:
             ended = "Unschedulable" if end in (End.REJECTED, End.LOOK) else "Error"
             self._tally.waited_at_permit(ended, turn.now - open_plan.reserved_at)

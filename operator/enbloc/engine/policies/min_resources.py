@@ -149,7 +149,7 @@ class MinResources(Policy):
         wanted = Counter(dict(members.group.min_resources if members.group else ()))
         if not wanted:
             return wanted
-        return wanted - self._held(members) - self._filled(_owner(members)).held
+        return wanted - self._taken(members) - self._filled(_owner(members)).held
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """A group changed: review its reservation, or those that it helps to use up."""
@@ -192,7 +192,7 @@ class MinResources(Policy):
             owner=_owner(members),
             order=self._order.of(key),
             wanted=group.min_resources,
-            due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,
+            due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,
             progress_at=turn.now if opened else max(latest, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
             life=members.incarnation,
@@ -239,14 +239,14 @@ class MinResources(Policy):
         starting = False
         for each in self._groups.of_owner(owner) if owner else ():
             if each.group is not None and not each.group.min_resources:
-                held.update(self._held(each))
+                held.update(self._taken(each))
                 time = _latest(each)
                 latest += () if time is None else (time,)
                 starting = starting or _starting(each)
         return _Filled(held, max(latest, default=None), starting)
 
-    def _held(self, members: Members) -> Counter[str]:
-        """What the held members of a group request."""
+    def _taken(self, members: Members) -> Counter[str]:
+        """What members of a group that are held, or that a plan has a node for, request."""
         planned = self._state.claims.plans
         held = Counter(members.done.requests)
         for pod in members.live.values():

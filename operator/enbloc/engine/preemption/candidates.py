@@ -31,7 +31,7 @@ from enbloc.model.times import CLOCK_ERROR
 #: that take an hour, would attract every preemptor.
 _SOON: Final = 60.0
 _SLOW_WORK: Final = 1e12
-#: Units that go with another one are listed in the time of making one.
+#: To list so many units that go with another one is as much work as one step.
 _FOUND_A_STEP: Final = 64
 
 
@@ -110,8 +110,8 @@ class Candidates:
         #: By member of a gang that it cannot run without.
         self._of_bound: dict[PodUID, Unit] = {}
         self._shares = _Shares(state.nodes)
-        #: Places of the table of placed pods.
         self._placed = state.placed.snapshot()
+        #: Places of that table: pods that may give way by priority alone.
         self._lower = np.flatnonzero(groups.placed_below(facts.priority, self._placed))
         self.binding: set[GroupKey] = set()
         self.steps = 0

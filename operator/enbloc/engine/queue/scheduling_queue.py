@@ -124,6 +124,7 @@ class SchedulingQueue:
             self.decided(item)
 
     def _move(self, item: Item, place: Place) -> None:
+        """The item is in another list from here on, or at another place of the same."""
         self._tickets += 1
         if item.listed is not None:
             rotation, entry = item.listed
@@ -438,7 +439,11 @@ class SchedulingQueue:
         item.rejectors = item.pending = frozenset()
 
     def _let_go(self, *, callers: bool) -> None:
-        """Nobody is called up any more; who called others up has their turn first, or has not."""
+        """Nobody is called up any more.
+
+        Args:
+            callers: who called others up waits for the usual turn as well; else it goes first.
+        """
         called, self._called_up = self._called_up, []
         for entry in called:
             if self._stands(entry):

@@ -23,6 +23,7 @@ from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.quantity import render
+from enbloc.model.text import several
 
 _MOST_NAMES = 3
 
@@ -208,8 +209,7 @@ class Capacity:
         if not amount:
             return ""
         names = [str(each.group) for each in self.earlier(wanted) if each.due[resource]]
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        return f", {render(resource, amount)} reserved for {', '.join(names[:_MOST_NAMES])}{more}"
+        return f", {render(resource, amount)} reserved for {several(names, _MOST_NAMES)}"
 
 
 def reserved(claims: Iterable[Claim], order: Order, limits: Mapping[str, int]) -> Capacity:

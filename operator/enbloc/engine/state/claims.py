@@ -10,9 +10,11 @@ who claims             what                against                              
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
 a preemptor            a pod's node        groups ordered later                      it is placed
-minResources           an amount           groups of other owners, ordered later     no progress
+minResources           an amount           groups ordered later, but of its owner¹   no progress
 another scheduler      a pod's node        groups of no higher priority, or all      five minutes
 =====================  ==================  ========================================  ==============
+
+¹ those of the same owner that have no minResources themselves share it.
 
 A claim on a node that has begun is counted in the tables, as a pod is; a decision about a group
 that it does not count against takes it off its own copy. One that begins later is in no table; a

@@ -41,6 +41,8 @@ class Totals:
 
     def __init__(self, values: Values) -> None:
         self.values = values
+        #: The highest total of each block, right for all but those in `_touched`; None = nobody has
+        #: asked yet, and then `_touched` is not kept.
         self._highest: Values | None = None
         self._touched: set[int] = set()
 

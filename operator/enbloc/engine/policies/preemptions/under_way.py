@@ -27,6 +27,7 @@ from enbloc.ledgers import NOTHING_LEAVES, Leaving, ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
+from enbloc.model.text import several
 from enbloc.model.times import time_text
 
 #: Beyond its grace period a victim is waited for no longer than this (seconds), and a preemptor
@@ -283,6 +284,5 @@ def named(pods: Sequence[Pod]) -> str:
     """A few of some pods by name, and how many more there are."""
     if len(pods) == 1:
         return f"pod {pods[0].key}"
-    some = ", ".join(str(pod.key) for pod in pods[:_MOST_NAMED])
-    more = len(pods) - _MOST_NAMED
-    return f"{len(pods)} pods ({some} and {more} more)" if more > 0 else f"pods {some}"
+    some = several([str(pod.key) for pod in pods], _MOST_NAMED)
+    return f"{len(pods)} pods ({some})" if len(pods) > _MOST_NAMED else f"pods {some}"
