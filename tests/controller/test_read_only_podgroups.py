@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.controller.sources import godel, grove, kai
+from enbloc.controller.sources import SOURCES, godel, grove, kai
 from enbloc.controller.sources.source import Derived, RefusedGroup
+from enbloc.model.peers import PEERS
 
 
 def from_kai(**spec: Any) -> Derived | RefusedGroup:
@@ -443,3 +444,8 @@ def test_what_of_grove_cannot_be_followed_is_refused_with_its_field(
     found = from_grove(*groups)
     assert isinstance(found, RefusedGroup)
     assert problem in found.problem
+
+
+def test_of_each_scheduler_whose_groups_are_read_it_is_known_what_else_it_does() -> None:
+    served = {name for source in SOURCES for name in source.scheduler_names}
+    assert served <= PEERS.keys()

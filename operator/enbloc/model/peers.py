@@ -57,6 +57,25 @@ PEERS: Final[Mapping[str, Peer]] = {
             "what lies around what in its Topology",
         ),
     ),
+    "koord-scheduler": Peer(
+        "Koordinator",
+        (
+            "quotas (ElasticQuota)",
+            "Reservations of its own",
+            "scores by measured load (LoadAwareScheduling)",
+            "parts of a GPU, RDMA and NUMA (DeviceShare, NodeNUMAResource)",
+            "batch-cpu and batch-memory as anything but extended resources",
+        ),
+    ),
+    "godel-scheduler": Peer(
+        "Gödel",
+        (
+            "best-effort pods beside guaranteed ones, each with resources of their own",
+            "NUMA (CustomNodeResource)",
+            "rescheduling (Movement)",
+            "application and affinity of its PodGroups",
+        ),
+    ),
 }
 
 
