@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §11.10: minResources of groups whose members lie in one domain."""
 
+import pytest
+
 from enbloc.model.names import Reason
 from enbloc.model.pods import Owner
 from enbloc.model.topology import TopologyRequest
-from tests.rules.fabrics import ONE_CPU, fabric, message, racks
+from tests.rules.fabrics import HOST, ONE_CPU, RACK, fabric, message, racks
 from tests.rules.world import World
 from tests.world.builders import spec
 
@@ -198,3 +200,83 @@ def test_what_had_better_lie_in_one_domain_begins_where_all_of_it_has_room() -> 
     application(w, "app", 7, TopologyRequest(preferred="rack"))
     w.settle()
     assert racks(w, "app") == {"z/b/r2": 1}
+
+
+ONE_LABEL = TopologyRequest(required=RACK)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(IN_A_RACK, ONE_LABEL), (ONE_LABEL, IN_A_RACK)], ids=["level", "label"]
+)
+def test_a_rack_is_reserved_whether_a_level_or_its_label_is_named(
+    first: TopologyRequest, second: TopologyRequest
+) -> None:
+    """Semantics §11.10."""
+    w = fabric("n0=z/b/r0:8 n1=z/b/r1:3")
+    application(w, "app", 6, first)
+    w.settle()
+    w.now += 1
+    application(w, "bap", 4, second)
+    w.settle()
+    assert w.where("bap") == {}
+    assert "minResources needs 4 cpu there, and 3 is free" in message(w, "bap")
+
+
+def test_what_is_reserved_in_a_block_may_be_taken_in_each_of_its_racks() -> None:
+    """Semantics §11.10."""
+    w = fabric("n0=z/b/r0:4 n1=z/b/r1:4 n2=z/c/r0:3")
+    application(w, "app", 6, TopologyRequest(required="block"))
+    w.settle()
+    w.now += 1
+    application(w, "bap", 4)
+    w.settle()
+    assert w.where("bap") == {}
+    assert "minResources needs 4 cpu there, and 2 is free in z/b" in message(w, "bap")
+
+
+def test_a_node_that_lost_its_labels_does_not_hide_where_the_others_are() -> None:
+    """Semantics §11.10."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 b2=z/b/r2:3")
+    w.group("app", 2, min_resources=(("cpu", 5000),), topology=IN_A_RACK, timeout=60)
+    for index in range(2):
+        w.member(f"app-{index}", "app", spec=spec(cpu=2))
+    w.settle()
+    assert set(w.where("app").values()) == {"b1", "b2"}
+    w.node("b1", 2, labels=((HOST, "b1"),))
+    w.settle()
+    w.now += 1
+    w.pod("young", spec=spec(cpu=1, node_selector=((HOST, "b2"),)))
+    w.settle()
+    assert "young" not in w.where()
+
+
+def test_amounts_of_a_domain_are_added_up_exactly() -> None:
+    """Semantics §11.10."""
+    for offered, needed in ((2**62 + 2**61, 2**62), (2**59 + 1, 2**60 + 2)):
+        w = World(slots=32)
+        for name in ("a1", "a2"):
+            labels = ((RACK, "r1"), (HOST, name))
+            w.node(name, labels=labels, **{"example.com/unit": offered})
+        wanted = (("example.com/unit", needed),)
+        w.group("app", 1, min_resources=wanted, topology=ONE_LABEL, timeout=60)
+        w.member("app-0", "app", spec=ONE_CPU)
+        w.settle()
+        assert "app-0" in w.where()
+
+
+def test_who_takes_too_much_of_a_rack_may_lie_elsewhere_in_its_block() -> None:
+    """Semantics §11.10."""
+    w = fabric("n0=z/b/r0:12 n1=z/b/r1:8")
+    application(w, "app", 10)
+    w.settle()
+    assert racks(w, "app") == {"z/b/r0": 1}
+    w.now += 1
+    application(w, "bap", 2, TopologyRequest(required="block"))
+    w.settle()
+    w.now += 1
+    w.group("young", 0, timeout=60)
+    nowhere = spec(cpu=1, node_selector=((HOST, "no"),))
+    w.member("young-0", "young", spec=nowhere)
+    w.member("young-1", "young", spec=spec(cpu=3))
+    w.settle()
+    assert racks(w, "young") == {"z/b/r1": 1}

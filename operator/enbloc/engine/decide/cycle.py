@@ -111,7 +111,8 @@ def _left_alone(plan: Plan, reserved: ReservedDomains) -> tuple[Plan, Sequence[D
     stay, overdrawn = reserved.kept(plan.assignments)
     if stay:
         return replace(plan, assignments=tuple(stay)), ()
-    return _given_up(plan, f"{reserved.reason(overdrawn)}."), overdrawn
+    why = f"The members would take too much of {reserved.words(overdrawn)}."
+    return _given_up(plan, why), overdrawn
 
 
 def _given_up(plan: Plan, why: str) -> Plan:

@@ -6,9 +6,8 @@ Such a group is admitted to a domain with that much free, and once a member is t
 still take is kept there from groups that are ordered later (semantics §11.10).
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -26,20 +25,10 @@ from enbloc.model.quantity import render
 Labels = tuple[str, ...]
 #: A domain: the labels of its level, and its number there.
 DomainNumber = tuple[Labels, int]
+#: By the number of a domain, amounts by resource.
+AmountsByDomain = Mapping[int, Mapping[str, int]]
 #: Of reservations so many are named.
 _MOST_NAMED: Final = 3
-
-
-class _Taken(NamedTuple):
-    """What one group has reserved in a domain.
-
-    Attributes:
-        of: the reservation.
-        row: of a node that is in the domain.
-    """
-
-    of: Reservation
-    row: int
 
 
 class ReservedDomains:
@@ -53,14 +42,23 @@ class ReservedDomains:
 
     def __init__(self, capacity: Capacity, wanted: Reservation, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._taken = [
-            _Taken(each, row)
-            for each in capacity.earlier(wanted)
-            if each.labels
-            for row in _first_row(each, nodes)
-        ]
-        #: By the labels of a level, as of `due`.
-        self._due: dict[Labels, Mapping[int, Counter[str]]] = {}
+        #: By the labels of its level, who has reserved in which domain, in their order.
+        self._taken: dict[Labels, list[tuple[int, Reservation]]] = {}
+        codes: dict[Labels, list[int]] = {}
+        for each in capacity.earlier(wanted):
+            labels = each.labels
+            if not labels:
+                continue
+            if labels not in codes:
+                codes[labels] = self.level(labels).codes.tolist()
+            for name in each.nodes:
+                row = nodes.row(name)
+                if row is not None and codes[labels][row] >= 0:
+                    self._taken.setdefault(labels, []).append((codes[labels][row], each))
+                    break
+        #: By the labels of a level, as of `due` and of `left`.
+        self._due: dict[Labels, AmountsByDomain] = {}
+        self._left: dict[Labels, AmountsByDomain] = {}
 
     def __bool__(self) -> bool:
         return bool(self._taken)
@@ -68,33 +66,57 @@ class ReservedDomains:
     @property
     def levels(self) -> Collection[Labels]:
         """The levels of which domains are reserved."""
-        return dict.fromkeys(each.of.labels for each in self._taken)
+        return self._taken.keys()
 
     def level(self, labels: Labels) -> DomainLevel:
         """The domains of a level."""
         return domains_of(self._nodes, labels).levels[-1]
 
-    def due(self, labels: Labels) -> Mapping[int, Counter[str]]:
+    def path(self, labels: Labels, code: int) -> str:
+        """A domain in words."""
+        return domains_of(self._nodes, labels).path(self._nodes, len(labels) - 1, code)
+
+    def within(self, inner: Labels, outer: Labels) -> Numbers:
+        """int64[D]: of each domain of a level the one of another in which it lies whole, or -1."""
+        return self._nodes.derived(
+            ("domains within", inner, outer), lambda: _within(self.level(inner), self.level(outer))
+        )
+
+    def due(self, labels: Labels) -> AmountsByDomain:
         """What is reserved within domains of a level, by their numbers; in others nothing is."""
         found = self._due.get(labels)
         if found is None:
-            sums: dict[int, Counter[str]] = {}
-            codes = self.level(labels).codes
-            for each, row in self._taken:
-                if each.labels[: len(labels)] == labels and codes[row] >= 0:
-                    sums.setdefault(int(codes[row]), Counter()).update(each.due)
+            sums: dict[int, dict[str, int]] = {}
+            for code, each in self._reserved(labels):
+                amounts = sums.setdefault(code, {})
+                for name, amount in each.due.items():
+                    amounts[name] = amounts.get(name, 0) + amount
             found = self._due[labels] = sums
         return found
 
-    def left(self, labels: Labels) -> dict[int, Counter[str]]:
+    def left(self, labels: Labels) -> AmountsByDomain:
         """What is free in the domains of a level of which something is reserved, and is not."""
-        due = self.due(labels)
-        names = tuple(sorted({name for each in due.values() for name in each}))
-        sums = _sums(self.level(labels), names, self._nodes)
-        return {
-            code: Counter({name: max(0, int(sums[name][code]) - each[name]) for name in each})
-            for code, each in due.items()
-        }
+        found = self._left.get(labels)
+        if found is None:
+            due = self.due(labels)
+            names = tuple(sorted({name for each in due.values() for name in each}))
+            free = {
+                name: each.tolist()
+                for name, each in _sums(self.level(labels), names, self._nodes).items()
+            }
+            found = self._left[labels] = {
+                code: {name: max(0, free[name][code] - amount) for name, amount in each.items()}
+                for code, each in due.items()
+            }
+        return found
+
+    def _reserved(self, labels: Labels) -> Iterator[tuple[int, Reservation]]:
+        """Who has reserved within which domain of a level, whichever level they named."""
+        for own, taken in self._taken.items():
+            around = self.within(own, labels).tolist()
+            for code, each in taken:
+                if around[code] >= 0:
+                    yield around[code], each
 
     # ── where others may lie ─────────────────────────────────────────────────────────────────
 
@@ -107,14 +129,22 @@ class ReservedDomains:
             for code, left in self.left(labels).items()
             if all(_beyond(each, left) for each in asked)
         ]
-        return self.without(trial, full) if full else trial
+        return self.without(trial, full)
 
     def without(self, trial: Trial, domains: Sequence[DomainNumber]) -> Trial:
         """The trial on which nobody may lie in these domains."""
-        mask = np.zeros(len(self._nodes), np.bool_)
+        if not domains:
+            return trial
+        codes: dict[Labels, list[int]] = {}
         for labels, code in domains:
-            mask |= self.level(labels).mask(code)
-        return inside(trial, ~mask, self.reason(domains))
+            codes.setdefault(labels, []).append(code)
+        mask = np.zeros(len(self._nodes), np.bool_)
+        for labels, some in codes.items():
+            level = self.level(labels)
+            chosen = np.zeros(level.count + 1, np.bool_)
+            chosen[np.array(some, np.int64) + 1] = True
+            mask |= chosen[level.bins]
+        return inside(trial, ~mask, f"node(s) were in {self.words(domains)}")
 
     def kept(
         self, assignments: Sequence[Assignment]
@@ -125,57 +155,52 @@ class ReservedDomains:
             The assignments that stay, of members that are not needed those that fit; and where
             none stays, the domains of which too much would be taken.
         """
-        left = {labels: self.left(labels) for labels in self.levels}
+        left: dict[DomainNumber, dict[str, int]] = {}
         for each in assignments:
             if each.needed:
-                for _, of in self._at(each, left):
-                    of.subtract(_of(each.pod, of))
-        overdrawn = [
-            (labels, code)
-            for labels, domains in left.items()
-            for code, of in domains.items()
-            if min(of.values(), default=0) < 0
-        ]
+                for at in self._at(each, left):
+                    _take(left[at], each.pod)
+        overdrawn = [at for at, of in left.items() if min(of.values(), default=0) < 0]
         if overdrawn:
             return (), overdrawn
         stay: list[Assignment] = []
         for each in assignments:
             if not each.needed:
-                at = dict(self._at(each, left))
-                if any(_beyond(dict(each.pod.spec.requests), of) for of in at.values()):
-                    overdrawn += at
+                places, asked = self._at(each, left), dict(each.pod.spec.requests)
+                beyond = [at for at in places if _beyond(asked, left[at])]
+                if beyond:
+                    overdrawn += beyond
                     continue
-                for of in at.values():
-                    of.subtract(_of(each.pod, of))
+                for at in places:
+                    _take(left[at], each.pod)
             stay.append(each)
         return stay, () if stay else list(dict.fromkeys(overdrawn))
 
     def _at(
-        self, assignment: Assignment, left: Mapping[Labels, Mapping[int, Counter[str]]]
-    ) -> Iterator[tuple[DomainNumber, Counter[str]]]:
-        """The reserved domains that a node is in, with what is left of each."""
+        self, assignment: Assignment, left: dict[DomainNumber, dict[str, int]]
+    ) -> Sequence[DomainNumber]:
+        """The reserved domains that a node is in; what is left of each is put into `left`."""
         row = self._nodes.row(assignment.node)
         if row is None:
-            return
-        for labels, domains in left.items():
+            return ()
+        found: list[DomainNumber] = []
+        for labels in self.levels:
             code = int(self.level(labels).codes[row])
-            if code in domains:
-                yield (labels, code), domains[code]
+            whole = self.left(labels).get(code)
+            if whole is not None:
+                found.append((labels, code))
+                left.setdefault((labels, code), dict(whole))
+        return found
 
-    def reason(self, domains: Sequence[DomainNumber]) -> str:
-        """Why nobody may lie in some domains."""
+    def words(self, domains: Sequence[DomainNumber]) -> str:
+        """Some domains by name, and who has reserved them."""
         names: list[str] = []
         for labels, code in domains[:_MOST_NAMED]:
-            codes, found = self.level(labels).codes, domains_of(self._nodes, labels)
-            whose = next(
-                str(each.group)
-                for each, row in self._taken
-                if each.labels[: len(labels)] == labels and codes[row] == code
-            )
-            names.append(f"{found.path(self._nodes, len(labels) - 1, code)} for {whose}")
+            whose = next(str(each.group) for at, each in self._reserved(labels) if at == code)
+            names.append(f"{self.path(labels, code)} for {whose}")
         which = "a domain that is" if len(domains) == 1 else "domains that are"
         more = f" and {len(domains) - len(names)} more" if len(domains) > len(names) else ""
-        return f"node(s) were in {which} reserved: {', '.join(names)}{more}"
+        return f"{which} reserved: {', '.join(names)}{more}"
 
 
 class DueInDomain:
@@ -199,14 +224,27 @@ class DueInDomain:
             sums = _sums(self._reserved.level(labels), names, self._nodes)
             for code, due in self._reserved.due(labels).items():
                 for name in names:
-                    sums[name][code] -= due[name]
+                    if name in due:  # together they may be more than fits in int64
+                        sums[name][code] = max(0, int(sums[name][code]) - due[name])
             self._free[labels] = sums
         return self._free[labels]
 
     def enough(self, labels: Labels) -> Mask:
+        """bool[D]: the domains of a level that have so much, and so has what lies around them.
+
+        What is reserved around a domain may be taken in it.
+        """
+        found = self._enough(labels)
+        for outer in self._reserved.levels:
+            if outer != labels:
+                around = self._reserved.within(labels, outer)
+                lies = around >= 0
+                found[lies] &= self._enough(outer)[around[lies]]
+        return found
+
+    def _enough(self, labels: Labels) -> Mask:
         """bool[D]: the domains of a level that have so much."""
-        free = self.free(labels)
-        masks = [each >= self._wanted[name] for name, each in free.items()]
+        masks = [each >= self._wanted[name] for name, each in self.free(labels).items()]
         return np.logical_and.reduce(masks)
 
     def share(self, labels: Labels) -> Numbers:
@@ -216,9 +254,18 @@ class DueInDomain:
 
     def lacking(self, labels: Labels, code: int) -> str:
         """What a domain has too little of; "" = nothing."""
+        if lacks := self._lacks(labels, code):
+            return lacks
+        for outer in self._reserved.levels:
+            around = int(self._reserved.within(labels, outer)[code]) if outer != labels else -1
+            if around >= 0 and (lacks := self._lacks(outer, around)):
+                return f"{lacks} in {self._reserved.path(outer, around)}"
+        return ""
+
+    def _lacks(self, labels: Labels, code: int) -> str:
         for name, each in self.free(labels).items():
             if each[code] < self._wanted[name]:
-                due, free = self._wanted[name], max(0, int(each[code]))
+                due, free = self._wanted[name], int(each[code])
                 return (
                     f"minResources needs {render(name, due)} {name} there, and "
                     f"{render(name, free)} is free"
@@ -235,31 +282,35 @@ def most_offered(locality: Locality, resource: str, nodes: Nodes) -> tuple[str, 
     if required is None:
         return None
     domains = domains_of(nodes, locality.levels.labels[: required + 1])
-    offered = domains.levels[required].sums(nodes.allocatable(resource))
+    offered = domains.levels[required].amounts(nodes.allocatable(resource))
     if not len(offered):
         return None
     most = int(np.argmax(offered))
     return domains.path(nodes, required, most), int(offered[most])
 
 
-def _first_row(reservation: Reservation, nodes: Nodes) -> Iterator[int]:
-    """The row of the first of its nodes that there is."""
-    for name in reservation.nodes:
-        row = nodes.row(name)
-        if row is not None:
-            yield row
-            return
+def _within(inner: DomainLevel, outer: DomainLevel) -> Numbers:
+    """int64[D]: of each domain of a level the one of another in which it lies whole, or -1."""
+    found = outer.codes[inner.first]
+    rows = np.flatnonzero(inner.codes >= 0)
+    codes = inner.codes[rows]
+    found[codes[outer.codes[rows] != found[codes]]] = -1
+    return found
 
 
 def _sums(level: DomainLevel, names: tuple[str, ...], nodes: Nodes) -> dict[str, Numbers]:
     """int64[D]: by resource, what is free in the domains of a level."""
+    if not names:
+        return {}
     frees = free_amounts(nodes, names)
-    return {name: level.sums(each) for name, each in zip(names, frees, strict=True)}
+    return {name: level.amounts(each) for name, each in zip(names, frees, strict=True)}
 
 
-def _of(pod: Pod, amounts: Counter[str]) -> dict[str, int]:
-    """What a pod requests of these resources."""
-    return {name: each for name, each in pod.spec.requests if name in amounts}
+def _take(left: dict[str, int], pod: Pod) -> None:
+    """A pod takes what it requests of these resources."""
+    for name, amount in pod.spec.requests:
+        if name in left:
+            left[name] -= amount
 
 
 def _beyond(asked: Mapping[str, int], left: Mapping[str, int]) -> bool:

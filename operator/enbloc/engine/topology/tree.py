@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.nodes import Mask, Nodes
+from enbloc.model.quantity import MAXIMUM
 
 Numbers = npt.NDArray[np.int64]
 
@@ -51,6 +52,12 @@ class DomainLevel:
     def sums(self, values: Numbers) -> Numbers:
         """int64[D]: what values of rows (int64[N]) add up to in each domain."""
         return np.bincount(self.bins, values, 1 + self.count)[1:].astype(np.int64)
+
+    def amounts(self, values: Numbers) -> Numbers:
+        """int64[D]: the same of amounts (none below zero), exact; more than fits is the maximum."""
+        low = self.sums(values & 0xFFFF_FFFF)
+        high = self.sums(values >> 32) + (low >> 32)
+        return np.where(high < 2**31, (high << 32) | (low & 0xFFFF_FFFF), MAXIMUM)
 
     def mask(self, domain: int) -> Mask:
         """bool[N]: the rows of a domain."""
