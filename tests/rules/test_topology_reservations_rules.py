@@ -7,7 +7,7 @@ import pytest
 from enbloc.model.names import Reason
 from enbloc.model.pods import Owner
 from enbloc.model.topology import TopologyRequest
-from tests.rules.fabrics import HOST, ONE_CPU, RACK, fabric, message, racks
+from tests.rules.fabrics import HOST, ONE_CPU, RACK, fabric, gang, message, racks
 from tests.rules.world import World
 from tests.world.builders import spec
 
@@ -280,3 +280,54 @@ def test_who_takes_too_much_of_a_rack_may_lie_elsewhere_in_its_block() -> None:
     w.member("young-1", "young", spec=spec(cpu=3))
     w.settle()
     assert racks(w, "young") == {"z/b/r1": 1}
+
+
+def test_of_racks_in_which_too_little_is_left_none_hides_the_one_with_room() -> None:
+    """Semantics §11.10."""
+    w = fabric(" ".join(f"n{at}=z/b/r{at}:4" for at in range(8)))
+    for at in range(7):
+        application(w, f"app-{at}", 3)
+        w.settle()
+        w.now += 1
+    gang(w, "young", 3, required="rack")
+    w.settle()
+    assert racks(w, "young") == {"z/b/r7": 3}
+
+
+def held(w: World, near: TopologyRequest | None) -> None:
+    """Six of eight CPUs are reserved for priority 10, and priority 0 has the others."""
+    w.group("app", 1, min_resources=(("cpu", 6000),), topology=near, timeout=600)
+    w.member("app-driver", "app", spec=ONE_CPU, priority=10)
+    w.settle()
+    w.now += 1
+    w.job("low", 1, pod=spec(cpu=2), timeout=600)
+    w.settle()
+    w.run_pods(["app-driver", "low-0"])
+    w.settle()
+    w.now += 1
+
+
+@pytest.mark.parametrize("near", [IN_A_RACK, None], ids=["a rack", "the cluster"])
+def test_nobody_is_evicted_for_a_gang_that_would_take_what_is_reserved(
+    near: TopologyRequest | None,
+) -> None:
+    """Semantics §5.1, §11.10."""
+    w = fabric("b1=z/b/r2:4 b2=z/b/r2:4")
+    held(w, near)
+    w.job("mid", 4, pod=ONE_CPU, priority=5)
+    w.job("big", 1, pod=spec(cpu=4), priority=5)
+    w.settle(seconds=30)
+    assert w.evictions == []
+    assert not w.where("mid")
+    assert not w.where("big")
+
+
+@pytest.mark.parametrize("near", [IN_A_RACK, None], ids=["a rack", "the cluster"])
+def test_who_gives_way_makes_room_beside_what_is_reserved(near: TopologyRequest | None) -> None:
+    """Semantics §5.1, §11.10."""
+    w = fabric("b1=z/b/r2:4 b2=z/b/r2:4")
+    held(w, near)
+    w.job("mid", 2, pod=ONE_CPU, priority=5)
+    w.settle(seconds=30)
+    assert w.evictions == ["low-0"]
+    assert len(w.where("mid")) == 2

@@ -83,11 +83,12 @@ def schedule_group(
                 plan = _plan(plan_id, facts, outcome, trial, tried)
                 if reserved is None or plan.verdict is not PlanResult.PLACED:
                     break
+                assignments = plan.assignments
                 plan, overdrawn = _left_alone(plan, reserved)
                 tries += 1
                 if not overdrawn or tries == _MOST_TRIES:
                     break
-                where = reserved.without(where, overdrawn)
+                where = _elsewhere(where, reserved, assignments, overdrawn, tries)
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
             elif room is not None and room.capacity:
@@ -113,6 +114,22 @@ def _left_alone(plan: Plan, reserved: ReservedDomains) -> tuple[Plan, Sequence[D
         return replace(plan, assignments=tuple(stay)), ()
     why = f"The members would take too much of {reserved.words(overdrawn)}."
     return _given_up(plan, why), overdrawn
+
+
+def _elsewhere(
+    where: Trial,
+    reserved: ReservedDomains,
+    assignments: Sequence[Assignment],
+    overdrawn: Sequence[DomainNumber],
+    tries: int,
+) -> Trial:
+    """Where to look next for nodes after members would have taken too much of some domains.
+
+    The last try is on nodes where they cannot take too much, however they lie.
+    """
+    if tries == _MOST_TRIES - 1:
+        return reserved.roomy(where, assignments)
+    return reserved.without(where, overdrawn)
 
 
 def _given_up(plan: Plan, why: str) -> Plan:
@@ -162,8 +179,28 @@ def place_admitted(
         return outcome, trial
     reserved, due = _in_domains(facts, trial, room)
     where = reserved.spared(trial, facts.pending) if reserved else trial
-    outcome, tried = place_group(facts, where, steps // part, exactly=False, due=due)
+    for tries in range(_MOST_TRIES):
+        outcome, tried = place_group(facts, where, (steps // part) >> tries, exactly=False, due=due)
+        if room is None or not room.capacity or outcome.failed or not outcome.placed:
+            break
+        assignments = _assignments(outcome, trial.nodes)
+        stay, overdrawn = reserved.kept(assignments) if reserved else (assignments, ())
+        if stay and room.capacity.kept(room.wanted, stay, trial.nodes)[0]:
+            break
+        outcome.failed = True
+        if reserved is None or not overdrawn:
+            break
+        where = _elsewhere(where, reserved, assignments, overdrawn, tries + 1)
     return outcome, trial if outcome.failed else tried
+
+
+def _assignments(outcome: Outcome, nodes: Nodes) -> Sequence[Assignment]:
+    """Who was placed where."""
+    return [
+        Assignment(pod, nodes.names[row], needed)
+        for needed, members in ((True, outcome.needed), (False, outcome.surplus))
+        for pod, row in members
+    ]
 
 
 def _refused_as_a_whole(

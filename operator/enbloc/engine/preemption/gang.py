@@ -36,7 +36,6 @@ from enbloc.engine.preemption.units import (
 from enbloc.engine.topology import required_domains
 from enbloc.engine.trial import MOST_SLOTS, ClassKey, Opinion, Outcome, Trial, preferring
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.status import Diagnosis
 from enbloc.model.budgets import Budgets
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
@@ -98,6 +97,10 @@ def preempt_for_gang(
     return _Search(facts, trial, units, budgets, place, limit).found()
 
 
+#: No node refused a member, and still the gang may not be placed.
+_RESERVED: Final = "too little would be free that is not reserved."
+
+
 class _Search:
     def __init__(
         self,
@@ -153,8 +156,8 @@ class _Search:
     def _refusal(self) -> Preemption:
         """It fits nowhere even if all are gone."""
         diagnoses = self._outcome(frozenset(self._units)).diagnoses
-        why = next(iter(diagnoses), Diagnosis(nodes=len(self._trial.nodes)))
-        return Preemption(message=f"preemption: {why.text()}", steps=self._steps)
+        why = next((each.text() for each in diagnoses), _RESERVED)
+        return Preemption(message=f"preemption: {why}", steps=self._steps)
 
     def _preemption(self, victims: Units) -> Preemption:
         names = self._trial.nodes.names

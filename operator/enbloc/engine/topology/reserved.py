@@ -131,6 +131,26 @@ class ReservedDomains:
         ]
         return self.without(trial, full)
 
+    def roomy(self, trial: Trial, assignments: Sequence[Assignment]) -> Trial:
+        """The trial without the domains that could not take all that is assigned and needed.
+
+        Where nothing of it is needed, without those that could not take each of them.
+        """
+        needed: dict[str, int] = {}
+        largest: dict[str, int] = {}
+        for each in assignments:
+            for name, amount in each.pod.spec.requests:
+                largest[name] = max(largest.get(name, 0), amount)
+                if each.needed:
+                    needed[name] = needed.get(name, 0) + amount
+        tight = [
+            (labels, code)
+            for labels in self.levels
+            for code, left in self.left(labels).items()
+            if _beyond(needed or largest, left)
+        ]
+        return self.without(trial, tight)
+
     def without(self, trial: Trial, domains: Sequence[DomainNumber]) -> Trial:
         """The trial on which nobody may lie in these domains."""
         if not domains:
