@@ -4,10 +4,11 @@
 
 import pytest
 
+from enbloc.engine.events import TopologySeen
 from enbloc.model.names import Reason
 from enbloc.model.pods import Owner
-from enbloc.model.topology import TopologyRequest
-from tests.rules.fabrics import HOST, ONE_CPU, RACK, fabric, gang, message, racks
+from enbloc.model.topology import Level, Topology, TopologyRequest
+from tests.rules.fabrics import BLOCK, HOST, ONE_CPU, RACK, ZONE, fabric, gang, message, racks
 from tests.rules.world import World
 from tests.world.builders import spec
 
@@ -331,3 +332,34 @@ def test_who_gives_way_makes_room_beside_what_is_reserved(near: TopologyRequest 
     w.settle(seconds=30)
     assert w.evictions == ["low-0"]
     assert len(w.where("mid")) == 2
+
+
+def test_who_waits_for_a_domain_is_woken_when_the_reservation_is_used_up_elsewhere() -> None:
+    """Semantics §5.1, §11.10."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:3")
+    w.group("app", 1, min_resources=(("cpu", 4000),), topology=IN_A_RACK, owner="app")
+    w.member("app-driver", "app", spec=ONE_CPU)
+    w.settle()
+    w.now += 1
+    w.pod("young", spec=spec(cpu=1, node_selector=((HOST, "a1"),)))
+    w.settle()
+    assert "young" not in w.where()
+    w.group("wave", 3, owner="app")
+    for index in range(3):
+        w.member(f"wave-{index}", "wave", spec=spec(cpu=1, node_selector=((HOST, "b1"),)))
+    w.settle()
+    assert "young" in w.where()
+
+
+def test_who_waits_for_a_domain_is_woken_when_a_topology_makes_it_larger() -> None:
+    """Semantics §11.10."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:3")
+    application(w, "app", 4)
+    w.settle()
+    w.now += 1
+    w.pod("young", spec=spec(cpu=1, node_selector=((HOST, "a1"),)))
+    w.settle()
+    assert "young" not in w.where()
+    w.tell(TopologySeen(Topology("default", (Level("zone", ZONE), Level("rack", BLOCK)))))
+    w.settle()
+    assert "young" in w.where()

@@ -200,6 +200,7 @@ class MinResources(Policy):
             starting=filled.starting or _starting(members),
             labels=labels,
             nodes=nodes,
+            elsewhere=filled.held,
         )
         before = self._reservations.deadline_of(key)
         self._reservations.review(key, terms, turn)

@@ -20,7 +20,7 @@ Source: semantics §5.1.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from enbloc.engine.state import (
     MIN_RESOURCES,
@@ -51,6 +51,7 @@ class ReservationTerms:
             latest PodScheduled=True or Ready=True; the present while the group is being admitted.
         starting: a member that is held does not run yet, and those to come may wait for it.
         labels: as of `Reservation`; so are nodes.
+        elsewhere: what other groups of the owner hold, which need not be in the domain.
         timeout: seconds without progress after which the reservation is over.
         life: the incarnation of the group's members, in all of which it lasts so long only.
         since: server time at which it began as far as the API server tells: the first
@@ -68,6 +69,7 @@ class ReservationTerms:
     starting: bool = False
     labels: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    elsewhere: Counter[str] = field(default_factory=Counter[str])
 
 
 @dataclass(slots=True)
@@ -340,5 +342,12 @@ def _released(group: GroupKey) -> Happening:
 
 
 def _changed(old: ReservationTerms, new: ReservationTerms) -> bool:
-    """Whether a reservation is about something else, apart from how far it is used up."""
-    return (old.owner, old.order, old.wanted) != (new.owner, new.order, new.wanted)
+    """Whether a reservation is about something else, apart from how far it is used up.
+
+    One of a domain also where it is used up, as far as it can be told, outside of that: then more
+    is left there.
+    """
+    if old.labels and old.elsewhere != new.elsewhere:
+        return True
+    terms = [(each.owner, each.order, each.wanted, each.labels) for each in (old, new)]
+    return terms[0] != terms[1]
