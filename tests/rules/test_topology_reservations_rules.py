@@ -363,3 +363,33 @@ def test_who_waits_for_a_domain_is_woken_when_a_topology_makes_it_larger() -> No
     w.tell(TopologySeen(Topology("default", (Level("zone", ZONE), Level("rack", BLOCK)))))
     w.settle()
     assert "young" in w.where()
+
+
+@pytest.mark.parametrize("near", [IN_A_RACK, None], ids=["a rack", "the cluster"])
+def test_nobody_is_evicted_for_a_pod_that_would_take_what_is_reserved(
+    near: TopologyRequest | None,
+) -> None:
+    """Semantics §5.1, §11.10."""
+    w = fabric("b1=z/b/r2:4 b2=z/b/r2:4")
+    held(w, near)
+    w.pod("mid", spec=spec(cpu=4), priority=5)
+    w.settle(seconds=30)
+    assert w.evictions == []
+    assert (
+        "preemption: too little would be free that is not reserved."
+        in (w.pod_conditions("mid")[-1][1])
+    )
+
+
+def test_others_give_way_to_a_pod_where_nothing_is_reserved() -> None:
+    """Semantics §11.10."""
+    w = fabric("b1=z/b/r2:4 b2=z/b/r2:4")
+    held(w, IN_A_RACK)
+    w.node("c1", 4, labels=((HOST, "c1"),))
+    w.job("late", 1, pod=spec(cpu=4), timeout=600, priority=1)
+    w.settle()
+    w.run_pods(["late-0"])
+    w.pod("mid", spec=spec(cpu=4), priority=5)
+    w.settle(seconds=30)
+    assert w.evictions == ["late-0"]
+    assert w.where()["mid"] == "c1"

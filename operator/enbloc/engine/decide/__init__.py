@@ -8,17 +8,17 @@ its `floor` first), `explain` is the sentence for people, `decision` what is rem
 """
 
 from enbloc.engine.decide.attempts import Attempts, Planner
-from enbloc.engine.decide.cycle import Room, place_admitted, schedule_group
+from enbloc.engine.decide.cycle import Placer, Room, schedule_group
 from enbloc.engine.decide.decision import Decision, NamedOpinion, Question, VictimSearch
 
 __all__ = [
     "Attempts",
     "Decision",
     "NamedOpinion",
+    "Placer",
     "Planner",
     "Question",
     "Room",
     "VictimSearch",
-    "place_admitted",
     "schedule_group",
 ]

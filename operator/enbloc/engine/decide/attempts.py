@@ -15,7 +15,7 @@ from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
 from enbloc.engine.decide.assign import place_group
-from enbloc.engine.decide.cycle import Room, place_admitted, schedule_group, to_be_admitted
+from enbloc.engine.decide.cycle import Placer, Room, schedule_group, to_be_admitted
 from enbloc.engine.decide.decision import Decision, VictimSearch, question
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
@@ -231,7 +231,7 @@ class Attempts:
             made = question(facts, members.bound, trial, room, plans, turn.now)
             core.state.log.note(VictimSearch(plan.id, made, searched))
 
-        place = partial(place_admitted, room, core.settings.search_steps)
+        place = Placer(room, core.settings.search_steps)
         try:
             said = self._preemptions.tried(turn, facts, profile, plan.diagnosis, place, note)
         except PluginError as error:

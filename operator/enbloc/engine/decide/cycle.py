@@ -21,6 +21,7 @@ from enbloc.ledgers import ledgers_of
 from enbloc.model.amounts import sums
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import host_of, hosts
+from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 
 #: So many hosts may be named by members where some plugin has to be asked about each (semantics
@@ -192,6 +193,38 @@ def place_admitted(
             break
         where = _elsewhere(where, reserved, assignments, overdrawn, tries + 1)
     return outcome, trial if outcome.failed else tried
+
+
+class Placer(NamedTuple):
+    """Tries to place a group for which others give way, as `place_admitted` does.
+
+    Attributes:
+        room: what others have reserved, and this group wants; None = nobody wants anything.
+        steps: how much a search may cost.
+    """
+
+    room: Room | None
+    steps: int
+
+    def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1) -> tuple[Outcome, Trial]:
+        """Place its deficit, with one part of so many of the steps."""
+        return place_admitted(self.room, self.steps, facts, trial, part)
+
+    def sparing(self, pod: Pod, trial: Trial) -> Callable[[str, Sequence[Pod]], bool] | None:
+        """Tells whether a pod on a node leaves alone what is reserved, once others have left.
+
+        None = nobody has reserved anything.
+        """
+        room = self.room
+        if room is None or not room.capacity:
+            return None
+        domains = ReservedDomains(room.capacity, room.wanted, trial.nodes)
+        anywhere = room.capacity.spares(room.wanted, trial.nodes)
+
+        def spared(node: str, leaving: Sequence[Pod]) -> bool:
+            return domains.spares(pod, node, leaving) and anywhere((pod,), leaving)
+
+        return spared
 
 
 def _assignments(outcome: Outcome, nodes: Nodes) -> Sequence[Assignment]:

@@ -4,7 +4,7 @@
 
 from enbloc.engine.preemption.candidates import Candidates
 from enbloc.engine.preemption.effort import Effort
-from enbloc.engine.preemption.gang import Placing, preempt_for_gang
+from enbloc.engine.preemption.gang import preempt_for_gang
 from enbloc.engine.preemption.lone import (
     NodeCandidate,
     NodeCandidates,
@@ -20,7 +20,14 @@ from enbloc.engine.preemption.protection import (
     Protection,
     unit_name,
 )
-from enbloc.engine.preemption.search import EVERYWHERE, LookedAt, Searched, preempting, search
+from enbloc.engine.preemption.search import (
+    EVERYWHERE,
+    LookedAt,
+    Places,
+    Searched,
+    preempting,
+    search,
+)
 from enbloc.engine.preemption.units import Preemption, Unit, cost, decided_without, importance
 
 __all__ = [
@@ -32,7 +39,7 @@ __all__ = [
     "MinRuntime",
     "NodeCandidate",
     "NodeCandidates",
-    "Placing",
+    "Places",
     "Preemption",
     "PreemptionLimits",
     "Protection",

@@ -97,8 +97,8 @@ def preempt_for_gang(
     return _Search(facts, trial, units, budgets, place, limit).found()
 
 
-#: No node refused a member, and still the gang may not be placed.
-_RESERVED: Final = "too little would be free that is not reserved."
+#: No node refuses the members, and still they may not be placed.
+RESERVED: Final = "too little would be free that is not reserved."
 
 
 class _Search:
@@ -156,7 +156,7 @@ class _Search:
     def _refusal(self) -> Preemption:
         """It fits nowhere even if all are gone."""
         diagnoses = self._outcome(frozenset(self._units)).diagnoses
-        why = next((each.text() for each in diagnoses), _RESERVED)
+        why = next((each.text() for each in diagnoses), RESERVED)
         return Preemption(message=f"preemption: {why}", steps=self._steps)
 
     def _preemption(self, victims: Units) -> Preemption:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
-from enbloc.engine.preemption.gang import Placing, preempt_for_gang
+from enbloc.engine.preemption.gang import RESERVED, preempt_for_gang
 from enbloc.engine.preemption.lone import NodeCandidates, candidates_for_pod, preempt_for_pod
 from enbloc.engine.preemption.units import Preemption, Unit
-from enbloc.engine.trial import Trial
+from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -32,6 +32,21 @@ class Units(Protocol):
 
     def everywhere(self) -> Sequence[Unit]:
         """All of them."""
+        ...
+
+
+class Places(Protocol):
+    """Says where a group may be placed once others have left."""
+
+    def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1, /) -> tuple[Outcome, Trial]:
+        """As `Placing`."""
+        ...
+
+    def sparing(self, pod: Pod, trial: Trial, /) -> Callable[[str, Sequence[Pod]], bool] | None:
+        """Tells whether a pod on a node leaves alone what is reserved, once others have left.
+
+        None = nobody has reserved anything.
+        """
         ...
 
 
@@ -95,7 +110,7 @@ def search(
     trial: Trial,
     units: LookedAt,
     budgets: Iterable[Budget],
-    place: Placing,
+    place: Places,
     choose: Callable[[Pod, NodeCandidates], Preemption] = preempt_for_pod,
 ) -> Preemption:
     """Find who gives way to a group that fits nowhere.
@@ -116,10 +131,25 @@ def search(
     covering = Budgets(budgets)
     if facts.solo:
         pod = facts.pending[0]
-        enough = plugin.candidate_nodes
-        found = choose(pod, candidates_for_pod(pod, trial, units.on, covering, enough))
+        nodes = candidates_for_pod(pod, trial, units.on, covering, plugin.candidate_nodes)
+        found = choose(pod, _sparing(nodes, place.sparing(pod, trial)))
     elif everybody := units.everywhere():
         found = preempt_for_gang(facts, trial, everybody, covering, place, SEARCH_LIMIT)
     else:
         return Preemption()  # that nobody has a lower priority is plain to see
     return replace(found, steps=found.steps + covering.steps)
+
+
+def _sparing(
+    found: NodeCandidates, spared: Callable[[str, Sequence[Pod]], bool] | None
+) -> NodeCandidates:
+    """Those nodes on which a pod leaves alone what others have reserved."""
+    if spared is None or not found.nodes:
+        return found
+    nodes = [
+        each
+        for each in found.nodes
+        if spared(each.node, [pod for unit in each.victims for pod in unit.pods])
+    ]
+    message = found.message if nodes else f"preemption: {RESERVED}"
+    return replace(found, nodes=nodes, message=message)

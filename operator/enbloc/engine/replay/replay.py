@@ -4,15 +4,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from enbloc.engine.binding import ledgers_over
 from enbloc.engine.decide import (
     Decision,
+    Placer,
     Question,
     Room,
     VictimSearch,
-    place_admitted,
     schedule_group,
 )
 from enbloc.engine.packing import infeasible
@@ -130,7 +129,7 @@ def searched(
         raise UsageError(f'profile "{question.profile}" has no plugin that lets others give way')
     trial = _trial(question, Arrays(tables), profile)
     units = LookedAt(None, trial.nodes, entry.searched.units)
-    place = partial(place_admitted, _room(question), steps)
+    place = Placer(_room(question), steps)
     return search(question.facts, plugin, trial, units, entry.searched.budgets, place)
 
 

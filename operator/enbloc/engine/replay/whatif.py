@@ -5,11 +5,10 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
-from enbloc.engine.decide import Room, place_admitted, schedule_group
+from enbloc.engine.decide import Placer, Room, schedule_group
 from enbloc.engine.events import FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
@@ -173,7 +172,7 @@ class WhatIf:
             return ()
         trial = self._trial(facts, arrays)
         known = self._units(facts, tables)
-        place = partial(place_admitted, self._room(loser, facts), self._core.settings.search_steps)
+        place = Placer(self._room(loser, facts), self._core.settings.search_steps)
         units = LookedAt(None, trial.nodes, known)
         found = search(facts, plugin, trial, units, self._core.state.budgets, place)
         return [pod for unit in found.victims for pod in unit.pods]

@@ -11,7 +11,7 @@ want one of their own.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from enbloc.engine.state.order import Key, Order
 from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
+from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
 from enbloc.model.text import several
 
@@ -133,6 +134,29 @@ class Capacity:
             for resource in left:
                 left[resource] -= asked.get(resource, 0)
         return stay, refusal
+
+    def spares(
+        self, wanted: Reservation, nodes: Nodes
+    ) -> Callable[[Iterable[Pod], Iterable[Pod]], bool]:
+        """Tells whether pods of a group leave alone what is reserved, once others have left.
+
+        Args:
+            wanted: of the group.
+            nodes: the cluster as the group sees it; those others are there.
+        """
+        resources = tuple(sorted(self._before(wanted, wanted.order)))
+        left = self._left(wanted, nodes, resources) if resources else {}
+
+        def spared(coming: Iterable[Pod], leaving: Iterable[Pod]) -> bool:
+            found = Counter(left)
+            for pod in leaving:
+                found.update(dict(pod.spec.requests))
+            asked: Counter[str] = Counter()
+            for pod in coming:
+                asked.update(dict(pod.spec.requests))
+            return all(asked[name] <= max(0, found[name]) for name in left)
+
+        return spared
 
     def _left(
         self, wanted: Reservation, nodes: Nodes, resources: tuple[str, ...]

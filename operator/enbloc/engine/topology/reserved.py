@@ -56,8 +56,9 @@ class ReservedDomains:
                 if row is not None and codes[labels][row] >= 0:
                     self._taken.setdefault(labels, []).append((codes[labels][row], each))
                     break
-        #: By the labels of a level, as of `due` and of `left`.
+        #: By the labels of a level, as of `due`, `spare` and `left`.
         self._due: dict[Labels, AmountsByDomain] = {}
+        self._spare: dict[Labels, AmountsByDomain] = {}
         self._left: dict[Labels, AmountsByDomain] = {}
 
     def __bool__(self) -> bool:
@@ -94,9 +95,12 @@ class ReservedDomains:
             found = self._due[labels] = sums
         return found
 
-    def left(self, labels: Labels) -> AmountsByDomain:
-        """What is free in the domains of a level of which something is reserved, and is not."""
-        found = self._left.get(labels)
+    def spare(self, labels: Labels) -> AmountsByDomain:
+        """What is free in the domains of a level of which something is reserved, less that.
+
+        Below zero is what others lack of what they have reserved.
+        """
+        found = self._spare.get(labels)
         if found is None:
             due = self.due(labels)
             names = tuple(sorted({name for each in due.values() for name in each}))
@@ -104,9 +108,19 @@ class ReservedDomains:
                 name: each.tolist()
                 for name, each in _sums(self.level(labels), names, self._nodes).items()
             }
-            found = self._left[labels] = {
-                code: {name: max(0, free[name][code] - amount) for name, amount in each.items()}
+            found = self._spare[labels] = {
+                code: {name: free[name][code] - amount for name, amount in each.items()}
                 for code, each in due.items()
+            }
+        return found
+
+    def left(self, labels: Labels) -> AmountsByDomain:
+        """The same, and nothing where it is below zero: what others may take there."""
+        found = self._left.get(labels)
+        if found is None:
+            found = self._left[labels] = {
+                code: {name: max(0, amount) for name, amount in each.items()}
+                for code, each in self.spare(labels).items()
             }
         return found
 
@@ -211,6 +225,22 @@ class ReservedDomains:
                 found.append((labels, code))
                 left.setdefault((labels, code), dict(whole))
         return found
+
+    def spares(self, pod: Pod, node: str, leaving: Sequence[Pod]) -> bool:
+        """Whether a pod on a node would leave alone what is reserved, once others have left."""
+        row, asked = self._nodes.row(node), dict(pod.spec.requests)
+        if row is None:
+            return False
+        rows = [(each, self._nodes.row(each.node)) for each in leaving]
+        for labels in self.levels:
+            codes = self.level(labels).codes
+            spare = dict(self.spare(labels).get(int(codes[row]), {}))
+            for each, at in rows:
+                if at is not None and codes[at] == codes[row]:
+                    _give(spare, each)
+            if _beyond(asked, {name: max(0, amount) for name, amount in spare.items()}):
+                return False
+        return True
 
     def words(self, domains: Sequence[DomainNumber]) -> str:
         """Some domains by name, and who has reserved them."""
@@ -331,6 +361,13 @@ def _take(left: dict[str, int], pod: Pod) -> None:
     for name, amount in pod.spec.requests:
         if name in left:
             left[name] -= amount
+
+
+def _give(left: dict[str, int], pod: Pod) -> None:
+    """A pod gives back what it requests of these resources."""
+    for name, amount in pod.spec.requests:
+        if name in left:
+            left[name] += amount
 
 
 def _beyond(asked: Mapping[str, int], left: Mapping[str, int]) -> bool:

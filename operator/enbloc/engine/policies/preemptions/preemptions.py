@@ -42,7 +42,7 @@ from enbloc.engine.preemption import (
     EvictionCounts,
     LookedAt,
     NodeCandidates,
-    Placing,
+    Places,
     Preemption,
     Protection,
     Searched,
@@ -151,7 +151,7 @@ class Preemptions(Policy):
         facts: GroupFacts,
         profile: Profile,
         diagnosis: Diagnosis,
-        place: Placing,
+        place: Places,
         note: Noting,
     ) -> str | None:
         """A group fits nowhere: let others give way, if they may and that helps.
@@ -217,7 +217,7 @@ class Preemptions(Policy):
         profile: Profile,
         plugin: decide.Preempts,
         candidates: Candidates,
-        place: Placing,
+        place: Places,
         said: str,
     ) -> str:
         """Nobody else helps: whether those who are protected would, and until when they are."""
@@ -283,7 +283,7 @@ class Preemptions(Policy):
         profile: Profile,
         plugin: decide.Preempts,
         candidates: Candidates,
-        place: Placing,
+        place: Places,
         note: Noting = lambda *_: None,
     ) -> tuple[Preemption, Ask | None]:
         """Who gives way; or what extenders must be asked before that is known."""
