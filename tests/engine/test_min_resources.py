@@ -385,3 +385,18 @@ def test_nobody_is_woken_for_a_reservation_that_had_expired_before() -> None:
     ledger.review(claim("a", 2, wanted=30), 601)
     ledger.drop(key("a"))
     assert ledger.happenings == []
+
+
+def test_what_is_reserved_is_added_up_again_only_when_it_or_the_order_changed() -> None:
+    ledger = ReservationLedger()
+    ledger.review(claim("a", 1, wanted=4), 0.0)
+    ledger.review(claim("b", 2, wanted=2), 0.0)
+    known = ledger.capacity
+    assert ledger.capacity is known
+    assert [each.group.name for each in known.reservations] == ["a", "b"]
+    ledger.review(claim("a", 1, wanted=4, held=1), 0.0)
+    assert [each.due["cpu"] for each in ledger.capacity.reservations] == [3000, 2000]
+    ledger.order._keys[key("a")] = (3,)
+    assert [each.group.name for each in ledger.capacity.reservations] == ["b", "a"]
+    ledger.drop(key("b"))
+    assert [each.group.name for each in ledger.capacity.reservations] == ["a"]

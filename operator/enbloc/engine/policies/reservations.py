@@ -159,6 +159,11 @@ class Reservations:
         self._clocks: dict[GroupKey, _Clock] = {}
         #: Whose reservation is over the limit of its namespace, as far as it was told.
         self._limited: dict[GroupKey, None] = {}
+        #: As of `capacity`: who holds anything, of which version of the claims and with which
+        #: places in the order it was made.
+        self._holders: list[GroupKey] = []
+        self._known: tuple[int, list[Key | None]] = (-1, [])
+        self._capacity: Capacity | None = None
 
     def __bool__(self) -> bool:
         """Anybody holds one, or held one that expired; if not, nothing here needs to be asked."""
@@ -273,8 +278,15 @@ class Reservations:
         return [key for key, p in self._progress.items() if p.terms.owner == owner]
 
     def capacity(self) -> Capacity:
-        """What is reserved now."""
-        return reserved(self._claims.amounts(), self._order, self._limits)
+        """What is reserved now; the same object while that is the same."""
+        version = self._claims.version
+        places = [self._order.of(group) for group in self._holders]
+        if self._capacity is None or (version, places) != self._known:
+            claims = self._claims.amounts()
+            self._holders = [each.holder for each in claims if each.holder is not None]
+            self._known = version, [self._order.of(group) for group in self._holders]
+            self._capacity = reserved(claims, self._order, self._limits)
+        return self._capacity
 
     def limited(self, capacity: Capacity) -> list[tuple[GroupKey, str]]:
         """Whose reservations a limit cuts, with the words for it.

@@ -113,10 +113,12 @@ class Claims:
 
     Attributes:
         plans: the claims of open plans, by the pod's UID: many, and alike for everyone.
+        version: another one whenever `amounts` may be others.
     """
 
     def __init__(self) -> None:
         self.plans: dict[str, Claim] = {}
+        self.version = 0
         #: All but those of plans, by their ids.
         self._others: dict[ClaimId, Claim] = {}
         #: The same by purpose and holder, the oldest first; no entry is empty.
@@ -137,6 +139,7 @@ class Claims:
             return
         self.drop(claim.id)
         self._others[claim.id] = claim
+        self.version += bool(claim.amount)
         self._of.setdefault((claim.purpose, claim.holder), {})[claim.id] = claim
 
     def drop(self, claim: ClaimId) -> Claim | None:
@@ -144,6 +147,7 @@ class Claims:
         found = self._others.pop(claim, None)
         if found is None:
             return self.plans.pop(claim, None)
+        self.version += bool(found.amount)
         index = found.purpose, found.holder
         mine = self._of[index]
         del mine[claim]
