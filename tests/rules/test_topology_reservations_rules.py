@@ -293,6 +293,12 @@ def test_of_racks_in_which_too_little_is_left_none_hides_the_one_with_room() -> 
     gang(w, "young", 3, required="rack")
     w.settle()
     assert racks(w, "young") == {"z/b/r7": 3}
+    gang(w, "late", 3, required="rack")
+    w.settle()
+    assert (
+        "7 node(s) were in domains that are reserved: z/b/r0 for ns/app-0, z/b/r1 for ns/app-1, "
+        "z/b/r2 for ns/app-2 and 4 more."
+    ) in message(w, "late")
 
 
 def held(w: World, near: TopologyRequest | None) -> None:

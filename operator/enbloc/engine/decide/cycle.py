@@ -77,7 +77,7 @@ def schedule_group(
         plan = _refused_as_a_whole(plan_id, facts, trial, room)
         if plan is None:
             reserved, due = _in_domains(facts, trial, room)
-            where = trial if reserved is None else reserved.spared(trial, facts.pending)
+            where = first = trial if reserved is None else reserved.spared(trial, facts.pending)
             tries = 0
             while True:
                 outcome, tried = place_floor(facts, where, steps >> tries, due=due).with_others()
@@ -89,7 +89,7 @@ def schedule_group(
                 tries += 1
                 if not overdrawn or tries == _MOST_TRIES:
                     break
-                where = _elsewhere(where, reserved, assignments, overdrawn, tries)
+                where = _elsewhere(first, where, reserved, assignments, overdrawn, tries)
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
             elif room is not None and room.capacity:
@@ -118,6 +118,7 @@ def _left_alone(plan: Plan, reserved: ReservedDomains) -> tuple[Plan, Sequence[D
 
 
 def _elsewhere(
+    first: Trial,
     where: Trial,
     reserved: ReservedDomains,
     assignments: Sequence[Assignment],
@@ -129,7 +130,7 @@ def _elsewhere(
     The last try is on nodes where they cannot take too much, however they lie.
     """
     if tries == _MOST_TRIES - 1:
-        return reserved.roomy(where, assignments)
+        return reserved.roomy(first, assignments)
     return reserved.without(where, overdrawn)
 
 
@@ -179,7 +180,7 @@ def place_admitted(
         outcome.failed = True
         return outcome, trial
     reserved, due = _in_domains(facts, trial, room)
-    where = reserved.spared(trial, facts.pending) if reserved else trial
+    where = first = reserved.spared(trial, facts.pending) if reserved else trial
     for tries in range(_MOST_TRIES):
         outcome, tried = place_group(facts, where, (steps // part) >> tries, exactly=False, due=due)
         if room is None or not room.capacity or outcome.failed or not outcome.placed:
@@ -191,7 +192,7 @@ def place_admitted(
         outcome.failed = True
         if reserved is None or not overdrawn:
             break
-        where = _elsewhere(where, reserved, assignments, overdrawn, tries + 1)
+        where = _elsewhere(first, where, reserved, assignments, overdrawn, tries + 1)
     return outcome, trial if outcome.failed else tried
 
 
