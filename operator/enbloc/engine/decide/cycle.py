@@ -181,8 +181,9 @@ def place_admitted(
         return outcome, trial
     reserved, due = _in_domains(facts, trial, room)
     where = first = reserved.spared(trial, facts.pending) if reserved else trial
-    for tries in range(_MOST_TRIES):
-        outcome, tried = place_group(facts, where, (steps // part) >> tries, exactly=False, due=due)
+    tries, steps = 0, steps // part
+    while True:
+        outcome, tried = place_group(facts, where, steps >> tries, exactly=False, due=due)
         if room is None or not room.capacity or outcome.failed or not outcome.placed:
             break
         assignments = _assignments(outcome, trial.nodes)
@@ -190,9 +191,10 @@ def place_admitted(
         if stay and room.capacity.kept(room.wanted, stay, trial.nodes)[0]:
             break
         outcome.failed = True
-        if reserved is None or not overdrawn:
+        tries += 1
+        if reserved is None or not overdrawn or tries == _MOST_TRIES:
             break
-        where = _elsewhere(first, where, reserved, assignments, overdrawn, tries + 1)
+        where = _elsewhere(first, where, reserved, assignments, overdrawn, tries)
     return outcome, trial if outcome.failed else tried
 
 
