@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Core: what all stages of a turn work on, one of each."""
+"""Core: what all stages of a turn share, one object of each kind."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,21 +24,21 @@ class Core:
     """What is known of the cluster, and the ledgers of what the engine does to it.
 
     Args:
-        profiles: by the schedulerName that pods write.
+        profiles: by the schedulerName that pods set.
         settings: how the engine behaves.
 
     Attributes:
-        state: the tables, who is where, and the claims.
+        state: the tables, where each pod is, and the claims.
         groups: the members of every group.
-        order: who is before whom.
+        order: which group precedes which.
         queue: which group is tried next.
         trials: the cluster as a group may see it.
         plans: what is being bound.
-        victims: who is being evicted.
-        extender_queries: what was asked of HTTP extenders.
-        observations: what plugins learned of nodes and kubelets.
+        victims: which pods are being evicted.
+        extender_queries: what HTTP extenders were asked.
+        observations: what plugins learned about nodes and kubelets.
         reporter: writes statuses, conditions and events, each once.
-        tally: what is counted for the metrics.
+        tally: the counters for the metrics.
     """
 
     def __init__(self, profiles: Mapping[str, Profile], settings: Settings) -> None:
@@ -62,6 +62,6 @@ class Core:
     def _opinions(
         self, profile: Profile, facts: GroupFacts, nodes: Nodes, now: float
     ) -> Sequence[Opinion]:
-        """What counts for a group beyond its profile's own filters and scores."""
+        """Return what a group's trial considers beyond its profile's own filters and scores."""
         learned = self.observations.opinions(profile, facts, nodes, now)
         return (*learned, *opinions_apart(facts, self.groups, self.state, nodes))

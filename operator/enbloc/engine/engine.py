@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Engine: events in, decisions out; the one object of the core that shells hold.
+"""Engine: events in, effects out; the only object of the core that shells hold.
 
 ::
 
-    apply(event)   the tables and the groups take note            O(changed row)
+    apply(event)   update the tables and the groups               O(changed row)
     step(now)      one turn: expire · wake · review · decide · send · evict
-    stand_by()     instead of a step, while somebody else decides
-    wakeup()       when to call step again if nothing happens
+    stand_by()     instead of a step, while another replica decides
+    wakeup()       when to call step again if no event arrives
 
 The clock is server time in seconds since the epoch, advanced by the shell's monotonic clock.
 The same events and steps give the same effects: nothing here reads a clock or draws a number.
@@ -50,24 +50,24 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodUID
 
-#: So many changed groups are reviewed in one turn; those that are left come first in the next.
+#: At most this many changed groups are reviewed per turn; the rest come first in the next turn.
 MOST_REVIEWS: Final = 256
 
-#: After so many placed pods a turn decides nobody else: what was found is to be sent.
+#: A turn that has placed this many pods decides no further group, so that their effects are sent.
 MOST_PLACED: Final = 16
 
-#: Makes further policies of what is known.
+#: Creates additional policies for a core.
 Further = Callable[[Core], Sequence[Policy]]
 
 
 class Engine:
-    """Decides where groups of pods go, whole groups at a time.
+    """Decide where groups of pods run, one whole group at a time.
 
     Args:
-        profiles: by the schedulerName that pods write.
-        settings: how it behaves.
-        further: policies beside those that are built in, asked after them.
-        stopwatch: times what plugins are asked, in the decisions that it chooses.
+        profiles: by the schedulerName that pods set.
+        settings: of the engine.
+        further: creates policies that are asked after the built-in ones.
+        stopwatch: times plugin calls, in the decisions that it samples.
     """
 
     def __init__(
@@ -112,26 +112,26 @@ class Engine:
             self._left_overs,
         )
         self._handlers = EventHandlers(core)
-        #: What the next step will work on.
+        #: The turn that the next step will process.
         self._next = Turn()
-        #: Groups that changed while somebody else decided, and were not reviewed.
+        #: Groups that changed while another replica decided, and are not reviewed yet.
         self._deferred: dict[GroupKey, None] = {}
 
     @property
     def synced(self) -> bool:
-        """Every stream has delivered its first list; before, nothing is decided."""
+        """Whether every stream has delivered its first list; until then, nothing is decided."""
         return self._handlers.synced
 
     def apply(self, event: Event) -> None:
-        """Take note of what happened; nothing is decided here."""
+        """Record an event; nothing is decided here."""
         self._handlers.apply(event, self._next)
 
     def dump(self) -> Dump:
-        """Enough to take every recent decision once more, or to ask what comes next, elsewhere."""
+        """Return what is needed to replay recent decisions, or to ask what comes next, offline."""
         return take_dump(self._core)
 
     def without(self, nodes: Collection[str], now: float) -> Sequence[Aftermath]:
-        """What would become of the groups with members on these nodes if they went.
+        """Return what would happen to groups with members on these nodes if the nodes went away.
 
         Raises:
             UsageError: there is no such node.
@@ -140,11 +140,11 @@ class Engine:
         return WhatIf(self._core, self._min_resources, self._preemptions, now).gone(nodes)
 
     def places(self, pod_group: GroupKey, but: PodUID) -> bool:
-        """Whether a pod of a PodGroup of Kubernetes, other than this one, has a seat."""
+        """Whether a pod of a Kubernetes PodGroup, other than this one, has a seat."""
         return self._state.places(pod_group, but)
 
     def unknown_classes(self) -> Sequence[str]:
-        """The PriorityClasses that the settings name and nobody has made, in order."""
+        """Return the PriorityClasses that the settings name but the cluster lacks, in order."""
         named = {each.priority_class for each in self.settings.preemption.min_runtimes}
         return sorted(named - self._groups.classes.keys() - {""})
 
@@ -152,11 +152,11 @@ class Engine:
 
     @property
     def tally(self) -> Tally:
-        """What was counted since the start."""
+        """Return the counters since the start."""
         return self._core.tally
 
     def census(self) -> Census:
-        """Who waits for what, and what is known and reserved."""
+        """Return who waits for what, and what is known and reserved."""
         census, state = self._admission.census(), self._state
         census.reserved = {
             "binding": self._plans.reserving,
@@ -174,20 +174,20 @@ class Engine:
         return census
 
     def below_minimum(self) -> int:
-        """How many groups have started and do not run whole now."""
+        """Return the number of started groups that now run with less than their minimum."""
         return self._reporter.below_minimum
 
     def in_part(self) -> int:
-        """How many gangs are bound below their minimum now, and not by a burst under way."""
+        """Return the number of gangs bound below their minimum now, unless by a burst under way."""
         return len(self._repair)
 
     # ── one turn ─────────────────────────────────────────────────────────────────────────────
 
     def step(self, now: float) -> Sequence[Effect]:
-        """Decide a group, or a few, and do all that follows from what was applied.
+        """Decide one or a few groups, and do all that follows from the applied events.
 
         Returns:
-            Effects in the order in which they should be started; none until every stream synced.
+            Effects in the order in which to start them; none until every stream has synced.
         """
         if not self.synced:
             return ()
@@ -207,13 +207,13 @@ class Engine:
         return turn.effects
 
     def stand_by(self) -> None:
-        """Let go what only a step would take in, while somebody else decides.
+        """Discard what only a step would process, while another replica decides.
 
-        Groups are reviewed when the first step comes; what happened before is for nobody to learn
-        from then, as it is after a restart.
+        Groups are reviewed when the first step comes. What happened before is not reported then, as
+        after a restart.
         """
         turn, self._next = self._next, Turn()
-        while turn.changed:  # who forgets a life changes the others of its group
+        while turn.changed:  # forgetting a life changes the other lives of its group
             due, turn.changed = turn.changed, {}
             for key in due:
                 members = self._groups.get(key)
@@ -225,7 +225,7 @@ class Engine:
                     self._deferred[key] = None
 
     def _expire(self, turn: Turn) -> None:
-        """Take in what time ended: claims, evictions, reservations, pauses; and a new order."""
+        """Process what time ended (claims, evictions, reservations, pauses), and a new order."""
         turn.happened += self._state.expire_claims(turn.now)
         self._victims.expire(turn)
         for policy in self._policies:
@@ -238,10 +238,10 @@ class Engine:
             self._admission.reorder(turn)
 
     def _wake(self, turn: Turn) -> None:
-        """Ask waiting Permit plugins again; queue the groups that what happened could help.
+        """Ask waiting Permit plugins again; queue the groups that recent events could help.
 
-        A wait at Permit that is over ends here, after the events that came before its end, and
-        others may use its capacity before anybody is decided.
+        A Permit wait that is over ends here: after the events that preceded its end, and before the
+        decision, so that other groups can use its capacity.
         """
         happened, turn.happened = turn.happened, []
         self._plans.wake(happened)
@@ -251,7 +251,7 @@ class Engine:
         self._plans.wake(released)
 
     def _review(self, turn: Turn) -> None:
-        """Look again at the groups of which a plan ended, or something changed."""
+        """Review the groups whose plan ended or that changed."""
         endings, turn.endings = turn.endings, []
         for ending in endings:
             self._admission.ended(turn, ending)
@@ -266,11 +266,10 @@ class Engine:
             turn.losses.pop(key, None)
 
     def _decide(self, turn: Turn) -> None:
-        """Decide one group after the other, each against one snapshot, and reserve what is found.
+        """Decide one group after the other, each against one snapshot, and reserve the result.
 
-        One that is placed is followed by another for as long as that leads to nothing that an
-        earlier stage should look at first, and no ranking had to be made anew: so a turn costs no
-        more than one decision may.
+        After a placed group, decide the next one, unless the result needs an earlier stage first or
+        a ranking had to be rebuilt. So a turn costs no more than one decision may.
         """
         rankings, left = self._state.rankings, MOST_PLACED
         made = rankings.made
@@ -281,7 +280,7 @@ class Engine:
             left -= placed
 
     def _decide_next(self, turn: Turn) -> int:
-        """Decide the first in order, if somebody is to be decided; how many pods are placed."""
+        """Decide the first group in order; return the number of placed pods."""
         item = self._admission.next(turn)
         if item is None:
             return 0
@@ -303,13 +302,13 @@ class Engine:
         return open_plan.size if decided and open_plan is not None else 0
 
     def _evict(self, turn: Turn) -> None:
-        """Let policies choose who gives way, and evict at most one unit of members."""
+        """Let policies choose what to evict, and evict at most one unit of members."""
         for policy in self._policies:
             policy.choose(turn)
         self._victims.evict(turn)
 
     def wakeup(self) -> float | None:
-        """When to step again if nothing happens; a time that is past means at once.
+        """Return when to step again if no event arrives; a time in the past means at once.
 
         None: only an event can make a difference.
         """
@@ -359,14 +358,14 @@ class Engine:
         self._report(turn, members, facts)
 
     def _arrange(self, turn: Turn, members: Members) -> None:
-        """Find out which of a PodGroup's members are one gang, and who writes of it."""
+        """Find out which members of a PodGroup form one gang, and who writes its status."""
         if not members.solo:
             for each in self._groups.arrange(members, turn.now):
                 turn.change(each)
             self._reporter.look(self._groups.newest(members))
 
     def _follow(self, members: Members, facts: GroupFacts, now: float) -> GroupFacts:
-        """Note that the floor is held, that it runs, or that nobody is bound any more."""
+        """Record that the floor is reserved, the group runs, or no member is bound any more."""
         if facts.group is None or members.solo:
             return facts
         if not facts.deficit:
@@ -403,7 +402,7 @@ class Engine:
         self._reporter.forget_group(key)
 
     def _report(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Bring the status of a group up to date; a pod without one has its own conditions."""
+        """Update the status of a group; a pod without a group has its own conditions."""
         if members.solo:
             return
         lives = self._groups.lives(members.key)
@@ -443,7 +442,7 @@ class Engine:
         )
 
     def _validate(self) -> None:
-        """Assert the invariants, where the settings ask for it."""
+        """Assert the invariants, if the settings ask for it."""
         if self.settings.validate:
             self._state.check()
             self._min_resources.capacity().check(self._state.nodes)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Event handlers: the tables and the groups take note of what happened; nothing is decided here."""
+"""Event handlers: record events in the tables and the groups; nothing is decided here."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,10 +25,10 @@ from enbloc.model.topology import Topology
 
 
 class EventHandlers:
-    """Takes events into the tables, and leaves to the next turn what it must look at.
+    """Record events in the tables, and leave to the next turn what it must process.
 
     Args:
-        core: what takes note.
+        core: whose tables and groups are updated.
     """
 
     def __init__(self, core: Core) -> None:
@@ -38,19 +38,19 @@ class EventHandlers:
         self._observations = core.observations
         #: Streams that have not delivered their first list.
         self._unsynced = set(Stream)
-        #: Pods that name another group since their Binding was sent, as they are shown now.
+        #: Pods that name another group since their Binding was sent, in their current form.
         self._regrouped: dict[PodUID, Pod] = {}
-        #: Pods that a plan of this process has put on their node.
+        #: Pods that a plan of this process has bound to their node.
         self._placed: set[PodUID] = set()
 
     @property
     def synced(self) -> bool:
-        """Every stream has delivered its first list."""
+        """Whether every stream has delivered its first list."""
         return not self._unsynced
 
     @property
     def _observed(self) -> bool:
-        """Somebody wants to learn from changes, and they are no old news of a first list."""
+        """Whether a plugin learns from changes, and these are not those of a first list."""
         return self._observations.wanted and self.synced
 
     def apply(self, event: Event, turn: Turn) -> None:  # noqa: C901, PLR0912 - one line for each kind of event
@@ -101,7 +101,7 @@ class EventHandlers:
             case happened.SlotsFree(count):
                 self._plans.slots += count
             case happened.BindUnknown():
-                # The member stays SENT and its capacity taken; the executor is sending it again.
+                # The member stays SENT and its capacity reserved; the executor is sending it again.
                 pass
             case happened.Evicted(uid):
                 self._victims.accepted(uid)
@@ -116,7 +116,7 @@ class EventHandlers:
 
     def _synced(self, stream: Stream, turn: Turn) -> None:
         if stream not in self._unsynced:
-            return  # a list that was made again: what it differed by has been told
+            return  # a relist: the differences were already delivered
         self._unsynced.discard(stream)
         if not self._unsynced:
             self._groups.settle()
@@ -139,7 +139,7 @@ class EventHandlers:
             return
         key = changed[0]
         confirmed = self._plans.seen(pod, key, turn)
-        if confirmed is not None:  # the watch was quicker than the answer
+        if confirmed is not None:  # the watch was faster than the answer
             self._reporter.bound(turn, pod, confirmed.node, pod.scheduler)
         if pod.finished:
             self._freed(key, pod.uid, seat, turn, lost=pod.phase is not Phase.SUCCEEDED)
@@ -147,9 +147,9 @@ class EventHandlers:
             turn.change(each)
 
     def _regroup(self, pod: Pod, turn: Turn) -> Pod:
-        """A pod may name another group now; it changes it unless a Binding of it is under way.
+        """Move a pod that now names another group, unless a Binding of it is under way.
 
-        Then where it goes is decided, and it does so when the outcome is known.
+        In that case its node is decided, and it moves when the outcome is known.
         """
         if self._regrouped:
             self._regrouped.pop(pod.uid, None)
@@ -183,12 +183,12 @@ class EventHandlers:
     def _freed(
         self, key: GroupKey, uid: PodUID, seat: Seat | None, turn: Turn, *, lost: bool
     ) -> None:
-        """A member holds its capacity no more."""
+        """Record that a member no longer holds its capacity."""
         if not self._left(uid, turn) and lost and seat is not None and seat.pod.group is not None:
             turn.losses.setdefault(key, []).append(Loss(key, seat.pod, seat.node))
 
     def _left(self, uid: PodUID, turn: Turn) -> bool:
-        """A pod holds its capacity no more; whether it was one that was evicted for it."""
+        """Record that a pod holds no capacity any more; return whether it was evicted."""
         eviction = self._victims.gone(uid, finished=uid in self._state.pods)
         if eviction is not None:
             turn.released.append(eviction.group)
@@ -230,7 +230,7 @@ class EventHandlers:
             turn.change(members.key)
 
     def _deleted(self, members: Members, turn: Turn) -> None:
-        """Say what becomes of the members of a PodGroup that is deleted."""
+        """Report what happens to the members of a deleted PodGroup."""
         open_plan, bound = self._plans.of(members.key), len(members.bound)
         note = (
             f"PodGroup deleted while {bound} of its members are bound: bound members keep running, "
@@ -259,7 +259,7 @@ class EventHandlers:
             del topologies[name]
         else:
             topologies[name] = topology
-        for key in self._groups.in_topology():  # which one each is about may be another now
+        for key in self._groups.in_topology():  # each may now refer to another topology
             turn.change(key)
             self._plans.withdraw(key, turn)
 
@@ -280,7 +280,7 @@ class EventHandlers:
         turn.happened += self._state.apply(event)
 
     def _domain_changed(self, node: Node, turn: Turn) -> None:
-        """A node may lie in another domain: what groups with members there say of it changes."""
+        """Mark groups with members in a node's domain: their status may name another domain now."""
         old = self._state.nodes.node(node.name)
         if old is None or old.labels == node.labels:
             return
@@ -290,7 +290,7 @@ class EventHandlers:
                 turn.change(key)
 
     def _node_changed(self, name: str, node: Node | None, turn: Turn) -> None:
-        """Plugins that learn are told, with the gangs that have members of ours there."""
+        """Notify plugins that learn, with the gangs that have members of this scheduler there."""
         old = self._state.nodes.node(name)
         if not self._observed or _alike(old, node):
             return
@@ -300,13 +300,13 @@ class EventHandlers:
             for pod, key in self._members_on(name)
             if pod.group is not None
             and (shown := pods.get(pod.uid)) is not None
-            and shown.node  # else it is only planned there
+            and shown.node  # otherwise it is only planned there
             and self._groups.ours(pod)
         }
         turn.observed.append(NodeChanged(name, old, node, tuple(gangs)))
 
     def _members_on(self, node: str) -> Iterator[tuple[Pod, GroupKey]]:
-        """The pods that are counted on a node and are members, each with its life."""
+        """Yield the pods counted on a node that are members, each with its group's life."""
         for pod in self._state.on(node):
             key = self._groups.key_of(pod.uid)
             if key is not None:
@@ -337,7 +337,7 @@ class EventHandlers:
 
 
 def _alike(old: Node | None, node: Node | None) -> bool:
-    """Whether nothing of a node has changed but its version, as each of its heartbeats does."""
+    """Whether nothing of a node has changed but its version, as with each heartbeat."""
     if old is None or node is None:
         return old is node
     return replace(node, resource_version=old.resource_version) == old

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turn: the only carrier of what changed, whom it may help, and what is to be done.
+"""Turn: the only carrier of what changed, which groups it may help, and what to do about it.
 
-Events are applied to the turn that comes next; `Engine.step` takes it through six stages. What a
-stage finds that an earlier one should look at is left to the turn after it::
+Events are applied to the next turn; `Engine.step` takes it through six stages. What a stage finds
+for an earlier stage is left to the turn after it::
 
     apply(event) ──┐                                ┌──► effects
     apply(event) ──┴──► turn ──► six stages of step ┴──► left over: the next turn
@@ -27,7 +27,7 @@ from enbloc.model.pods import Pod, PodUID
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A bound member of a group is gone, other than by success.
+    """The loss of a bound member of a group, other than by success.
 
     Attributes:
         pod: as it was counted.
@@ -50,15 +50,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """It is certain that a member leaves because it was told to.
+    """An evicted member that is certain to leave.
 
     Attributes:
-        group: whose member it is.
-        by: who is preferred to it, for people; "" = nobody, it is evicted for a repair.
+        group: of the member.
+        by: the preferred group or pod, for people to read; "" = none, it is evicted for a repair.
         beneficiary: the group that waits for its capacity; None = the queue.
-        together: the members of the group that are evicted with it, itself among them.
+        together: the members of the group that are evicted together, including this one.
         whole: the group cannot run without them.
-        rest: others of these left before.
+        rest: others of them left before.
     """
 
     group: GroupKey
@@ -81,13 +81,13 @@ class End(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A plan that is open no more.
+    """A plan that is no longer open.
 
     Attributes:
-        refusals: what the API server said no to, in order.
+        refusals: what the API server rejected, in order.
         rejectors: whose events may help the group; empty = only time can.
-        pending: those of them that wait for somebody outside; their events bypass the backoff.
-        message: why, unless everything went well.
+        pending: the rejectors that wait for an external party; their events bypass the backoff.
+        message: the reason, unless everything succeeded.
     """
 
     plan: Plan
@@ -100,27 +100,27 @@ class Ending:
 
 @dataclass(slots=True)
 class Turn:
-    """What one step works on; between steps, what the next one will.
+    """What one step works on; between steps, what the next step will work on.
 
-    Departures, hanging, released, observed and refused are added to by events and by the first
-    stage alone, so nothing of these is left over.
+    Only events and the first stage add to departures, hanging, released, observed and refused, so
+    nothing of these is left over.
 
     Attributes:
         now: the engine's clock, seconds; NaN until the step begins.
-        changed: groups to be reviewed, in the order of the changes.
-        happened: what may help those who wait.
+        changed: groups to review, in the order of the changes.
+        happened: what may help waiting groups.
         endings: plans that ended.
-        losses: members that were lost, by group.
-        departures: members of which the eviction was accepted.
-        hanging: members that were told to leave, and are waited for no more.
-        released: groups of which a victim is gone, or is waited for no more.
-        refused: groups of which an eviction was refused, and when it may be asked again; infinity
-            = never.
-        observed: changes of which plugins that learn are told.
-        refused_evictions: what was answered to evictions.
-        reviewed: what is true of the groups that were reviewed in this turn.
-        effects: what is to be done, in causal order.
-        behind: there is more to look at than one turn has time for, and so nobody is decided yet.
+        losses: lost members, by group.
+        departures: members whose eviction was accepted.
+        hanging: evicted members that are no longer waited for.
+        released: groups with a victim that is gone or no longer waited for.
+        refused: groups with a refused eviction, and when it may be requested again; infinity =
+            never.
+        observed: changes to pass to plugins that learn.
+        refused_evictions: the answers to refused evictions.
+        reviewed: the facts of the groups that were reviewed in this turn.
+        effects: what to do, in causal order.
+        behind: more is pending than one turn has time for, so nothing is decided yet.
     """
 
     now: float = math.nan
@@ -139,11 +139,11 @@ class Turn:
     behind: bool = False
 
     def change(self, group: GroupKey) -> None:
-        """This group is to be reviewed."""
+        """Mark this group for review."""
         self.changed[group] = None
 
     def lost_nodes(self) -> set[str]:
-        """Nodes that went, or are not ready any more: nobody knows when what is there ends."""
+        """Return the nodes that are gone or NotReady: when their pods end is unknown."""
         return {
             happening.node.name
             for happening in self.happened
@@ -153,7 +153,7 @@ class Turn:
 
     @property
     def news(self) -> bool:
-        """Something is here that a step should look at now."""
+        """Whether there is something that a step should process now."""
         return bool(
             self.changed
             or self.happened
@@ -166,11 +166,11 @@ class Turn:
 
     @property
     def unseen(self) -> bool:
-        """Something is left to the stages before the decision."""
+        """Whether something is left for the stages before the decision."""
         return bool(self.changed or self.happened or self.endings)
 
     def left_over(self) -> "Turn":
-        """What the stages of this turn did not look at any more, for the next one."""
+        """Return what the stages of this turn did not process, as the next turn."""
         return Turn(
             changed=self.changed,
             happened=self.happened,

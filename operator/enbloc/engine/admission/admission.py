@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: where a group belongs in the queue, and why it is not scheduled at present."""
+"""Admission: where a group belongs in the queue, and why it is not scheduled now."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -41,19 +41,19 @@ _QUEUES: Final = {
     Place.WAITING: UNSCHEDULABLE,
 }
 
-#: So many groups are refused without an attempt in one turn.
+#: At most this many groups are refused without an attempt per turn.
 MOST_REFUSED: Final = 1024
 
 _LACK_OF_ROOM: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE)
 
 
 class Admission:
-    """Puts groups into the queue, keeps out who may not be tried, and remembers why.
+    """Put groups into the queue, keep out those that may not be tried, and record why.
 
     Args:
-        core: what is known.
+        core: what is known of the cluster.
         policies: learn which attempts failed.
-        precheck: which groups need not be tried.
+        precheck: tells which groups need no attempt.
     """
 
     def __init__(self, core: Core, policies: Sequence[Policy], precheck: CapacityPrecheck) -> None:
@@ -63,19 +63,19 @@ class Admission:
         self._nodes = core.state.nodes
         self._policies = policies
         self._precheck = precheck
-        #: By profile, the plugins that share out capacity.
+        #: By profile, the plugins that allot capacity.
         self._takers = {name: takers(profile) for name, profile in core.profiles.items()}
         settings = core.settings
         self._overdue = Overdue(settings.missing_grace, settings.waiting_grace)
-        #: Why a group is not scheduled; those that are not in it have not been tried yet.
+        #: Why a group is not scheduled; groups that are missing here have not been tried yet.
         self._why: dict[GroupKey, Explanation] = {}
 
     def why(self, key: GroupKey) -> Explanation:
-        """Why a group is not scheduled at present."""
+        """Return why a group is not scheduled now."""
         return self._why.get(key, PENDING)
 
     def item(self, members: Members) -> Item:
-        """The group's item in the queue, made when new."""
+        """Return the group's item in the queue; create it if new."""
         item = self._queue.get(members.key)
         if item is None:
             known = members.group.memory.attempts if members.group is not None else 0
@@ -83,7 +83,7 @@ class Admission:
         return item
 
     def census(self) -> Census:
-        """Who waits for what."""
+        """Return who waits for what."""
         census = Census()
         for item in self._queue:
             pods, place = item.pods, item.place
@@ -103,7 +103,7 @@ class Admission:
         return census
 
     def forget(self, key: GroupKey) -> None:
-        """A group is gone."""
+        """Drop a group that is gone."""
         self._precheck.forget(key)
         self._queue.drop(key)
         self._extender_queries.drop(key)
@@ -113,41 +113,41 @@ class Admission:
     # ── time, and what happened ──────────────────────────────────────────────────────────────
 
     def deadline(self) -> float | None:
-        """When something is to be done here; who can be tried waits for slots, if many do."""
+        """Return when to act here; groups that can be tried wait for slots if many need them."""
         queue = self._queue
         tried = queue.next_timer() if self.must_wait else queue.wakeup()
         times = (tried, self._overdue.deadline())
         return min((time for time in times if time is not None), default=None)
 
     def expire(self, turn: Turn) -> None:
-        """Try those whose pause is over; tell members whose PodGroup or siblings do not come."""
+        """Try groups whose pause is over; notify members whose PodGroup or siblings do not come."""
         due = self._queue.due(turn.now)
         turn.behind = len(due) >= MOST_DUE
         for item in due:
             waited = item.place is Place.WAITING
-            if waited:  # no event for long: find out anew why
+            if waited:  # no event for long: determine the cause anew
                 self._precheck.forget(item.key)
-            if item.fingerprint is None:  # a plugin failed before it could be tried
+            if item.fingerprint is None:  # a plugin failed before the group could be tried
                 turn.change(item.key)
             else:
                 self._queue.activate(item, TOO_LONG if waited else BACKOFF_OVER)
         for key in self._overdue.due(turn.now):
             members = self._groups.get(key)
             if members is None or key in turn.changed or self._plans.of(key) is not None:
-                continue  # what it waited for has come, or may have: a review tells otherwise
+                continue  # what it waited for has come, or may have: a review will tell
             facts, why = self._groups.facts(members), self.why(key)
             if not facts.quorum or why.reason is Reason.WAITING_FOR_MEMBERS:
                 self._tell(turn, facts, why)
 
     def wake(self, turn: Turn, happened: Sequence[Happening]) -> None:
-        """Queue the waiting groups that events could help."""
+        """Queue the waiting groups that these events could help."""
         self._queue.hear(happened)
         for key in self._queue.wake(turn.now, self._refused_by_precheck, self._hints):
             turn.change(key)
         turn.behind |= self._queue.behind
 
     def _hints(self, item: Item) -> HintOf:
-        """The finer answers of a group's plugins, on facts that are made once for all of them."""
+        """Return the queueing hints of a group's plugins, on facts that are built once for all."""
         known: list[GroupFacts] = []
 
         def facts() -> GroupFacts:
@@ -161,38 +161,38 @@ class Admission:
         return hint
 
     def _refused_by_precheck(self, item: Item) -> bool:
-        """Whether aggregate free capacity refuses a group as an attempt would; it counts as one."""
+        """Whether aggregate free capacity refuses a group; a refusal counts as an attempt."""
         if item.profile is None or not self._precheck.refuses(item.key):
             return False
-        takers = self._takers[item.profile.name]  # whoever refused it last
+        takers = self._takers[item.profile.name]  # regardless of who refused it last
         self._queue.listen(item, takers, self._plans.opened)
         return True
 
     def lacked_capacity(self, item: Item) -> bool:
-        """Whether a group was refused by a plugin that shares out capacity, or by the engine."""
+        """Whether a plugin that allots capacity, or the engine, refused a group."""
         profile = item.profile
         return profile is not None and bool(
             item.rejectors & (self._takers[profile.name] | {GANG_PLUGIN})
         )
 
     def reorder(self, turn: Turn) -> None:
-        """The order of groups is another: ask for the place of each again."""
+        """Compute the place of each group again, after the order has changed."""
         for members in self._groups:
             self.place(members, self._groups.facts(members))
             turn.change(members.key)
 
     @property
     def must_wait(self) -> bool:
-        """Whether nobody is to be decided until Bindings are answered."""
+        """Whether no group may be decided until Bindings are answered."""
         if self._plans.far_ahead:
             return True
         stalled = self._plans.stalled
         return bool(stalled) and not self._queue.beside(stalled)
 
     def next(self, turn: Turn) -> Item | None:
-        """The next group that is worth an attempt, if one is found in this turn's time.
+        """Return the next group that is worth an attempt, if one is found within this turn.
 
-        Those of a namespace that has too much under way are set aside: others go on.
+        Groups of a namespace with too much under way are set aside, so that others go on.
         """
         stalled = self._plans.stalled
         self._queue.resume(stalled)
@@ -211,7 +211,7 @@ class Admission:
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
     def place(self, members: Members, facts: GroupFacts) -> str:
-        """Give a group its place in the order; why that failed, "" = it did not."""
+        """Give a group its place in the order; return why that failed, "" = it did not."""
         item = self.item(members)
         item.count(len(facts.pending))
         try:
@@ -224,13 +224,13 @@ class Admission:
         return ""
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:
-        """A group without an open plan changed: put it where it belongs in the queue.
+        """Put a changed group without an open plan where it belongs in the queue.
 
         Args:
-            turn: what is to be done goes there.
+            turn: receives what to do.
             members: the group.
-            facts: what is true of it.
-            misplaced: what `place` said.
+            facts: the group's facts.
+            misplaced: what `place` returned.
         """
         item = self.item(members)
         self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
@@ -250,7 +250,7 @@ class Admission:
             self._queue.activate(item, POD_ADDED if first else POD_UPDATED)
 
     def kept_out(self, turn: Turn, item: Item, members: Members, facts: GroupFacts) -> bool:
-        """Ask whether a group may be tried; if not, it waits for what could change that."""
+        """Whether a group may not be tried; if so, it waits for what could change that."""
         profile = self._groups.profile(facts)
         why, plugin = gate(profile, members.group, facts)
         if not facts.solo:
@@ -277,7 +277,7 @@ class Admission:
         self._queue.park(item, Place.IDLE if why is None else Place.GATED, plugin)
         if why is not None:
             self._why[members.key] = why
-            if not staying:  # it lacks members, or makes no sense, and still holds capacity
+            if not staying:  # it lacks members or is invalid, and still holds capacity
                 self._failed(members.key, why)
             if facts.solo and facts.problem:
                 self._unplaced(turn, facts, profile.name, why)
@@ -291,7 +291,7 @@ class Admission:
         return Reason.PREEMPTED if preempted else Reason.TIMED_OUT
 
     def _wait(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
-        """Say what a group waits for that may not be tried; of what is to come, after a while."""
+        """Report what a group that may not be tried waits for; expected objects after a while."""
         overdue = self._overdue.told(facts.key)
         if facts.group is not None or not overdue:
             self._reporter.gated(turn, facts, why)
@@ -307,19 +307,19 @@ class Admission:
             self._reporter.tell_members(turn, facts, why, name)
 
     def _pause(self, facts: GroupFacts, now: float) -> Pause | None:
-        if facts.solo:  # it was never evicted by us
+        if facts.solo:  # enbloc never evicted it
             return None
         return next((p for policy in self._policies if (p := policy.pause(facts, now))), None)
 
     def paused_until(self, facts: GroupFacts, now: float) -> float | None:
-        """Until when a group would not be bound, as it pauses; None = it does not."""
+        """Return until when a pausing group would not be bound; None = it does not pause."""
         pause = self._pause(facts, now)
         return None if pause is None else pause.until
 
     def held_back(self, turn: Turn, item: Item, facts: GroupFacts) -> bool:
-        """Keep a group that could be placed from being bound before the end of its pause.
+        """Hold back a group that could be placed until the end of its pause.
 
-        Unless it was called up, for else a group ordered later would be placed.
+        Not one that was called up: otherwise a group later in the order would be placed.
         """
         pause = None if item.called else self._pause(facts, turn.now)
         if pause is not None:
@@ -327,7 +327,7 @@ class Admission:
         return pause is not None
 
     def hold(self, turn: Turn, item: Item, facts: GroupFacts, pause: Pause) -> None:
-        """Let a group wait until the end of its pause."""
+        """Make a group wait until the end of its pause."""
         self._extender_queries.drop(item.key)
         self._queue.hold(item, pause.until, error=pause.refused)
         self._why[item.key] = pause.why
@@ -345,23 +345,23 @@ class Admission:
         *,
         unfinished: bool = False,
     ) -> None:
-        """An attempt failed; the group waits for what could help it.
+        """Handle a failed attempt: the group waits for what could help it.
 
         Args:
-            turn: what is to be done goes there.
+            turn: receives what to do.
             members: the group.
-            facts: what is true of it.
-            why: why.
-            who: names the plugins that refused; None = nobody did, it was an error.
+            facts: the group's facts.
+            why: the reason.
+            who: names the plugins that refused; None = no plugin did, it was an error.
             searched: the steps that searches took.
-            unfinished: the next attempt, after a pause, may get further with no event.
+            unfinished: the next attempt, after a pause, may get further without any event.
         """
         named = None if unfinished else who
         rejectors, pending = (
             (named.rejectors, named.pending) if named else (frozenset(), frozenset())
         )
         if why.reason in _LACK_OF_ROOM and not rejectors and not unfinished:
-            # A refusal without a plugin's name (no nodes at all) is the cluster's.
+            # A refusal that names no plugin (no nodes at all) is due to the cluster.
             rejectors = frozenset({GANG_PLUGIN})
         self._failed(members.key, why)
         item, profile = self.item(members), self._groups.profile(facts)
@@ -379,7 +379,7 @@ class Admission:
         if why.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(turn, facts, why)
             self._tell(turn, facts, why)
-        elif why.reason is Reason.WAITING_FOR_MEMBERS:  # for claims that are made for them
+        elif why.reason is Reason.WAITING_FOR_MEMBERS:  # for claims that a controller creates
             self._overdue.look(facts, turn.now, gated=True)
             self._wait(turn, facts, why)
         else:
@@ -397,21 +397,21 @@ class Admission:
     # ── the end of a plan ────────────────────────────────────────────────────────────────────
 
     def ended(self, turn: Turn, ending: Ending) -> None:
-        """A plan is open no more: its group is done, or is tried again."""
+        """Handle a plan that is no longer open: its group is done, or is tried again."""
         members = self._groups.get(ending.plan.group)
         if members is None:
             return
         turn.change(members.key)
         self._groups.plan_ended(members)
         if members.at_rest:
-            return  # it is forgotten in this very stage
+            return  # it is dropped in this same stage
         facts = self._groups.facts(members)
         item = self.item(members)
         item.renew()
         self._queue.park(item, Place.IDLE)
         if ending.end in (End.REJECTED, End.FAILED):
             reason = Reason.SCHEDULER_ERROR
-            if ending.rejectors:  # a gang that somebody holds up does not lack room
+            if ending.rejectors:  # a gang that a plugin holds up does not lack capacity
                 reason = Reason.UNSCHEDULABLE if facts.solo else Reason.WAITING_ON_PERMIT
             item.settle(fingerprint(facts))
             self.refused(turn, members, facts, Explanation(reason, ending.message), ending)
@@ -428,8 +428,8 @@ class Admission:
             why = Explanation(Reason.SCHEDULER_ERROR, f"binding rejected: {text}")
             self.refused(turn, members, facts, why)
         elif unseen:
-            # The watch has yet to show what became of the member. That will be a change of the
-            # group's own, and ends the pause; until then the same Binding would be refused again.
+            # The watch has yet to show what happened to the member. That change of the group ends
+            # the pause; until then the same Binding would be refused again.
             item.settle(fingerprint(facts))
             self._failed(members.key, self.why(members.key))
             self._queue.failed(item, turn.now, (), (), self._hints)
@@ -445,7 +445,7 @@ class Admission:
             self._reporter.group_event(turn, facts, kind, scheduled, note)
 
     def _scheduled(self, facts: GroupFacts) -> str:
-        """That the minimum is, and in which domain."""
+        """Return the message that the minimum is scheduled, and in which domain."""
         note = f"All {facts.total.minimum} required members are scheduled"
         if facts.total.minimum == 1:
             note = "The 1 required member is scheduled"
@@ -454,7 +454,7 @@ class Admission:
 
 
 def _owner(members: Members) -> str:
-    """Whose turns in a namespace these are: its controller's, else its own; bare pods share one."""
+    """Return who takes turns in a namespace: the controller or the group; bare pods share one."""
     if not members.solo:
         return (members.group.owner if members.group else "") or members.key.name
     pod = next(iter(members.pods.values()), None)

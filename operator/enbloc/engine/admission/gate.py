@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gate: whether a group may be tried, and which changes make that worth another look."""
+"""Gate: whether a group may be tried, and which changes of it justify another attempt."""
 
 from enbloc.engine.report import Explanation
 from enbloc.engine.state import MOST_LIVES
@@ -16,9 +16,9 @@ from enbloc.model.names import Reason
 def gate(
     profile: Profile, group: Group | None, facts: GroupFacts
 ) -> tuple[Explanation | None, str]:
-    """Why this group may not be tried, None if it may; and which plugin says so, "" = none.
+    """Return why this group may not be tried (None = it may), and the plugin that refuses it.
 
-    Where nothing but a change of the group's own can help, no plugin is named.
+    "" = no plugin: only a change of the group itself can help.
     """
     if facts.problem:
         return Explanation(Reason.INVALID_SPEC, facts.problem), ""
@@ -42,7 +42,7 @@ def gate(
 
 
 def group_action(before: Group | None, group: Group) -> Action:
-    """What a change of a PodGroup is to those who wait; 0 = nothing that wakes anybody."""
+    """Return what a change of a PodGroup means to waiting groups; 0 = it wakes none."""
     if before is None:
         return Action.ADD
     action = Action(0)
@@ -59,12 +59,12 @@ def _needed(group: Group) -> object:
 
 
 def fingerprint(facts: GroupFacts) -> object:
-    """What would make another attempt worthwhile without any event from elsewhere."""
+    """Return a value whose change justifies another attempt without any event from elsewhere."""
     resources = facts.group.min_resources if facts.group else ()
     floors = [(floor.role, floor.deficit) for floor in facts.floors]
     if facts.choice is not None:
         floors += [(floor.role, floor.deficit) for floor in facts.choice.others]
     floors += [(floor.role, floor.deficit) for floor in facts.coming]
     pending = [(pod.uid, pod.spec, pod.role, pod.labels, pod.annotations) for pod in facts.pending]
-    # Bound members that it needs no more may have been in the way of those that it needs.
+    # Bound members that it no longer needs may have been in the way of those that it needs.
     return pending, floors, facts.total.bound, facts.priority, resources, facts.locality

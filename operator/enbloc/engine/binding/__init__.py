@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binding: open plans, from the reservation to the last settled member.
 
-`plans` holds them and decides when a group is released and which Binds are sent; `open_plan` is one
+`plans` holds them and decides when to release a group and which Binds to send; `open_plan` is one
 of them.
 """
 

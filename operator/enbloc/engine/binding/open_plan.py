@@ -10,7 +10,7 @@ Each member::
     any ──gone, refused, last look failed──► LOST
     PREPARING ──PreBind failed, of surplus──► LOST
 
-The members of the deficit are sent first; surplus waits until the watch shows all of these bound
+The members of the deficit are sent first; surplus waits until the watch shows them all bound
 (semantics §3.3). The plan is closed when every member is CONFIRMED or LOST.
 """
 
@@ -35,7 +35,7 @@ from enbloc.model.pods import Pod, PodUID
 
 
 class MemberStage(enum.StrEnum):
-    """How far one member has come."""
+    """The stage of one member."""
 
     RESERVED = "reserved"
     PREPARING = "preparing"
@@ -46,16 +46,16 @@ class MemberStage(enum.StrEnum):
     LOST = "lost"
 
 
-#: Its Binding was not handed out yet.
+#: The stages before the Binding is handed out.
 UNSENT: Final = (MemberStage.RESERVED, MemberStage.PREPARING, MemberStage.READY)
 
 
 class Wait(NamedTuple):
-    """A Permit plugin's wish to wait.
+    """A Permit plugin's request to wait.
 
     Attributes:
-        deadline: when it is over, engine clock.
-        message: what for, in the plugin's words; "" = it did not say.
+        deadline: when the wait ends, engine clock.
+        message: what it waits for, in the plugin's words; "" = it did not say.
     """
 
     deadline: float
@@ -63,7 +63,7 @@ class Wait(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Of what a plan stands on.
+    """The versions of the state that a plan relies on.
 
     Attributes:
         foreign: the state's `foreign_version`.
@@ -74,29 +74,28 @@ class Basis(NamedTuple):
     facts: int
 
 
-#: In place of `facts`: what was written for members has to be looked at, whatever has changed.
+#: In place of `facts`: what was written for members must be checked, whatever has changed.
 NOT_SEEN: Final = -1
 
 
 class OpenPlan:
     """One reserved plan.
 
-    How many members are in each stage is counted as they move, so that no question costs a walk
-    over a large gang.
+    Members are counted by stage as they move, so that no query walks over a large gang.
 
     Attributes:
-        facts: the group as it was when the plan was made: the captured floor.
-        seen: the version of the state that the last look (or the plan itself) was made on.
-        pre_bind_seconds: the longest that a plugin which prepares any of them asks for.
-        targets: members on their way, as far as they were asked for.
-        pre_bound: members of which PreBind was begun at least, and not taken back.
+        facts: the group when the plan was made: the captured floor.
+        seen: the versions of the state that the plan, or the last check of it, relied on.
+        pre_bind_seconds: the longest time that a plugin which prepares any of them asks for.
+        targets: members on their way, as far as they were requested.
+        pre_bound: members whose PreBind was at least begun, and not undone.
         permitted: Permit has released the group.
-        attempt: which one made the plan.
+        attempt: the attempt that made the plan.
         number: how many plans were opened before it.
         waits: the Permit plugins that asked to wait.
-        started: a Bind of this plan was handed out; that a stranger bound a member is none.
+        started: a Bind of this plan was handed out; one bound by another scheduler does not count.
         ask_again: an event that a waiting plugin named has happened.
-        refusals: what the API server said no to, in order.
+        refusals: what the API server rejected, in order.
         unprepared: surplus members whose PreBind failed.
         holds: some member has volumes or devices.
         record: the binding record of each member; "" = it would be too long.
@@ -124,19 +123,19 @@ class OpenPlan:
         self.refusals: list[Refusal] = []
         self.unprepared: list[Refusal] = []
         self._assignments = {a.pod.uid: a for a in plan.assignments}
-        #: The stage of each member; how many there are in each, and how many of the needed ones.
+        #: The stage of each member; the number of members, and of needed members, in each stage.
         self._stages = dict.fromkeys(self._assignments, MemberStage.RESERVED)
         self._all = defaultdict[MemberStage, int](int, {MemberStage.RESERVED: len(self._stages)})
         needed = sum(a.needed for a in plan.assignments)
         self._needed = defaultdict[MemberStage, int](int, {MemberStage.RESERVED: needed})
         self._needed_total = needed
-        #: Needed members first; before `_next` none is UNSENT.
+        #: Needed members first; none before `_next` is UNSENT.
         self._order = plan.assignments
         self.pre_bound: set[PodUID] = set()
         self.pre_bind_seconds = 0.0
         self.targets: dict[PodUID, Target] = {}
         self.holds = any(a.pod.spec.holds for a in plan.assignments)
-        #: The number of each member within the group; empty for a pod without one.
+        #: The rank of each member within the group; empty for a pod without a group.
         self._ranks = {} if facts.solo else _ranks(plan, facts)
         self._next = 0
         self.record = binding_record(
@@ -149,7 +148,7 @@ class OpenPlan:
 
     @property
     def id(self) -> str:
-        """The plan's identity."""
+        """The plan's id."""
         return self.plan.id
 
     @property
@@ -159,7 +158,7 @@ class OpenPlan:
 
     @property
     def size(self) -> int:
-        """How many members it binds."""
+        """The number of members that it binds."""
         return len(self._stages)
 
     @property
@@ -168,26 +167,26 @@ class OpenPlan:
         return self._stages.keys()
 
     def waiting(self) -> str:
-        """Which plugins the group waits for at Permit, and what for."""
+        """Return which plugins the group waits for at Permit, and what for."""
         return ", ".join(
             f"{name} asked to wait" + (f" ({wait.message})" if wait.message else "")
             for name, wait in sorted(self.waits.items())
         )
 
     def assignment(self, uid: PodUID) -> Assignment | None:
-        """The assignment of a member of this plan."""
+        """Return the assignment of a member of this plan."""
         return self._assignments.get(uid)
 
     def rank(self, uid: PodUID) -> int | None:
-        """A member's number within its group; None for a pod without one."""
+        """Return a member's rank within its group; None for a pod without a group."""
         return self._ranks.get(uid)
 
     def stage(self, uid: PodUID) -> MemberStage | None:
-        """How far a member has come; None if it is none of this plan."""
+        """Return the stage of a member; None if it does not belong to this plan."""
         return self._stages.get(uid)
 
     def move(self, uid: PodUID, stage: MemberStage) -> None:
-        """A member reaches a stage."""
+        """Move a member to a stage."""
         before = self._stages[uid]
         self._stages[uid] = stage
         self._all[before] -= 1
@@ -197,14 +196,14 @@ class OpenPlan:
             self._needed[stage] += 1
 
     def in_preparation(self) -> list[Assignment]:
-        """Members that PreBind plugins are at work on."""
+        """Return the members that PreBind plugins are preparing."""
         return [a for a in self._order if self._stages[a.pod.uid] is MemberStage.PREPARING]
 
     def still_meets(self, facts: GroupFacts, pods: Mapping[PodUID, Pod]) -> bool:
-        """Whether what it binds, and what is held, is every minimum as it is now.
+        """Whether what it binds, with what is held, meets every current minimum.
 
-        Of a group with a tree: it is a whole choice, and each role that it binds is whole; as is
-        one that came since the group started.
+        With a tree: whether it is a complete choice, and each role that it binds is whole. A role
+        that came since the group started must be whole too.
         """
         roles = Counter(pods[uid].role for uid in self._stages if uid in pods)
         if any(0 < roles[floor.role] < floor.deficit for floor in facts.coming):
@@ -219,16 +218,16 @@ class OpenPlan:
         )
 
     def outstanding(self) -> Sequence[Pod]:
-        """Needed members that it may yet bind."""
+        """Return the needed members that it may still bind."""
         settled = (MemberStage.CONFIRMED, MemberStage.LOST)
         return [a.pod for a in self._order if a.needed and self._stages[a.pod.uid] not in settled]
 
     def unsent(self) -> list[Assignment]:
-        """Members whose Bind was not handed out, needed ones first."""
+        """Return the members whose Bind was not handed out, needed ones first."""
         return [a for a in self._order[self._next :] if self._stages[a.pod.uid] in UNSENT]
 
     def misplaced(self, nodes: Nodes) -> bool:
-        """Whether its members are in other domains of a topology than they may, by now."""
+        """Whether its members are in topology domains where they may no longer be."""
         if self.facts.locality is None:
             return False
         planned = [
@@ -239,7 +238,7 @@ class OpenPlan:
         return misplaced(self.facts.locality, planned, nodes)
 
     def sent_part(self) -> Plan:
-        """The plan without the members whose Bind was not handed out."""
+        """Return the plan without the members whose Bind was not handed out."""
         unsent = {a.pod.uid for a in self.unsent()}
         sent = tuple(a for a in self.plan.assignments if a.pod.uid not in unsent)
         return replace(self.plan, assignments=sent)
@@ -254,36 +253,37 @@ class OpenPlan:
 
     @property
     def preparing(self) -> bool:
-        """PreBind plugins are at work."""
+        """Whether PreBind plugins are at work."""
         return self._all[MemberStage.PREPARING] > 0
 
     @property
     def closed(self) -> bool:
-        """Every member is settled."""
+        """Whether every member is settled."""
         return self._all[MemberStage.CONFIRMED] + self._all[MemberStage.LOST] == len(self._stages)
 
     @property
     def doomed(self) -> bool:
-        """Something was refused, everything sent is settled, and nothing is bound.
+        """Whether a Bind was refused, everything sent is settled, and nothing is bound.
 
-        Then the group is as it was, and what was not sent must not be; unless it has its floor, and
-        each addition is for itself.
+        Then the group is as it was, and the rest must not be sent. It does not apply where the
+        group
+        has its floor: then each addition stands alone.
         """
         return bool(self.refusals) and self._needed_total > 0 and self._sent == 0
 
     @property
     def floor_confirmed(self) -> bool:
-        """The watch shows every needed member bound."""
+        """Whether the watch shows every needed member bound."""
         return self._needed[MemberStage.CONFIRMED] == self._needed_total
 
     @property
     def surplus_is_void(self) -> bool:
-        """A needed member was lost for good, so that surplus can never be sent by this plan."""
+        """Whether a needed member is lost for good, so that this plan can never send surplus."""
         lost = self._needed[MemberStage.LOST]
         return lost > 0 and lost + self._needed[MemberStage.CONFIRMED] == self._needed_total
 
     def sendable(self, limit: int) -> list[Assignment]:
-        """Members whose Bind may be handed out now, in order, at most `limit`.
+        """Return the members whose Bind may be handed out now, in order, at most `limit`.
 
         After a refusal nothing more is sent until the outcome of everything sent is known.
         """
@@ -303,7 +303,7 @@ class OpenPlan:
         return found
 
     def send(self, assignment: Assignment) -> None:
-        """The Bind of a member, the next in order, is handed out."""
+        """Record that the Bind of a member, the next in order, is handed out."""
         self.started = True
         self.move(assignment.pod.uid, MemberStage.SENT)
         while self._next < len(self._order):

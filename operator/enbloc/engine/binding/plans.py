@@ -30,33 +30,33 @@ from enbloc.model.binding import Cause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
-#: No Permit plugin may hold a group for longer, whatever it asks. Source: kube-scheduler v1.36
+#: The longest time that a Permit plugin may hold a group. Source: kube-scheduler v1.36
 #: pkg/scheduler/framework/runtime/framework.go maxTimeout.
 LONGEST_PERMIT_SECONDS = 15 * 60.0
 
-#: So many plans may wait for slots to be sent, and of a namespace that may have none as many more;
-#: more decisions would only reserve capacity early.
+#: At most this many plans may wait for slots, and as many more of namespaces that may have none;
+#: further decisions would only reserve capacity early.
 MOST_AHEAD = 64
 
-#: Of those, so many are looked at in one turn.
+#: At most this many of them are considered per turn.
 MOST_WINDOWS = 256
 
-#: With fewer slots there is nothing to share between namespaces.
+#: With fewer slots, namespaces do not share them.
 SHARED_FROM = 8
 
 _REFUSED = refuse("")
 
 
 class Plans:
-    """The open plans, one per group at most, in the order they were made.
+    """The open plans, at most one per group, in the order of their creation.
 
-    No turn walks over all of them: those that wait at Permit or PreBind, and those that may have
-    something to send, are listed; a plan whose Bindings are under way costs nothing until it is
-    answered.
+    No turn walks over all of them: plans that wait at Permit or PreBind, and plans
+    that may have something to send, are listed. A plan with Bindings under way costs nothing
+    until one is answered.
 
     Attributes:
         slots: how many more Binds the executor can take.
-        opened: how many plans there have been.
+        opened: how many plans were opened in all.
     """
 
     def __init__(
@@ -71,32 +71,31 @@ class Plans:
         self._trials = trials
         self._default_timeout = default_timeout
         self._tally = tally
-        #: By id, in the order they were made; the same by group.
+        #: By id, in the order of their creation; the same by group.
         self._open: dict[str, OpenPlan] = {}
         self._of_group: dict[GroupKey, OpenPlan] = {}
-        #: Those that wait at Permit, and by when which of the others must have been prepared.
+        #: Plans that wait at Permit; by when which of the others must be prepared.
         self._waiting_at_permit: dict[str, OpenPlan] = {}
         self._prepared_by: list[tuple[float, int, OpenPlan]] = []
-        #: By namespace, each in the order in which they could send; no entry is empty.
+        #: By namespace, each in the order in which they became able to send; no entry is empty.
         self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
-        self._waiting = 0  #: How many these are in all.
+        self._waiting = 0  #: The number of plans in it.
         self._count = count()
-        #: Members that are SENT, and how many of each namespace that has any.
+        #: The number of SENT members, in all and by namespace (without zeros).
         self._unanswered = 0
         self._unanswered_of: dict[str, int] = {}
         self.slots = 0
         self.opened = 0
 
     def of(self, group: GroupKey) -> OpenPlan | None:
-        """The open plan of a group."""
+        """Return the open plan of a group."""
         return self._of_group.get(group)
 
     @property
     def far_ahead(self) -> bool:
-        """So much waits to be sent that another decision is of no use yet.
+        """Whether so much waits to be sent that another decision is of no use yet.
 
-        What waits because its own namespace has too much under way does not count while there are
-        slots for others.
+        Plans of a namespace that has too much under way do not count while others have slots.
         """
         slots = max(0, self.slots)
         most = MOST_AHEAD + slots
@@ -107,7 +106,7 @@ class Plans:
 
     @property
     def stalled(self) -> frozenset[str]:
-        """The namespaces of which no more is decided until a Binding of theirs is answered."""
+        """Return the namespaces where nothing is decided until a Binding of theirs is answered."""
         if self._waiting < MOST_AHEAD or self.slots <= 0:
             return frozenset()
         return frozenset(
@@ -117,14 +116,14 @@ class Plans:
         )
 
     def ledgers(self, profile: Profile, looked_at: OpenPlan | None = None) -> Mapping[str, object]:
-        """Each Reserve plugin's ledger over the open plans, by plugin name.
+        """Return each Reserve plugin's ledger over the open plans, by plugin name.
 
-        Of a plan that is looked at again only what was sent is in it.
+        Of the plan `looked_at`, only the sent part counts.
         """
         return ledgers_over(profile, self.reserved(profile, looked_at))
 
     def reserved(self, profile: Profile, looked_at: OpenPlan | None = None) -> Sequence[Plan]:
-        """The open plans, where some plugin of the profile keeps a ledger over them."""
+        """Return the open plans if some plugin of the profile keeps a ledger over them."""
         if not profile.reserve:
             return ()
         plans = [p.sent_part() if p is looked_at else p.plan for p in self._open.values()]
@@ -134,14 +133,14 @@ class Plans:
 
     @property
     def reserving(self) -> int:
-        """How many are open."""
+        """The number of open plans."""
         return len(self._open)
 
     def open(
         self, plan: Plan, profile: Profile, facts: GroupFacts, turn: Turn, attempt: Attempt
     ) -> None:
-        """Reserve a plan: from here on its capacity is taken; Permit plugins are asked about it."""
-        for purpose in (HELD, PREEMPTION):  # what it claimed is its own from here on
+        """Reserve a plan's capacity, and ask Permit plugins about it."""
+        for purpose in (HELD, PREEMPTION):  # the plan itself reserves this capacity from here on
             claimed = self._state.claims.of(purpose, plan.group)
             turn.happened += self._state.release(claimed)
         seen = Basis(self._state.foreign_version, 0)
@@ -187,7 +186,7 @@ class Plans:
         return min(longest, status.timeout) if status.timeout > 0 else longest
 
     def _release(self, open_plan: OpenPlan, turn: Turn) -> None:
-        """The group may be bound: from here on `send` hands out its Binds."""
+        """Release the group to be bound: `send` may hand out its Binds."""
         open_plan.permitted = True
         self._waiting_at_permit.pop(open_plan.id, None)
         try:
@@ -205,7 +204,7 @@ class Plans:
         self._look_again(open_plan)
 
     def _to_prepare(self, open_plan: OpenPlan) -> Mapping[PodUID, Target]:
-        """The members for which PreBind plugins have something to do."""
+        """Return the members for which PreBind plugins have something to do."""
         found: dict[PodUID, Target] = {}
         for assignment in open_plan.unsent():
             target = target_of(open_plan, assignment)
@@ -218,7 +217,7 @@ class Plans:
         return found
 
     def _look_again(self, open_plan: OpenPlan) -> None:
-        """A member is at another stage: PreBind may be over, and more may be sent now."""
+        """React to a member's new stage: PreBind may be over, and more may be sent now."""
         if open_plan.permitted and open_plan.id in self._open:
             waiting = self._to_send.setdefault(open_plan.plan.group.namespace, {})
             if open_plan.id not in waiting:
@@ -226,7 +225,7 @@ class Plans:
                 self._waiting += 1
 
     def _let_rest(self, open_plan: OpenPlan) -> None:
-        """A plan has nothing to send, until one of its members is at another stage."""
+        """Unlist a plan with nothing to send until one of its members reaches another stage."""
         namespace = open_plan.plan.group.namespace
         waiting = self._to_send.get(namespace, {})
         if waiting.pop(open_plan.id, None) is not None:
@@ -235,7 +234,7 @@ class Plans:
                 del self._to_send[namespace]
 
     def wake(self, happened: Sequence[Happening]) -> None:
-        """Plugins that hold a group at Permit and named such events are asked again."""
+        """Mark the plans at Permit whose plugins named such events, to ask those plugins again."""
         if not happened or not self._waiting_at_permit:
             return
         batch = Batch(happened)
@@ -244,10 +243,10 @@ class Plans:
                 open_plan.ask_again = True
 
     def permits(self, turn: Turn, facts_of: Callable[[GroupKey], GroupFacts]) -> None:
-        """Ask the waiting plugins again where something happened; end waits that are over.
+        """Ask the waiting plugins again where an event happened; end waits that are over.
 
-        An event of the same turn as the end of the wait comes first. Groups that wait for other
-        plugins now than before are to be reviewed.
+        An event of the turn in which the wait ends comes first. Groups that now wait for other
+        plugins are to be reviewed.
         """
         now = turn.now
         while (late := self._first_to_prepare()) is not None and late[0] <= now:
@@ -257,7 +256,7 @@ class Plans:
             if open_plan.ask_again:
                 before = open_plan.waiting()
                 facts = facts_of(open_plan.plan.group)
-                # Reserved members are pending to nobody but the plugin that is asked about them.
+                # Only the Permit plugin that is asked sees reserved members as pending.
                 facts = replace(facts, pending=open_plan.facts.pending)
                 self._ask_permit(open_plan, facts, turn)
                 if before != open_plan.waiting():
@@ -282,7 +281,7 @@ class Plans:
             self._do_without(turn, open_plan, each.pod.uid, text)
 
     def _first_to_prepare(self) -> tuple[float, int, OpenPlan] | None:
-        """Which plan must be prepared next, and by when; None = none is in preparation."""
+        """Return which plan must be prepared next, and by when; None = none is in preparation."""
         while self._prepared_by:
             open_plan = self._prepared_by[0][2]
             if open_plan.preparing and open_plan.id in self._open:
@@ -291,25 +290,25 @@ class Plans:
         return None
 
     def _do_without(self, turn: Turn, open_plan: OpenPlan, uid: PodUID, why: str) -> None:
-        """A surplus member cannot be prepared; the others are bound without it."""
+        """Drop a surplus member that cannot be prepared; the others are bound without it."""
         refusal = Refusal(uid, Cause.SCHEDULER_ERROR, why)
         open_plan.unprepared.append(refusal)
         self._lose(turn, open_plan, uid)
         self._settle(turn, open_plan)
 
     def _must_by(self, open_plan: OpenPlan) -> float:
-        """When PreBind must be over: by the group's own timeout, or what its plugins allow."""
+        """Return when PreBind must be over: the group's own timeout, or what its plugins allow."""
         longest = self._longest(_REFUSED, open_plan.facts)
         if not (open_plan.facts.group and open_plan.facts.group.timeout):
             longest = max(longest, open_plan.pre_bind_seconds)
         return open_plan.reserved_at + longest
 
     def _basis(self, open_plan: OpenPlan, foreign: int) -> Basis:
-        """Differs whenever somebody else changed what the plan stands on."""
+        """Return a value that changes whenever others change what the plan relies on."""
         return Basis(foreign, self._state.facts_version if open_plan.holds else 0)
 
     def deadline(self) -> float | None:
-        """When the next wait at Permit or PreBind is over; 0 while plugins are to be asked."""
+        """Return when the next wait at Permit or PreBind ends; 0 while plugins are to be asked."""
         waiting = self._waiting_at_permit.values()
         if any(each.ask_again for each in waiting):
             return 0.0
@@ -322,7 +321,7 @@ class Plans:
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 
     def send(self, turn: Turn) -> None:
-        """Hand out Binds of released groups while there are slots, to who could send first."""
+        """Hand out Binds of released groups while slots last, first to who could send first."""
         may_send = [each.values() for name, each in self._to_send.items() if self._share(name) > 0]
         for _, open_plan in list(islice(merge(*may_send), MOST_WINDOWS)):
             namespace = open_plan.plan.group.namespace
@@ -341,10 +340,10 @@ class Plans:
                 self._let_rest(open_plan)
 
     def _share(self, namespace: str) -> int:
-        """How many slots a namespace may take now: it leaves a third of what it then has sent.
+        """Return how many slots a namespace may take; it leaves a third of what it then has sent.
 
-        So some are always left for others, if all that it has sent hangs (semantics §9.6). The last
-        ones are for who has sent nothing, else nobody had them.
+        So some are always left for others, even if all that it has sent hangs (semantics §9.6). The
+        last slots are for namespaces that have sent nothing, which would otherwise get none.
         """
         if self.slots + self._unanswered < SHARED_FROM:
             return self.slots
@@ -353,7 +352,7 @@ class Plans:
         return share if sent else max(share, min(self.slots, 1))
 
     def _move(self, open_plan: OpenPlan, uid: PodUID, stage: MemberStage) -> None:
-        """A member reaches a stage; a Binding that was sent is then under way no more."""
+        """Move a member to a stage; a Binding that was sent is then no longer under way."""
         if open_plan.stage(uid) is MemberStage.SENT:
             namespace = open_plan.plan.group.namespace
             self._unanswered -= 1
@@ -363,10 +362,10 @@ class Plans:
         open_plan.move(uid, stage)
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
-        """The last look (semantics §3.1): Filter again on the plan's own rows.
+        """Check the plan's own rows a last time with Filter (semantics §3.1).
 
-        Only where somebody else changed the cluster since; what the plan itself holds and has
-        not sent is left out of the tables.
+        Only where others changed the cluster since; the tables exclude what the plan itself holds
+        and has not sent.
         """
         seen = open_plan.seen
         open_plan.seen = self._basis(open_plan, self._state.foreign_version)
@@ -381,7 +380,7 @@ class Plans:
             if not open_plan.started:
                 self._forget(turn, open_plan, End.FAILED, str(error))
                 return False
-            # What is left is planned again, where the plugin fails again or does not.
+            # The rest is planned again; there the plugin either fails again or not.
             failed = open_plan.unsent()
         if failed and not open_plan.started:
             self._forget(turn, open_plan, End.LOOK)
@@ -414,7 +413,7 @@ class Plans:
         return failed
 
     def _stands(self, open_plan: OpenPlan, assignment: Assignment) -> bool:
-        """Whether the volumes and devices that were decided for a member can still be had."""
+        """Whether the volumes and devices that were chosen for a member are still available."""
         pod = assignment.pod
         prepared = open_plan.stage(pod.uid) is MemberStage.READY and pod.uid in open_plan.pre_bound
         written = assignment.decided if prepared else None
@@ -425,7 +424,7 @@ class Plans:
     def answered(
         self, answer: Bound | BindRefused | PreBound | PreBindFailed, turn: Turn
     ) -> Assignment | None:
-        """An outcome from the executor; the assignment it settles, None if it settles none."""
+        """Record an outcome from the executor; return the assignment it settles, None = none."""
         open_plan = self._open.get(answer.plan)
         stage = open_plan.stage(answer.uid) if open_plan else None
         if open_plan is None or stage is None:
@@ -435,7 +434,7 @@ class Plans:
                 self._move(open_plan, answer.uid, MemberStage.BOUND)
             case PreBound() if stage is MemberStage.PREPARING:
                 open_plan.move(answer.uid, MemberStage.READY)
-                # An earlier look took what was yet to be written for there.
+                # An earlier check assumed that it was still to be written.
                 open_plan.seen = open_plan.seen._replace(facts=NOT_SEEN)
             case PreBindFailed() if stage is MemberStage.PREPARING:
                 assignment = open_plan.assignment(answer.uid)
@@ -453,7 +452,7 @@ class Plans:
         return open_plan.assignment(answer.uid)
 
     def seen(self, pod: Pod, group: GroupKey, turn: Turn) -> Assignment | None:
-        """A member as the watch shows it; the assignment that it confirms before any answer."""
+        """Record what the watch shows; return an assignment that it confirms before any answer."""
         open_plan = self._of_group.get(group)
         stage = open_plan.stage(pod.uid) if open_plan else None
         if open_plan is None or stage in (None, MemberStage.CONFIRMED, MemberStage.LOST):
@@ -463,7 +462,7 @@ class Plans:
             same = assignment is not None and assignment.node == pod.node
             if same:
                 self._move(open_plan, pod.uid, MemberStage.CONFIRMED)
-            else:  # by somebody else, and what is prepared for it is of no use
+            else:  # by another scheduler; what is prepared for it is of no use
                 self._lose(turn, open_plan, pod.uid)
             self._settle(turn, open_plan)
             self._look_again(open_plan)
@@ -473,7 +472,7 @@ class Plans:
         return None
 
     def binding(self, uid: PodUID, group: GroupKey) -> bool:
-        """Whether a Binding of this member was sent of which the watch shows nothing yet."""
+        """Whether a Binding of this member was sent that the watch does not show yet."""
         open_plan = self._of_group.get(group)
         return open_plan is not None and open_plan.stage(uid) in (
             MemberStage.SENT,
@@ -481,14 +480,14 @@ class Plans:
         )
 
     def places(self, pod: Pod, group: GroupKey) -> bool:
-        """Whether a member is where a Binding that was sent puts it."""
+        """Whether a member is on the node of a Binding that was sent."""
         if not self.binding(pod.uid, group):
             return False
         assignment = self._of_group[group].assignment(pod.uid)
         return assignment is not None and assignment.node == pod.node
 
     def gone(self, uid: PodUID, group: GroupKey, turn: Turn) -> None:
-        """A member will never be bound: deleted, finished, or gated again."""
+        """Drop a member that will never be bound: deleted, finished, or gated again."""
         open_plan = self._of_group.get(group)
         stage = open_plan.stage(uid) if open_plan else None
         if open_plan is None or stage in (None, MemberStage.CONFIRMED, MemberStage.LOST):
@@ -501,13 +500,13 @@ class Plans:
             self._forget(turn, open_plan, End.LOOK)
 
     def withdraw(self, group: GroupKey, turn: Turn) -> None:
-        """The group's floor changed: a plan of which nothing was sent is made again."""
+        """Drop the unsent plan of a group whose floor changed; it is planned again."""
         open_plan = self._of_group.get(group)
         if open_plan is not None and not open_plan.started:
             self._forget(turn, open_plan, End.LOOK)
 
     def give_up_additions(self, group: GroupKey, turn: Turn) -> None:
-        """The group is incomplete again: planned additions wait (semantics §3.3)."""
+        """Drop planned additions of a group that is incomplete again (semantics §3.3)."""
         open_plan = self._of_group.get(group)
         if open_plan is None or not open_plan.floor_confirmed:
             return
@@ -527,14 +526,14 @@ class Plans:
         turn.happened += self._state.forget(uid, open_plan.number)
 
     def _note_withdrawal(self, open_plan: OpenPlan, uid: PodUID) -> None:
-        """Requests for a member that is given up may be under way: what they are for stays held."""
+        """Keep what a dropped member reserved: requests for it may still be under way."""
         assignment = open_plan.assignment(uid)
         if assignment is not None:
             group, decided = open_plan.plan.group, assignment.decided
             self._state.withdrawals.begin(group, open_plan.id, uid, decided)
 
     def _settle(self, turn: Turn, open_plan: OpenPlan) -> None:
-        """End the plan where nothing is left to send or to wait for."""
+        """Close the plan if nothing is left to send or to wait for."""
         if open_plan.doomed or open_plan.surplus_is_void:
             self._lose_unsent(turn, open_plan)
         if open_plan.closed:
@@ -555,15 +554,15 @@ class Plans:
         plugin: str = "",
         status: Status = _REFUSED,
     ) -> None:
-        """Give the whole reservation back; nothing of the plan was sent.
+        """Release the whole reservation of a plan of which nothing was sent.
 
         Args:
-            turn: keeps how it ended, and whom that may help.
+            turn: receives how it ended, and which groups that may help.
             open_plan: the plan.
             end: how it ended.
-            message: why.
-            plugin: who refused it; "" = nobody did.
-            status: with what.
+            message: the reason.
+            plugin: the plugin that refused it; "" = none did.
+            status: the plugin's status.
         """
         assert not open_plan.started, f"plan {open_plan.id} has sent Binds"
         if open_plan.pre_bound:
@@ -590,7 +589,7 @@ class Plans:
 
 
 def ledgers_over(profile: Profile, plans: Iterable[Plan]) -> Mapping[str, object]:
-    """Each Reserve plugin's ledger over these plans, by plugin name."""
+    """Return each Reserve plugin's ledger over these plans, by plugin name."""
     ledgers: dict[str, object] = {}
     for plugin in profile.reserve:
         ledger: object = None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Targets: members on their way to their nodes, as the plugins of the binding cycle see them."""
+"""Targets: members on their way to their nodes, as plugins of the binding cycle see them."""
 
 from typing import Final
 
@@ -11,12 +11,12 @@ from enbloc.framework.act import PreBind, PreBindPreFlight, Target
 from enbloc.framework.decide import implements
 from enbloc.model.names import PLAN_KEY, RANK_KEY, SIZE_KEY
 
-#: An annotation set beyond this size makes every later write of the pod fail.
+#: Annotations larger than this in total, in bytes, make every later write of the pod fail.
 ANNOTATIONS_LIMIT: Final = 262_144
 
 
 def target_of(open_plan: OpenPlan, assignment: Assignment) -> Target:
-    """A member on its way; the same each time that it is asked for."""
+    """Return the target of a member; the same object on each call."""
     known = open_plan.targets.get(assignment.pod.uid)
     if known is None:
         known = open_plan.targets[assignment.pod.uid] = _made(open_plan, assignment)
@@ -40,7 +40,7 @@ def prepares(plugin: PreBind, target: Target) -> bool:
     """Whether a PreBind plugin has anything to do for a member."""
     if not implements(plugin, PreBindPreFlight):
         return True
-    try:  # not `asked`: this is for every pod, and takes no longer than to time it would
+    try:  # not `asked`: this runs for every pod, and takes no longer than timing it would
         return bool(plugin.prepares(target))
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
