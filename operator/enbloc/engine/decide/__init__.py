@@ -3,8 +3,8 @@
 """Decide: one group, one snapshot and one profile make one plan.
 
 `attempts` decides about the group whose turn it is, `cycle` makes the plan, `assign` places its
-members in order (`children` those of a tree, `domain` those that are to lie near each other: each
-its `floor` first), `explain` is the sentence for people, `decision` what is remembered of it.
+members in order (`children` those of a tree, `domain` those that must be close to each other; each
+its `floor` first), `explain` writes the message, `decision` records what a replay needs.
 """
 
 from enbloc.engine.decide.attempts import Attempts, Planner

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Assign: which member goes where: tried in order, and where that fails, searched for."""
+"""Assign: which member goes where; members are tried in order, then a placement is searched for."""
 
 from functools import partial
 from typing import Final
@@ -14,8 +14,8 @@ from enbloc.engine.trial import Outcome, Trial, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pins import hosts
 
-#: With more hosts that members name, no placement but the ordered one is looked for: each host is
-#: a class of its own for a search.
+#: If members name more hosts, only the ordered placement is tried: a search would treat each host
+#: as a class of its own.
 MOST_HOSTS_SEARCHED: Final = 64
 
 
@@ -27,22 +27,22 @@ def place_group(
     exactly: bool = True,
     due: DueInDomain | None = None,
 ) -> tuple[Outcome, Trial]:
-    """Place the deficit, whole, then whatever else fits, oldest member first.
+    """Place the deficit, all or nothing, then whatever else fits, oldest member first.
 
-    Members are tried in order. Where that fails, a placement of several is searched for, whatever
-    its order; plugins have the last word on it. A group that is held in part gets its deficit and
-    nothing beyond it.
+    Members are tried in order. If that fails, a placement of all of them is searched for, in any
+    order; plugins have the last word on it. A group that is partially held gets its deficit and
+    nothing more.
 
     Args:
         facts: the group as it is.
-        trial: the cluster as it is, and stays.
-        steps: how much the search may cost; 0 = there is none. More steps never lose a placement
-            that fewer find.
-        exactly: ask the exact solver too, where it is installed.
-        due: what must be free in a domain of the group's; None = nothing.
+        trial: the cluster as it is; unchanged.
+        steps: how much the search may cost; 0 = no search. More steps never lose a placement that
+            fewer find.
+        exactly: also ask the exact solver, if it is installed.
+        due: what must be free in a domain of the group; None = nothing.
 
     Returns:
-        What it came to, and the fork that holds the placement; `trial` itself if there is none.
+        The outcome, and the fork that holds the placement; `trial` itself if there is none.
     """
     return place_floor(facts, trial, steps, exactly=exactly, due=due).with_others()
 
@@ -56,20 +56,20 @@ def place_floor(
     anywhere: bool = False,
     due: DueInDomain | None = None,
 ) -> PlacedFloor:
-    """The same, and of the others only who they are.
+    """Place the deficit as `place_group` does; of the other members, only name them.
 
     Args:
         facts: the group as it is.
-        trial: the cluster as it is, and stays.
+        trial: the cluster as it is; unchanged.
         steps: how much the search may cost.
-        exactly: ask the exact solver too.
-        anywhere: wherever the trial lets it, whatever the group asks of a topology.
-        due: what must be free in a domain of the group's; None = nothing.
+        exactly: also ask the exact solver.
+        anywhere: ignore what the group requests of a topology; place wherever the trial allows.
+        due: what must be free in a domain of the group; None = nothing.
     """
     if facts.locality is not None and not anywhere:
         place = partial(place_floor, exactly=exactly, anywhere=True)
         return place_in_domain(facts, facts.locality, trial, place, steps, due)
-    if hosts(facts.pending) > MOST_HOSTS_SEARCHED:  # each can be on its host alone
+    if hosts(facts.pending) > MOST_HOSTS_SEARCHED:  # each may be limited to its own host
         steps = 0
     if facts.choice is not None:
         return _floor_of_tree(facts, trial, steps, exactly=exactly)
@@ -79,7 +79,7 @@ def place_floor(
     left = place_deficit(facts, facts.pending, tried, outcome)
     others = [*outcome.unplaced, *left]
     if outcome.failed:
-        if len(facts.pending) == 1:  # no other order, and nobody to be together with
+        if len(facts.pending) == 1:  # no other order, and no other member
             return PlacedFloor(facts, outcome, trial)
         found, tried = find_placement(facts, trial, steps, exactly=exactly)
         if not found.needed:
@@ -90,9 +90,9 @@ def place_floor(
 
 
 def _floor_beside(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:
-    """The same where roles came since it started, each whole (semantics §2.5).
+    """Place roles that came since the group started, each whole (semantics §2.5).
 
-    What is placed for one is needed: a plan of it is for the whole role or for nothing.
+    What is placed for a role is needed: its plan binds the whole role or nothing.
     """
     running = facts.without_coming
     able = [floor for floor in facts.coming if floor.quorum]
@@ -110,9 +110,9 @@ def _floor_beside(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool)
 
 
 def _floor_of_tree(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:
-    """The same of a group of which some children are enough (semantics §2.8).
+    """Place the deficit of a group for which some children are enough (semantics §2.8).
 
-    Of children that are not needed, members are placed with their child whole, by a plan for each.
+    Members of children that are not needed are placed with their child whole, one plan for each.
     """
     if not facts.deficit:
         return place_addition(facts, trial, steps, exactly=exactly).with_rest()

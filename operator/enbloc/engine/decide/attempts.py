@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attempts: one group is decided against one snapshot of the present."""
+"""Attempts: one group is decided against one snapshot of the present state."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -38,13 +38,13 @@ from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
 from enbloc.storage.wanted import to_be_made
 
-#: Steps of search while others wait for a first attempt, about 3 ms.
+#: Steps of search while other groups wait for a first attempt, about 3 ms.
 HURRIED_STEPS: Final = 625
 
-#: A search for victims among more units is not kept for a replay.
+#: A search for victims among more units than this is not recorded for a replay.
 MOST_UNITS_KEPT: Final = 4096
 
-#: What a decision costs that is unfinished: a step takes as long as five units.
+#: The cost, in steps, of a decision that is unfinished: a step takes as long as five units.
 _STEPS_OF_EFFORT: Final = MOST_EFFORT // 5
 
 _REASONS: Final = {
@@ -55,10 +55,10 @@ _REASONS: Final = {
 
 
 class Planner:
-    """What would be decided, with nothing done about it.
+    """Tells what would be decided, without acting on it.
 
     Args:
-        core: what is known.
+        core: what is known of the cluster.
     """
 
     def __init__(self, core: Core) -> None:
@@ -66,11 +66,11 @@ class Planner:
         self._steps = core.settings.search_steps
 
     def planning(self, group: GroupKey) -> bool:
-        """A plan of this group is under way."""
+        """Whether a plan of this group is under way."""
         return self._plans.of(group) is not None
 
     def stalled(self) -> Collection[str]:
-        """The namespaces of which no group is decided until a Binding of theirs is answered."""
+        """Return the namespaces where no group is decided until a Binding of theirs is answered."""
         return self._plans.stalled
 
     def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
@@ -91,13 +91,13 @@ class Attempts:
     """Decides one group at a time.
 
     Args:
-        core: what is known.
+        core: what is known of the cluster.
         policies: learn which plans are open.
-        min_resources: says what groups want reserved.
-        preemptions: lets others give way to a group that fits nowhere.
-        admission: where a group goes that was not placed.
+        min_resources: tells what groups want reserved.
+        preemptions: finds victims for a group that fits nowhere.
+        admission: receives groups that were not placed.
         precheck: learns what was lacking.
-        left_overs: takes back what is left of members that were not placed.
+        left_overs: takes back what earlier attempts left for members that were not placed.
     """
 
     def __init__(
@@ -118,22 +118,22 @@ class Attempts:
         self._precheck = precheck
         self._left_overs = left_overs
         self._refutations = Refutations(precheck)
-        #: How many plans were made, for their ids.
+        #: The number of plans made, for their ids.
         self._count = 0
 
     def forget(self, key: GroupKey) -> None:
-        """A group is gone."""
+        """Drop a group that is gone."""
         self._refutations.forget(key)
 
     def decide(
         self, turn: Turn, item: Item, members: Members, facts: GroupFacts, profile: Profile
     ) -> bool:
-        """Decide about a group; a plan that is found is open from here on.
+        """Decide about a group; if a plan is found, open it.
 
         Returns:
-            False where HTTP extenders must be asked first, whose answers bring it back; or others
-            that are ordered before it must be tried first, or have a first attempt before a search
-            for this one. True also where it has to wait until the end of a pause.
+            False if the group is to be tried again first: after HTTP extenders have answered, after
+            groups before it in the order, or after first attempts of others, before a long search.
+            True otherwise, even if it must wait until the end of a pause.
         """
         core = self._core
         hurried = core.queue.hurried(item)
@@ -164,7 +164,7 @@ class Attempts:
                 core.queue.defer(item)
                 return False
             core.state.log.note(Decision(asked, plan))
-            del trial, asked, never  # a table that somebody reads is copied before it is written
+            del trial, asked, never  # a referenced table is copied before it is written
         if plan.verdict is PlanResult.PLACED:
             if self._admission.held_back(turn, item, facts):
                 return True
@@ -188,7 +188,7 @@ class Attempts:
         return True
 
     def _to_nominated(self, facts: GroupFacts, trial: Trial) -> Trial:
-        """Prefer the nodes that were left for the group, or that somebody nominated it for.
+        """Prefer the nodes that were left for the group, or that its pods are nominated for.
 
         Source: kube-scheduler v1.36 pkg/scheduler/schedule_one.go evaluateNominatedNode.
         """
@@ -210,14 +210,14 @@ class Attempts:
         plan: Plan,
         room: Room | None,
     ) -> Plan | None:
-        """A group that fits nowhere, with what came of letting others give way.
+        """Return the plan of a group that fits nowhere, after a try to preempt others.
 
-        None = extenders have to be asked about that.
+        None = extenders must be asked about that first.
         """
         if plan.verdict is not PlanResult.UNSCHEDULABLE or plan.settled:
             return plan
         until = self._admission.paused_until(facts, turn.now)
-        if until is not None:  # it would not be bound before
+        if until is not None:  # it would not be bound before then
             self._preemptions.try_later(facts.key, until)
             return plan
         core = self._core
@@ -225,7 +225,7 @@ class Attempts:
         def note(trial: Trial, searched: Searched) -> None:
             pod = facts.pending[0]
             asked = facts.solo and any(each.judges_victims(pod) for each in profile.extenders)
-            if asked or searched.size > MOST_UNITS_KEPT:  # of many, little but it would be kept
+            if asked or searched.size > MOST_UNITS_KEPT:  # a few large records would fill the log
                 return
             plans = core.plans.reserved(profile)
             made = question(facts, members.bound, trial, room, plans, turn.now)
@@ -243,11 +243,11 @@ class Attempts:
     def _note_lack(
         self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: Reservation | None
     ) -> None:
-        """Have the precheck know what a group lacked that it wants reserved."""
+        """Tell the precheck what capacity a group lacked that it wants reserved."""
         if plan.verdict is PlanResult.PLACED:
             return
         if any(decide.implements(each, decide.PostFilter) for each in profile.post_filter):
-            self._precheck.forget(facts.key)  # one of them may make room, whatever is free
+            self._precheck.forget(facts.key)  # a plugin may free capacity, whatever is free now
             return
         if wanted and plan.verdict is PlanResult.UNSCHEDULABLE and to_be_admitted(facts):
             self._precheck.not_admitted(wanted)
@@ -255,7 +255,7 @@ class Attempts:
             self._precheck.preempts(facts.key, facts.priority)
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
-        """The plan of a group is open: its members are of this life from here on."""
+        """Commit a group to its open plan: the planned members belong to this life from here on."""
         for key in self._groups.commit(members, plan):
             turn.change(key)
         for policy in self._policies:
@@ -264,7 +264,7 @@ class Attempts:
     def _refused(
         self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile, plan: Plan
     ) -> None:
-        """A group waits, and what an earlier attempt has left of its members is taken back."""
+        """Make a refused group wait; take back what an earlier attempt left for its members."""
         misfits = {key: misfit.text for misfit in plan.misfits for key in misfit.members}
         detail = plan.diagnosis.detail if members.solo else ""
         reason = _REASONS[plan.verdict]
@@ -280,13 +280,13 @@ class Attempts:
             self._left_overs.take_back(turn, facts, profile, plan.id)
 
     def _awaits_claims(self, plan: Plan, facts: GroupFacts) -> bool:
-        """Whether members were refused as a whole, and claims of some are still to be made."""
+        """Whether members were refused as a whole, and some of their claims do not exist yet."""
         known = ledgers_of(self._core.state.nodes).volumes.known
         refused = bool(plan.diagnosis.message)
         return refused and any(to_be_made(pod, known) for pod in facts.pending)
 
     def _alike(self, item: Item) -> object:
-        """Equal for pods without a group that the same profile takes for one class."""
+        """Return a value that is equal for solo pods that the profile counts as one class."""
         members = self._groups.get(item.key)
         if members is None or not members.solo or item.profile is None:
             return None
@@ -299,16 +299,16 @@ class Attempts:
 
 
 def _to_be_searched(plan: Plan) -> bool:
-    """Whether more than the ordered pass and adding up has to say what becomes of a plan.
+    """Whether the ordered pass and aggregate sums cannot settle what becomes of a plan.
 
-    What a hurried search finds is not taken: with all of the steps, as in a replay, another
-    placement may be found first.
+    The result of a hurried search is not used: with all steps, as in a replay, another placement
+    may be found first.
     """
     return plan.put_off or plan.search not in (Search.NONE, Search.INFEASIBLE)
 
 
 def _decided(item: Item, profile: Profile, facts: GroupFacts, plan: Plan) -> Decided:
-    """What is told of a decision."""
+    """Return the report of a decision."""
     return Decided(
         group=item.key,
         profile=profile.name,
@@ -325,7 +325,7 @@ def _decided(item: Item, profile: Profile, facts: GroupFacts, plan: Plan) -> Dec
 
 
 def _as_planned(facts: GroupFacts, plan: Plan) -> GroupFacts:
-    """A group with the floor that it has once a plan is bound: of a tree that is chosen by it."""
+    """Return a group with the floor that it has once a plan is bound; a plan chooses in a tree."""
     if facts.choice is None:
         return facts
     return with_planned(facts, Counter(each.pod.role for each in plan.assignments if each.needed))

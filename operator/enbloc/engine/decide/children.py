@@ -24,11 +24,11 @@ from enbloc.model.trees import Child, Tree
 
 
 class _Part(NamedTuple):
-    """A child, whole.
+    """A child that is placed whole.
 
     Attributes:
-        members: that were placed for it, with their rows.
-        roles: of it that are whole now.
+        members: placed for it, with their rows.
+        roles: its roles that are whole now.
         trial: the fork that holds it.
     """
 
@@ -38,7 +38,7 @@ class _Part(NamedTuple):
 
 
 def place_children(facts: GroupFacts, trial: Trial) -> PlacedFloor:
-    """Place the deficit: children in turn, each whole or passed over, until enough are.
+    """Place the deficit: try children in turn, each whole or not at all, until enough are placed.
 
     Each child is tried once, so this costs no more than a pass over all members.
     """
@@ -60,7 +60,7 @@ def place_children(facts: GroupFacts, trial: Trial) -> PlacedFloor:
 
 
 def _met(facts: GroupFacts, part: _Part, before: Outcome) -> PlacedFloor:
-    """The group's own minimum too, from further members of these children."""
+    """Also meet the group's own minimum, with further members of these children."""
     chosen = of_choice(facts, part.roles)
     outcome, tried = Outcome(), part.trial.fork()
     outcome.diagnoses = dict(before.diagnoses)
@@ -80,7 +80,7 @@ def _one_more(facts: GroupFacts, part: _Part, outcome: Outcome) -> _Part | None:
 
 
 def _part(child: Child, facts: GroupFacts, trial: Trial, outcome: Outcome) -> _Part | None:
-    """Place what a child needs to be whole; None = it does not fit, and `outcome` knows why."""
+    """Place what a child needs to be whole; None = it does not fit, `outcome` records why."""
     if isinstance(child, Tree):
         return _node(child, facts, trial, outcome)
     mine, tried, part = Outcome(), trial.fork(), of_part(facts, {child})
@@ -105,7 +105,7 @@ def _node(tree: Tree, facts: GroupFacts, trial: Trial, outcome: Outcome) -> _Par
 
 
 def find_children(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:
-    """Look for a placement of the deficit: one choice after the other, each with its share."""
+    """Search for a placement of the deficit: one choice after another, with a share each."""
     found = [*islice(choices(facts, trial.key), MOST_CHOICES + 1)]
     part, steps_of = found[:MOST_CHOICES], steps // max(1, len(found[:MOST_CHOICES]))
     none = Outcome()
@@ -117,7 +117,7 @@ def find_children(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool)
         if outcome.needed:
             return PlacedFloor(chosen, outcome, tried)
         said.add(outcome.search)
-    # What is not proven of all is not proven.
+    # INFEASIBLE is proven only if it is proven of every choice.
     proven = said <= {Search.INFEASIBLE}
     none.search = next((each for each in said if each is not Search.INFEASIBLE), Search.NONE)
     none.search = Search.INFEASIBLE if proven and said else none.search
@@ -125,7 +125,7 @@ def find_children(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool)
 
 
 def _extended(facts: GroupFacts, roles: AbstractSet[str]) -> GroupFacts:
-    """A choice with so many further children that its members are the group's own minimum."""
+    """Return a choice with enough further children to reach the group's own minimum."""
     chosen = of_choice(facts, roles)
     while not chosen.quorum and (more := next(spare(facts, roles), None)) is not None:
         roles = roles | more[1]
@@ -136,8 +136,8 @@ def _extended(facts: GroupFacts, roles: AbstractSet[str]) -> GroupFacts:
 def place_addition(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:
     """Place one more child whole, the first that fits, where the floor is held.
 
-    What is placed for it is needed: a plan of it is for the whole child or for nothing. Where none
-    fits in order, each is searched for with its share of the steps.
+    What is placed for it is needed: its plan binds the whole child or nothing. If none fits in
+    order, each is searched for with its share of the steps.
     """
     outcome = Outcome()
     held = held_roles(facts)

@@ -24,10 +24,9 @@ from enbloc.model.pins import host_of, hosts
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 
-#: So many hosts may be named by members where some plugin has to be asked about each (semantics
-#: §9.8).
+#: The most hosts that members may name if a plugin must be asked about each (semantics §9.8).
 MOST_HOSTS_ALONE: Final = 341
-#: So often a place is looked for where members take too much of domains that others reserved.
+#: The most tries to find nodes if members take too much of domains that others reserved.
 _MOST_TRIES: Final = 4
 _TOO_MANY_HOSTS: Final = (
     f"members name more than {MOST_HOSTS_ALONE} hosts in nodeSelector, and a plugin of the profile "
@@ -36,11 +35,11 @@ _TOO_MANY_HOSTS: Final = (
 
 
 class Room(NamedTuple):
-    """What a group may take of the cluster, where amounts of it are reserved.
+    """What a group may take of the cluster where capacity is reserved.
 
     Attributes:
-        capacity: who has reserved how much.
-        wanted: what this group may still take, or wants to be reserved.
+        capacity: what each group has reserved.
+        wanted: what this group may still take, or wants reserved.
     """
 
     capacity: Capacity
@@ -55,20 +54,20 @@ def schedule_group(
     never: Callable[[Trial, int], Refutation],
     steps: int,
 ) -> Plan:
-    """Place the deficit of a group, all of it or nothing, and what else of it fits.
+    """Place the deficit of a group, all or nothing, and whatever else of it fits.
 
     Args:
-        plan_id: the identity of the plan, if there will be one.
+        plan_id: the id of the plan, if one is made.
         facts: the group as it is.
-        trial: the cluster as it is, and the plugins that are asked; nothing may be asked of it
-            afterwards, since its rankings are kept for the next decision.
-        room: what others have reserved, and this group wants; None = nobody wants anything.
-        never: asked when the group was not placed: why no change of load could help.
+        trial: the cluster as it is, and the plugins to ask; do not use it afterwards, since its
+            rankings are kept for the next decision.
+        room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
+        never: called if the group was not placed: why no change of load could help.
         steps: how much a search beyond the ordered pass may cost.
 
     Returns:
-        A plan whose verdict is PLACED (with assignments), UNSCHEDULABLE (with the reason and who
-        refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
+        A plan with the verdict PLACED (with assignments), UNSCHEDULABLE (with the reason and the
+        plugins that refused), INFEASIBLE (no change of load could help) or ERROR (a plugin failed).
     """
     devices = ledgers_of(trial.snapshot.nodes).devices
     devices.begin()
@@ -105,10 +104,10 @@ def schedule_group(
 
 
 def _left_alone(plan: Plan, reserved: ReservedDomains) -> tuple[Plan, Sequence[DomainNumber]]:
-    """What of a plan leaves alone what others have reserved in single domains.
+    """Return what of a plan fits beside what others have reserved in single domains.
 
     Returns:
-        The plan, and the domains of which it would take too much: then nothing of it stays.
+        The plan, and the domains of which it would take too much; if any, nothing of it remains.
     """
     stay, overdrawn = reserved.kept(plan.assignments)
     if stay:
@@ -125,9 +124,9 @@ def _elsewhere(
     overdrawn: Sequence[DomainNumber],
     tries: int,
 ) -> Trial:
-    """Where to look next for nodes after members would have taken too much of some domains.
+    """Return where to try next after members would have taken too much of some domains.
 
-    The last try is on nodes where they cannot take too much, however they lie.
+    The last try is on nodes where they cannot take too much, whatever their placement.
     """
     if tries == _MOST_TRIES - 1:
         return reserved.roomy(first, assignments)
@@ -135,7 +134,7 @@ def _elsewhere(
 
 
 def _given_up(plan: Plan, why: str) -> Plan:
-    """A plan of which nothing may stay, for the sake of what others have reserved."""
+    """Return a plan that is refused for the sake of what others have reserved."""
     return replace(
         plan,
         verdict=PlanResult.UNSCHEDULABLE,
@@ -148,9 +147,9 @@ def _given_up(plan: Plan, why: str) -> Plan:
 def _in_domains(
     facts: GroupFacts, trial: Trial, room: Room | None
 ) -> tuple[ReservedDomains | None, DueInDomain | None]:
-    """What others have reserved in single domains, and what must be free in one for the group.
+    """Return what others have reserved in single domains, and what the group needs free in one.
 
-    None = nothing is.
+    None = nothing.
     """
     if room is None:
         return None, None
@@ -165,14 +164,14 @@ def _in_domains(
 def place_admitted(
     room: Room | None, steps: int, facts: GroupFacts, trial: Trial, part: int = 1
 ) -> tuple[Outcome, Trial]:
-    """Try to place a group's deficit, if what it wants reserved is there; never exactly.
+    """Try to place a group's deficit if what it wants reserved is free; without the exact solver.
 
     Args:
-        room: what others have reserved, and this group wants; None = nobody wants anything.
+        room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
         steps: how much a search may cost.
         facts: the group as it is.
-        trial: the cluster as it is, and stays.
-        part: only one part of so many of the steps.
+        trial: the cluster as it is; unchanged.
+        part: divides the steps by this number.
     """
     wants = room is not None and to_be_admitted(facts)
     if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
@@ -199,10 +198,10 @@ def place_admitted(
 
 
 class Placer(NamedTuple):
-    """Tries to place a group for which others give way, as `place_admitted` does.
+    """Tries to place a group for which others are to be evicted, as `place_admitted` does.
 
     Attributes:
-        room: what others have reserved, and this group wants; None = nobody wants anything.
+        room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
         steps: how much a search may cost.
     """
 
@@ -210,13 +209,13 @@ class Placer(NamedTuple):
     steps: int
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1) -> tuple[Outcome, Trial]:
-        """Place its deficit, with one part of so many of the steps."""
+        """Place the group's deficit, with the steps divided by `part`."""
         return place_admitted(self.room, self.steps, facts, trial, part)
 
     def sparing(self, pod: Pod, trial: Trial) -> Callable[[str, Sequence[Pod]], bool] | None:
-        """Tells whether a pod on a node leaves alone what is reserved, once others have left.
+        """Return a test whether a pod on a node spares what is reserved once other pods have left.
 
-        None = nobody has reserved anything.
+        None = nothing is reserved.
         """
         room = self.room
         if room is None or not room.capacity:
@@ -231,7 +230,7 @@ class Placer(NamedTuple):
 
 
 def _assignments(outcome: Outcome, nodes: Nodes) -> Sequence[Assignment]:
-    """Who was placed where."""
+    """Return which pod was placed on which node."""
     return [
         Assignment(pod, nodes.names[row], needed)
         for needed, members in ((True, outcome.needed), (False, outcome.surplus))
@@ -242,7 +241,7 @@ def _assignments(outcome: Outcome, nodes: Nodes) -> Sequence[Assignment]:
 def _refused_as_a_whole(
     plan_id: str, facts: GroupFacts, trial: Trial, room: Room | None
 ) -> Plan | None:
-    """A refusal of the group before any of its members is looked at."""
+    """Return a refusal of the group before any of its members is considered, if there is one."""
     refused = _group_pre_filtered(plan_id, facts, trial)
     if refused is None and room:
         refused = _short(plan_id, facts, trial, room)
@@ -260,7 +259,7 @@ def _refuted(
     never: Callable[[Trial, int], Refutation],
     steps: int,
 ) -> Plan:
-    """A group that was not placed: no change of load could help, or PostFilter plugins may."""
+    """Return the plan of an unplaced group: INFEASIBLE, or as PostFilter plugins leave it."""
     if hosts(facts.pending) <= MOST_HOSTS_SEARCHED:
         why, cost, put_off = never(trial, steps)
         plan = replace(plan, refuting=cost, put_off=put_off)
@@ -271,7 +270,7 @@ def _refuted(
 
 
 def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan | None:
-    """A refusal by a PreFilter plugin of groups."""
+    """Return the refusal of a group PreFilter plugin, if there is one."""
     for plugin in trial.profile.group_pre_filter if len(facts.pending) > 1 else ():
         ask = plugin.pre_filter_group
         status = asked_status(plugin.name, "PreFilter", ask, facts, trial.snapshot)
@@ -293,16 +292,17 @@ def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan |
 
 
 def to_be_admitted(facts: GroupFacts) -> bool:
-    """Whether the capacity that the group wants before any member starts must be there.
+    """Whether the capacity that the group wants before any member starts must be free.
 
-    What a started gang has lost is placed again, whatever else it may claim: it was admitted. One
-    that has lost everything has nothing reserved either, and is admitted anew (semantics §5.1).
+    What a started gang has lost is placed again, whatever else it may claim: it was admitted. A
+    gang that has lost everything has nothing reserved either, and is admitted again (semantics
+    §5.1).
     """
     return facts.deficit and not (facts.started and facts.held_in_part)
 
 
 def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: Room) -> Plan | None:
-    """A refusal if the capacity that the group wants before any member starts is not its own."""
+    """Return a refusal if the group lacks capacity that it wants before any member starts."""
     if not to_be_admitted(facts):
         return None
     nodes = trial.nodes
@@ -325,7 +325,7 @@ def _no(plan_id: str, facts: GroupFacts, verdict: PlanResult, message: str) -> P
 
 
 def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
-    """What of a plan leaves alone the capacity that others have reserved."""
+    """Return what of a plan fits beside the capacity that others have reserved."""
     stay, why = room.capacity.kept(room.wanted, plan.assignments, before)
     if not stay:
         return _given_up(plan, why)
@@ -333,9 +333,9 @@ def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
 
 
 def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: Profile) -> Plan:
-    """Ask the PostFilter plugins in order; the first that can help ends it.
+    """Ask the PostFilter plugins in order, until one can help.
 
-    Preemption is the engine's own, and comes after them.
+    Preemption is the engine's own and comes after them.
     """
     said: list[str] = []
     settled = False
@@ -374,7 +374,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
         )
     names, ledgers = nodes.names, tried.ledgers
     empty = [pod for pod, _ in outcome.placed if not ledgers.stands(pod)]
-    if empty:  # a filter has let it where there was nothing for it
+    if empty:  # a filter has passed it although nothing satisfies its claims there
         text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=text)
     left = unplaced(facts, 0, 0, diagnoses, kinds_of(facts, trial)) if outcome.unplaced else ""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decision: one plan, and all that it was made from beyond the tables."""
+"""Decision: one plan, and all that went into it beyond the tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
-#: What one unit keeps from being forgotten: itself, and facts of a pod that may be gone.
+#: Bytes that one unit keeps in memory: itself, and facts of a pod that may be gone.
 _BYTES_OF_UNIT: Final = 500
 
 
 class NamedOpinion(NamedTuple):
-    """An opinion by the names of nodes; it says the usual of those that it does not name.
+    """An opinion by node name; nodes that it does not name get the usual score.
 
     Attributes:
-        usual: the score of the others.
+        usual: the score of nodes that are not named.
         scores: `(node, score)`.
         refused: `(node, why)`.
     """
@@ -38,7 +38,7 @@ class NamedOpinion(NamedTuple):
     refused: tuple[tuple[str, str], ...]
 
     def opinion(self, nodes: Nodes) -> Opinion:
-        """The same for the rows of a table."""
+        """Return the opinion for the rows of a table."""
         feasible = np.ones(len(nodes), np.bool_)
         scores = np.full(len(nodes), self.usual, np.int64)
         reasons: dict[int, str] = {}
@@ -56,20 +56,20 @@ class NamedOpinion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a decision was asked, beyond the tables of nodes, pods, namespaces and workloads.
+    """The input of a decision, beyond the tables of nodes, pods, namespaces and workloads.
 
     Attributes:
         at: the engine's clock, seconds.
         profile: its name.
         held: the bound members of the group.
         lifted: `(pod, node)`, seats that did not count for this group.
-        opinions: of the plugins that learned something of the nodes, of every class.
-        consulted: `(pod, opinions)`, what extenders said of the pod's class.
-        plans: the open plans, where some plugin keeps a ledger over them.
-        reserved: what others have reserved, and what of the group's owner; their order is their
-            number in the order, `wanted` included.
-        wanted: what the group may still take, or wants reserved; None = nobody reserves anything.
-        selected: the labels that told pods of the group's namespace apart.
+        opinions: of every class, from plugins that learned something about the nodes.
+        consulted: `(pod, opinions)`, the answers of extenders about the pod's class.
+        plans: the open plans, if some plugin keeps a ledger over them.
+        reserved: what others have reserved, and the group's owner; ranks replace their order keys,
+            and that of `wanted`.
+        wanted: what the group may still take, or wants reserved; None = nothing is reserved.
+        selected: the labels that tell pods of the group's namespace apart.
     """
 
     at: float
@@ -108,12 +108,12 @@ class Decision(NamedTuple):
 
 
 class VictimSearch(NamedTuple):
-    """A search for those who give way, since a decision found no place without that.
+    """A search for victims, after a decision found no place without evictions.
 
     Attributes:
-        plan: the id of what was decided.
-        question: the same with the cluster as this search saw it.
-        searched: what was looked at, and what came of it.
+        plan: the id of the decided plan.
+        question: the input, with the cluster as this search saw it.
+        searched: what was considered, and the result.
     """
 
     plan: str
@@ -122,7 +122,7 @@ class VictimSearch(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Bytes of the units, roughly, beside those of the classes of the pods."""
+        """Bytes of the units, roughly, in addition to the classes of the pods."""
         return self.question.weight + self.searched.size * _BYTES_OF_UNIT
 
 
@@ -134,7 +134,7 @@ def question(
     plans: Sequence[Plan],
     now: float,
 ) -> Question:
-    """What a decision is about to be asked; it costs little, since facts are only referred to."""
+    """Return the input of the next decision; cheap, since facts are only referenced."""
     nodes = trial.snapshot.nodes
     lifted = trial.changes
     names = nodes.names if lifted else ()
@@ -155,7 +155,7 @@ def question(
 
 
 def _numbered(room: Room) -> tuple[tuple[Reservation, ...], Reservation]:
-    """Keys of QueueSort may be of any kind; who is before whom can be told by numbers."""
+    """Replace keys of QueueSort, which may be of any type, by numbers that keep their order."""
     keys = sorted({room.wanted.order, *(each.order for each in room.capacity.reservations)})
     numbers = {key: (number,) for number, key in enumerate(keys)}
     reserved = (each._replace(order=numbers[each.order]) for each in room.capacity.reservations)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Domain: a group whose members lie in one domain of a topology, or in few.
+"""Domain: a group whose members must be in one domain of a topology, or in few.
 
 ::
 
-    group   ──► its domains, the best first ──► the first that takes the deficit
-    parts         each part: the same, within that domain, after those placed before it
-    others          who is left, anywhere in it; then who else fits, near their own
+    group   ──► its domains, best first ──► the first that takes the deficit
+    parts         each part: the same, within that domain, after the parts before it
+    others          remaining members, anywhere in it; then surplus, close to its own part
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -49,11 +49,11 @@ from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
-#: Steps that adding up the room of domains may cost, whether or not searches may.
+#: Steps that summing up the room of domains may cost, whether or not searches may.
 _COUNTING: Final = 20_000
-#: So many tries each part of a group is sure to have, however large the cluster is.
+#: The tries that each part of a group always has, however large the cluster is.
 _OF_A_PART: Final = 2
-#: To look at so many rows is as much work as one step of a search.
+#: The rows that cost as much as one step of a search.
 _ROWS_A_STEP: Final = 100
 
 
@@ -65,20 +65,20 @@ def place_in_domain(
     steps: int,
     due: DueInDomain | None = None,
 ) -> PlacedFloor:
-    """Place the deficit in the best domain that holds it; what else fits goes near it.
+    """Place the deficit in the best domain that holds it; whatever else fits goes near it.
 
     Args:
         facts: the group as it is.
-        locality: where its members are to lie.
-        trial: the cluster as it is, and stays.
+        locality: where its members are to be.
+        trial: the cluster as it is; unchanged.
         place: places a deficit.
         steps: how much searches may cost in all.
-        due: what must be free in the domain beside room for members; None = nothing.
+        due: what must be free in the domain besides room for members; None = nothing.
     """
     if locality.parts and facts.choice is not None and facts.deficit:
-        # Parts are those of the children chosen first.
+        # The parts are those of the children chosen first.
         facts = of_choice(facts, {floor.role for floor in facts.roles})
-    if facts.coming and facts.deficit:  # who came since the group started waits for its floor
+    if facts.coming and facts.deficit:  # roles that came since the start wait for the floor
         facts = facts.without_coming
     sure = _OF_A_PART * _parts(locality)
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
@@ -89,19 +89,19 @@ def place_in_domain(
 
 
 def _parts(locality: Locality) -> int:
-    """How many parts there are, itself included."""
+    """Return the number of parts, including the locality itself."""
     return 1 + sum(map(_parts, locality.parts))
 
 
 class _Deficit(NamedTuple):
-    """What is to be placed in a domain.
+    """What to place in a domain.
 
     Attributes:
         facts: the group, or one part of it.
-        locality: where its members are to lie.
-        candidates: the domains where it may.
-        trial: without it.
-        alike: the class of all members, where nothing but their number counts; None = it is not so.
+        locality: where its members are to be.
+        candidates: the domains where they may be.
+        trial: without the deficit.
+        alike: the class of all members if only their number counts; None = not so.
     """
 
     facts: GroupFacts
@@ -112,17 +112,17 @@ class _Deficit(NamedTuple):
 
 
 class _Search:
-    """Places deficits in domains, whole groups and parts of them.
+    """Places deficits in domains, of whole groups and of parts of them.
 
     Args:
-        place: places a deficit wherever a trial lets it.
+        place: places a deficit wherever a trial allows it.
         steps: how much searches may cost.
-        tries: in so many domains something is tried, in all.
-        sure: in so many of them however many rows that looks at.
+        tries: the number of domains to try in all.
+        sure: the number of them to try however many rows that costs.
 
     Attributes:
-        steps: so much of it is left.
-        effort: how many rows it may yet look at.
+        steps: what is left of the steps.
+        effort: how many rows may still be considered.
     """
 
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
@@ -147,7 +147,7 @@ class _Search:
         trial: Trial,
         due: DueInDomain | None = None,
     ) -> Iterator[PlacedFloor]:
-        """The same in one domain after the other; last what failed, if it found no place at all."""
+        """Yield placements in one domain after the other; only the failure if there is none."""
         nodes, levels = trial.snapshot.nodes, locality.levels
         if not facts.deficit:
             yield self._beside(facts, locality, trial)
@@ -174,7 +174,7 @@ class _Search:
             if not floor.outcome.failed:
                 found += 1
                 yield floor
-            # Each that was placed was dear: looked for anew, or where plugins look at all rows.
+            # A placement is expensive if it was searched for anew or if plugins check all rows.
             if not trial.ranking(facts.pending[0]).row_by_row():
                 self.effort.take(len(floor.outcome.needed) * max(OF_A_MEMBER, len(nodes)))
             elif len(kinds) > 1 and not levels.slices:
@@ -193,7 +193,7 @@ class _Search:
         yield PlacedFloor(facts, outcome, trial)
 
     def _beside(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
-        """Place who comes to a floor that is held, where its members let them lie."""
+        """Place additions to a held floor, where its members allow them to be."""
         region = region_of((locality,), (), trial.snapshot.nodes)
         within = inside(trial, region.mask, region.outside, region.near)
         if locality.parts and facts.choice is not None:
@@ -208,7 +208,7 @@ class _Search:
     def _within(
         self, facts: GroupFacts, locality: Locality, trial: Trial, steps: int
     ) -> PlacedFloor:
-        """Place the deficit where a trial lets it, and each part in a domain there."""
+        """Place the deficit where a trial allows it, and each part in a domain there."""
         if locality.parts:
             return self._with_a_share(facts, locality, trial)
         floor = self._place(facts, trial, steps)
@@ -216,7 +216,7 @@ class _Search:
         return floor
 
     def _in_candidate(self, deficit: _Deficit, candidate: Candidate) -> PlacedFloor:
-        """Place the deficit in a domain: on as few of its parts as may do, else anywhere in it."""
+        """Place the deficit in a domain: on as few of its parts as suffice, else anywhere in it."""
         *parts, whole = candidate.masks
         for mask in candidate.masks:
             at_once = _at_once(deficit, mask)
@@ -245,7 +245,7 @@ class _Search:
         return _in_rank_order(floor, candidates, trial)
 
     def _in_vain(self, deficit: _Deficit) -> PlacedFloor:
-        """What the domain that comes nearest lacks, where none is large enough."""
+        """Return what the best domain lacks, if none is large enough."""
         facts, locality, candidates, trial, _ = deficit
         required, levels = candidates.levels.required, candidates.levels.levels
         if required is None and candidates.levels.slices:
@@ -288,8 +288,8 @@ class _Search:
 
         Args:
             facts: the group, or one part of it.
-            parts: of these.
-            trial: on which it may lie.
+            parts: the parts of that.
+            trial: the rows where it may be.
         """
         if facts.coming:
             coming = self._coming(facts, parts, trial)
@@ -308,16 +308,16 @@ class _Search:
         placed: Sequence[tuple[Pod, int]],
         trial: Trial,
     ) -> PlacedFloor:
-        """Place what parts lack, then members of none of them.
+        """Place what parts lack, then members that belong to no part.
 
-        Where one finds no place, those before it take other domains.
+        If a part finds no place, the parts before it take other domains.
 
         Args:
-            facts: the group, or the part that these are of.
+            facts: the group, or the part that `parts` divide.
             parts: all of them.
-            shares: those that are still to be placed.
-            placed: members of those before them.
-            trial: without these.
+            shares: the parts that are still to be placed.
+            placed: members of the parts before them.
+            trial: without these members.
         """
         tried = trial
         if placed:
@@ -343,7 +343,7 @@ class _Search:
         placed: Sequence[tuple[Pod, int]],
         trial: Trial,
     ) -> PlacedFloor:
-        """Place what is lacking beside parts, anywhere; `placed` are those of the parts."""
+        """Place what is lacking besides the parts, anywhere; `placed` are members of the parts."""
         rest = of_no_part(without(facts, placed), parts)
         outcome, tried = Outcome(), trial
         outcome.needed = [*placed]
@@ -375,12 +375,12 @@ class _Search:
         """Place one role that came since the group started, whole: the first that fits.
 
         Args:
-            facts: the group, of which the floor is held.
-            parts: where the roles are to lie; of none of them, anywhere.
-            trial: on which they may.
+            facts: the group, whose floor is held.
+            parts: where the roles are to be; a role of no part may be anywhere.
+            trial: the rows where they may be.
 
         Returns:
-            If none fits, what the last one lacks; None = there is none, or others wait beside it.
+            If none fits, what the last one lacks; None = there is none, or other members wait too.
         """
         said: PlacedFloor | None = None
         for each in facts.coming:
@@ -400,7 +400,7 @@ class _Search:
 
 
 def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:
-    """The first that did not fail, else the first of all; the others are not even tried."""
+    """Return the first that did not fail, else the first of all; later ones are not tried."""
     failed: PlacedFloor | None = None
     for floor in floors:
         if not floor.outcome.failed:
@@ -411,7 +411,7 @@ def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:
 
 
 def _alike(facts: GroupFacts, locality: Locality, kinds: Collection[ClassKey]) -> ClassKey | None:
-    """The class of all pending members, where nothing but their number counts; None = it is not."""
+    """Return the class of all pending members if only their number counts; None = not so."""
     if facts.roles or facts.choice is not None:
         return None
     if locality.parts or locality.levels.slices or len(kinds) != 1:
@@ -420,7 +420,7 @@ def _alike(facts: GroupFacts, locality: Locality, kinds: Collection[ClassKey]) -
 
 
 def _at_once(deficit: _Deficit, mask: Mask) -> PlacedFloor | None:
-    """Place alike members on some rows (bool[N]) at once; None = each is to be asked about."""
+    """Place identical members on some rows (bool[N]) at once; None = each must be checked."""
     facts, _, candidates, trial, key = deficit
     if key is None:
         return None
@@ -437,7 +437,7 @@ def _at_once(deficit: _Deficit, mask: Mask) -> PlacedFloor | None:
 
 
 def _counted(facts: GroupFacts) -> GroupFacts:
-    """The group as its room is added up: of a tree, whichever children it may have."""
+    """Return the group as its room is summed up: for a tree, whichever children it may have."""
     if facts.choice is None:
         return facts
     total = replace(facts.total, minimum=facts.choice.minimum)
@@ -445,7 +445,7 @@ def _counted(facts: GroupFacts) -> GroupFacts:
 
 
 def _in_rank_order(floor: PlacedFloor, candidates: Candidates, trial: Trial) -> PlacedFloor:
-    """Neighbours in rank lie near each other; who has volumes or devices stays with them."""
+    """Put neighbouring ranks near each other; members with volumes or devices keep those."""
     needed = floor.outcome.needed
     keys = trial.keys([pod for pod, _ in needed])
     alike = [None if key.holds is not None else key for key in keys]
@@ -456,7 +456,7 @@ def _in_rank_order(floor: PlacedFloor, candidates: Candidates, trial: Trial) -> 
 
 
 def _outside(candidates: Candidates, level: int, domain: int, trial: Trial) -> str:
-    """Why members may not lie on a node."""
+    """Return why members may not be on a node."""
     if level < 0:
         return "node(s) were not chosen"
     name = candidates.levels.levels[level].name

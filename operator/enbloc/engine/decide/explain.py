@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Explain: a failed decision in a few sentences for people, with the members that do not fit."""
+"""Explain: a failed decision in a few sentences, with the members that do not fit."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -13,12 +13,12 @@ from enbloc.ledgers import Holds
 from enbloc.model.pods import Pod, PodKey, PodSpec
 from enbloc.model.text import several
 
-#: So many kinds of members are asked whether they fit anywhere, and so many members why not.
+#: The most kinds of members that are checked for a node, and the most members asked why none fits.
 _MOST_KINDS: Final = 16
-#: So many kinds are told of, and so many members of each are named.
+#: The most kinds that a message names, and the most members of each.
 _MOST_NAMED: Final = 3
 
-#: Alike pending members, the oldest first.
+#: Identical pending members, the oldest first.
 Kind = Sequence[Pod]
 
 
@@ -26,7 +26,7 @@ class Misfits(NamedTuple):
     """The members that would fit no node even if they were alone.
 
     Attributes:
-        found: these, the oldest first.
+        found: these members, the oldest first.
         all: there are no others.
     """
 
@@ -35,7 +35,7 @@ class Misfits(NamedTuple):
 
     @property
     def members(self) -> Collection[PodKey]:
-        """All that were found."""
+        """All members that were found."""
         return {key for misfit in self.found for key in misfit.members}
 
 
@@ -43,11 +43,11 @@ NO_MISFITS: Final = Misfits()
 
 
 def kinds_of(facts: GroupFacts, trial: Trial) -> Sequence[Kind]:
-    """Pending members by their spec, which those of one template share, and by their claims.
+    """Return the pending members by spec, which members of one template share, and by claims.
 
     Args:
         facts: the group as it is.
-        trial: says which claims are alike.
+        trial: tells which claims are alike.
     """
     kinds: dict[tuple[PodSpec, Holds | None], list[Pod]] = {}
     known: dict[tuple[int, Holds | None], list[Pod]] = {}
@@ -61,14 +61,13 @@ def kinds_of(facts: GroupFacts, trial: Trial) -> Sequence[Kind]:
 
 
 def misfits(kinds: Sequence[Kind], outcome: Outcome, trial: Trial) -> Misfits:
-    """The members that would fit no node even if they were alone.
+    """Return the members that would fit no node even if they were alone.
 
-    Where all members are alike, and lack the same, there is nothing to tell apart, and none is
-    given.
+    Return none if all members are alike and lack the same: there is nothing to tell apart.
 
     Args:
         kinds: all members of a group.
-        outcome: of the pass that failed; a kind of which it placed a member does fit.
+        outcome: of the pass that failed; a kind fits if it placed a member of it.
         trial: the cluster as it is.
     """
     if len(kinds) == 1 and (len(kinds[0]) == 1 or not kinds[0][0].spec.holds):
@@ -92,21 +91,21 @@ def misfits(kinds: Sequence[Kind], outcome: Outcome, trial: Trial) -> Misfits:
 
 
 def _told(kind: Kind, trial: Trial, most: int) -> tuple[list[tuple[Kind, Diagnosis]], Kind]:
-    """Why members of one kind fit no node, apart where they name other claims; who was not asked.
+    """Return why members of one kind fit no node, by the claims they name; and who was not asked.
 
-    A refusal that names the claim is another for each, and cheap; where nodes were looked at, all
-    of them lack the same.
+    A refusal that names the claim differs for each, and is cheap; if nodes were checked, all of
+    them lack the same.
 
     Args:
         kind: of which no member fits.
         trial: the cluster as it is.
-        most: so many are asked, and one at least.
+        most: the most to ask; at least one is asked.
     """
     naming: dict[object, list[Pod]] = {}
     for pod in kind:
         naming.setdefault((pod.claims, pod.resource_claims), []).append(pod)
     first = trial.diagnosis(kind[0])
-    if not first.plugins & trial.profile.reads_claims:  # whatever their claims are
+    if not first.plugins & trial.profile.reads_claims:  # the claims do not matter
         return [(kind, first)], ()
     parts: Sequence[Kind] = list(naming.values())
     asked = max(1, most if first.message else min(most, _MOST_NAMED))
@@ -127,24 +126,24 @@ def unplaced(
     kinds: Sequence[Kind],
     misfits: Misfits = NO_MISFITS,
 ) -> str:
-    """Why a plan of `wanted` members failed after `fitted` of them had found a node.
+    """Return why a plan of `wanted` members failed after `fitted` of them had found a node.
 
-    A pod without a group gets kube-scheduler's own text. Where members are of several kinds, those
+    A pod without a group gets kube-scheduler's own text. If members are of several kinds, those
     that do not fit are named, each kind with what it lacks.
 
     Args:
         facts: the group as it is.
         wanted: how many members a plan needs; 0 = it has its minimum.
         fitted: how many found a node, one after the other.
-        diagnoses: why others did not, each with the first of them.
+        diagnoses: why others did not, each with the first member concerned.
         kinds: all members.
-        misfits: who fits no node even if alone.
+        misfits: the members that fit no node even if alone.
     """
     if facts.solo or (len(kinds) < 2 and not misfits.found):
         return _of_one_kind(facts, wanted, fitted, diagnoses)
     alone = misfits.members
     said: list[str] = []
-    if len(facts.pending) - len(alone) >= wanted:  # those who fit somewhere do not fit together
+    if len(facts.pending) - len(alone) >= wanted:  # the others fit alone, but not together
         others = {d: pod for d, pod in diagnoses.items() if pod.key not in alone}
         if others:
             said.append(_together(wanted, fitted, others))
@@ -170,7 +169,7 @@ def _of_one_kind(
 
 
 def _misfits(misfits: Sequence[Misfit], alone: int, pending: int) -> str:
-    """Who fits no node, a few of them by name."""
+    """Return which members fit no node, a few of them by name."""
     verb, members = ("fits", "member") if alone == 1 else ("fit", "members")
     told = misfits[:_MOST_NAMED]
     parts = [f"{_names(misfit)}: {misfit.text}" for misfit in told]
@@ -186,7 +185,7 @@ def _names(misfit: Misfit) -> str:
 
 
 def _together(wanted: int, fitted: int, diagnoses: Mapping[Diagnosis, Pod]) -> str:
-    """Who did not fit beside the members that were placed before."""
+    """Return which members did not fit besides the members that were placed before."""
     verb = "does not" if wanted else "does not fit"
     parts = [f"{pod.key.name} {verb}: {each.full()}" for each, pod in diagnoses.items()]
     told = " ".join(parts[:_MOST_NAMED])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Floor: what came of placing a deficit, and what is placed beside it."""
+"""Floor: the placement of a deficit, and what is placed beside it."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from enbloc.model.pods import Pod
 
 
 class PlacedFloor(NamedTuple):
-    """What came of placing the deficit.
+    """The result of placing the deficit.
 
     Attributes:
-        facts: the group as if nothing but what was placed were needed.
-        outcome: what it came to.
+        facts: the group as if only what was placed were needed.
+        outcome: the outcome.
         trial: the fork that holds the placement; the trial itself if there is none.
-        others: members that may be placed beside it; None = nobody may.
+        others: members that may be placed beside it; None = none may.
         beside: places them in its own way; None = wherever they fit.
     """
 
@@ -28,11 +28,11 @@ class PlacedFloor(NamedTuple):
     beside: "Callable[[PlacedFloor, Sequence[Pod]], Trial] | None" = None
 
     def with_rest(self) -> "PlacedFloor":
-        """The same, where whoever else is pending may be placed beside it."""
+        """Return the same, with all other pending members allowed beside it."""
         return self._replace(others=self.outcome.left_of(self.facts.pending))
 
     def with_others(self) -> tuple[Outcome, Trial]:
-        """Place what else fits and say why the rest does not; the fork that holds all of them."""
+        """Place what else fits and note why the rest does not; return the fork that holds all."""
         facts, outcome, trial, others, beside = self
         if others is None:
             return outcome, trial
@@ -58,7 +58,7 @@ def place_others(others: Sequence[Pod], trial: Trial, outcome: Outcome) -> None:
 
 
 def note_unplaced(pods: Sequence[Pod], trial: Trial, outcome: Outcome) -> None:
-    """Say why those of these members found no node that did not."""
+    """Note why each of these members that found no node did not."""
     left = outcome.left_of(pods)
     keys = told_apart([trial.key(pod) for pod in left])
     unlike = dict(zip(reversed(keys), reversed(left), strict=True))

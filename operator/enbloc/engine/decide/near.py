@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Near: members that are not needed, placed where the others of their part, or slice, are."""
+"""Near: surplus members, placed where the others of their part or slice are."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -15,18 +15,18 @@ from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
-#: To place a slice looks so often at all rows.
+#: How many times placing a slice reads all rows.
 _LOOKS: Final = 8
 
 
 def place_near(
     locality: Locality, effort: Effort, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
 ) -> Trial:
-    """Place what else fits, each where the others of its part are, and near them first.
+    """Place what else fits, each where the others of its part are, the nearest nodes first.
 
     Args:
-        locality: where members are to lie.
-        effort: what the decision may yet cost.
+        locality: where members are to be.
+        effort: what the decision may still cost.
         trial: without the deficit.
         floor: the deficit, placed.
         others: members that are not needed.
@@ -37,7 +37,7 @@ def place_near(
     outcome, tried = floor.outcome, floor.trial
     if any(size > 1 for size, _ in locality.levels.slices):
         return _in_slices(locality, effort, trial, floor, others)
-    if locality.levels.slices:  # of one member each, in whichever domain
+    if locality.levels.slices:  # of one member each, in any domain
         place = locality.levels.slices[0][1]
         level = domains_of(trial.snapshot.nodes, locality.levels.labels).levels[place]
         reason = f"node(s) were outside of all domains of {locality.levels.levels[place].name}"
@@ -53,7 +53,7 @@ def place_near(
             first, *left = left
             before = len(outcome.surplus)
             place_others([first], tried, outcome)
-            if len(outcome.surplus) > before:  # where the first goes, others follow
+            if len(outcome.surplus) > before:  # others follow the first
                 tried, _ = _near_its_own(first, outcome, locality, trial)
                 break
         place_others(left, tried, outcome)
@@ -66,8 +66,8 @@ def _in_slices(
 ) -> Trial:
     """Place what else fits, each with the others of its slice, in rank order.
 
-    Who finds no place ends it: whoever came after would be bound with the rank before its own, and
-    be in the wrong slice.
+    Stop at the first member that finds no place: later ones would be bound with the rank before
+    their own, and be in the wrong slice.
     """
     outcome, tried, nodes = floor.outcome, floor.trial, trial.snapshot.nodes
     needed = {pod.uid for pod, _ in outcome.needed}
@@ -93,9 +93,9 @@ def _in_slices(
 def _near_its_own(
     pod: Pod, outcome: Outcome, locality: Locality, trial: Trial, within: Mask | None = None
 ) -> tuple[Trial, bool]:
-    """The trial with all that are placed, on which a member may lie; and whether others pin it.
+    """Return the trial with all placed members, where a member may be; and whether they pin it.
 
-    Beyond some rows (bool[N]) it may not, whatever the others say.
+    `within` (bool[N]) limits it further.
     """
     region = region_of(chain_of(locality, pod.role), outcome.placed, trial.snapshot.nodes)
     mask, reason = region.mask, region.outside

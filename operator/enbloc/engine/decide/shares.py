@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shares: what each part of a group lacks, and what is lacking beside them.
+"""Shares: what each part of a group lacks, and what is lacking besides the parts.
 
 ::
 
     minMember 8, role x (5, in one rack), role y (1, in one rack), others anywhere
-        x lacks 5, y lacks 1                     what their own minimums need
-        2 more                                   of members of no part; where these are too few, or
-                                                 fit nowhere, of x, or of x and y in turn
+        x lacks 5, y lacks 1                     for their own minimums
+        2 more                                   from members of no part; if these are too few or
+                                                 fit nowhere, from x, or from x and y in turn
 """
 
 from collections import Counter
@@ -22,15 +22,14 @@ Shares = Sequence[tuple[Locality, GroupFacts]]
 
 
 def shares_of(facts: GroupFacts, parts: Sequence[Locality]) -> Iterator[Shares]:
-    """What each part lacks, in the ways in which the minimum around them can be met.
+    """Yield what each part lacks, for each way to meet the minimum around the parts.
 
-    Members of no part meet it first; what these are too few for, the part with most members to
-    spare, or else all of them in turn. Last, as if members of no part met nothing but their own
-    minimums.
+    Members of no part meet it first. What they cannot meet comes from the part with most members to
+    spare, or else from all parts in turn. Last, members of no part meet only their own minimums.
 
     Args:
-        facts: the group, or the part that these are of.
-        parts: those of it that lie in domains of their own.
+        facts: the group, or the part that `parts` divide.
+        parts: its parts that have domains of their own.
     """
     owned = [(part, _own(facts, part)) for part in parts]
     spare = [max(0, len(own.pending) - own.lacking) for _, own in owned]
@@ -47,7 +46,7 @@ def shares_of(facts: GroupFacts, parts: Sequence[Locality]) -> Iterator[Shares]:
 
 
 def _own(facts: GroupFacts, part: Locality) -> GroupFacts:
-    """What the roles of a part lack."""
+    """Return what the roles of a part lack."""
     roles = part.roles or frozenset()
     return facts.part(roles, (floor for floor in facts.roles if floor.role in roles))
 
@@ -64,7 +63,7 @@ def _with_more(owned: Shares, extra: Sequence[int]) -> Shares:
 
 
 def _largest_first(count: int, spare: Sequence[int]) -> list[int]:
-    """So many of each, of those that have most to spare first."""
+    """Split the count into a number for each; those with most to spare first."""
     found = [0] * len(spare)
     for place in sorted(range(len(spare)), key=lambda at: -spare[at]):
         found[place] = min(count, spare[place])
@@ -73,7 +72,7 @@ def _largest_first(count: int, spare: Sequence[int]) -> list[int]:
 
 
 def _in_turn(count: int, spare: Sequence[int]) -> list[int]:
-    """So many of each, as even as can be."""
+    """Split the count into a number for each, as evenly as possible."""
     found = [0] * len(spare)
     open_ = len(spare)
     for at, place in enumerate(sorted(range(len(spare)), key=lambda at: spare[at])):
@@ -83,7 +82,7 @@ def _in_turn(count: int, spare: Sequence[int]) -> list[int]:
 
 
 def of_no_part(facts: GroupFacts, parts: Sequence[Locality]) -> GroupFacts:
-    """The group without pending members that lie with those of a part."""
+    """Return the group without the pending members that belong to a part."""
     return replace(facts, pending=tuple(p for p in facts.pending if _of_none(p.role, parts)))
 
 
@@ -92,7 +91,7 @@ def _of_none(role: str, parts: Sequence[Locality]) -> bool:
 
 
 def without(facts: GroupFacts, placed: Sequence[tuple[Pod, int]]) -> GroupFacts:
-    """The group as if these members were held."""
+    """Return the group as if these members were held."""
     count = Counter(pod.role for pod, _ in placed)
     there = {pod.uid for pod, _ in placed}
 

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slices: members with neighbouring ranks, so many of them in one domain.
+"""Slices: a fixed number of members with neighbouring ranks, in one domain.
 
 ::
 
     ranks      0 1 2 3 │ 4 5 6 7 │ 8 9            size 4, in one rack: two slices and a short one
     racks      r1: 9 slots        │ r2: 3          r1 holds two of them, r2 the short one
 
-Slices within slices are cut from each of these anew. A slice of which members are held stays where
-they are.
+Slices within slices are cut anew from each of these. A slice with held members stays where they
+are.
 """
 
 from collections import Counter
@@ -29,52 +29,52 @@ from enbloc.model.member_index import member_index
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodUID
 
-#: A slice of members that differ is tried in so many domains beside that of the slice before it.
+#: How many further domains a slice of unlike members tries besides that of the slice before it.
 _MOST_DOMAINS: Final = 8
-#: So many rows are looked at in one decision: for each kind of members whenever a domain is tried,
-#: once for each slice that is cut again, and for members that differ many times for each kind in a
-#: slice, whenever that is tried in a domain. A slice itself is as much work as so many rows, and so
-#: is a member that is placed by itself.
+#: The most rows that one decision reads: for each kind of members whenever a domain is tried, once
+#: for each slice that is cut again, and for unlike members several times for each kind in a slice,
+#: whenever it is tried in a domain. A slice itself, and a member that is placed by itself, each
+#: count as a fixed number of rows.
 MOST_ROWS: Final = 10_000_000
 _OF_A_KIND: Final = 16
 _OF_A_SLICE: Final = 1000
 OF_A_MEMBER: Final = 1000
-#: Why a member may not lie where others of its slice do not.
+#: Why a member may not be where the others of its slice are not.
 OUTSIDE: Final = "node(s) were outside of the domain of their slice"
 
 
 class Effort:
-    """How many rows a decision may yet look at.
+    """How many rows a decision may still read.
 
     Attributes:
-        left: so many; below 0 there were not enough.
+        left: the number; below 0 it was exceeded.
     """
 
     def __init__(self, left: int) -> None:
         self.left = left
 
     def take(self, rows: int) -> bool:
-        """Whether so many more may be."""
+        """Take this many rows; return whether they are within the limit."""
         self.left -= rows
         return self.left >= 0
 
 
 Numbers = npt.NDArray[np.int64]
 Classes = frozenset[tuple[ClassKey, int]]
-#: A size, and the place of a level.
+#: A size, and the index of a level.
 Spec = tuple[int, int]
 
 
 class PlaceFloor(Protocol):
-    """Places the deficit of a group, whole, wherever a trial lets it."""
+    """Places the deficit of a group, all or nothing, wherever a trial allows it."""
 
     def __call__(self, facts: GroupFacts, trial: Trial, steps: int) -> PlacedFloor:
-        """What came of it."""
+        """Return the result."""
         ...
 
 
 def ranks_by_need(facts: GroupFacts) -> Mapping[PodUID, int]:
-    """The ranks of pending members, of those first that meet the deficit."""
+    """Return the ranks of pending members; those that meet the deficit come first."""
     lacking = Lacking(facts.floors)
     in_turn = sorted(facts.pending, key=lambda pod: (member_index(pod), pod.seniority))
     needed = {pod.uid for pod in in_turn if lacking.take(pod.role)}
@@ -94,12 +94,12 @@ def place_slices(
 
     Args:
         facts: the group as it is.
-        locality: says how the slices are cut.
+        locality: tells how the slices are cut.
         candidates: with the room of each row.
-        trial: the cluster as it is, and stays.
-        mask: bool[N]: where members may lie.
+        trial: the cluster as it is; unchanged.
+        mask: bool[N]: where members may be.
         place: places the members of one slice.
-        effort: what the decision may yet cost.
+        effort: what the decision may still cost.
     """
     ranks = ranks_by_need(facts)
     pods = sorted(facts.pending, key=lambda pod: ranks[pod.uid])[: facts.lacking]
@@ -112,10 +112,10 @@ def place_slices(
 
 
 class _Placing:
-    """The members that were placed so far.
+    """The members that are placed so far.
 
     Attributes:
-        trial: with these members on it.
+        trial: holds these members.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class _Placing:
         self._slots: Numbers = candidates.room.slots
         self._rows: list[tuple[Pod, int]] = []
         self._alike = True
-        #: By size, the rows where members of each slice are held, by its number.
+        #: By size, the rows with held members of each slice, by slice number.
         self._held_rows: dict[int, dict[int, list[int]]] = {}
-        #: By level, the rows in order of their domains, and where each begins.
+        #: By level, the rows sorted by domain, and where each domain begins.
         self._sorted: dict[int, tuple[Numbers, Numbers]] = {}
-        #: By level, and members by class, the domains that were tried for them in vain.
+        #: By level and members (by class), the domains that were tried for them in vain.
         self._refused: dict[tuple[int, Classes], frozenset[int]] = {}
 
     def placed(self, pods: Sequence[Pod], mask: Mask) -> Outcome:
@@ -159,7 +159,7 @@ class _Placing:
         return outcome
 
     def _cut(self, pods: Sequence[Pod], specs: Sequence[Spec], outcome: Outcome) -> bool:
-        """Place members whose ranks follow each other, slice by slice; whether all fit."""
+        """Place members with consecutive ranks, slice by slice; return whether all fit."""
         (size, level), *inner = specs
         own = self._candidates.domains.levels[level]
         slices = [list(each) for _, each in groupby(pods, lambda pod: self._ranks[pod.uid] // size)]
@@ -192,7 +192,7 @@ class _Placing:
         return True
 
     def _in_a_row(self, slices: Sequence[Sequence[Pod]], at: int, room: int, size: int) -> int:
-        """How many slices from one on a domain takes, until one comes that is held in part."""
+        """Return how many slices, from one on, a domain takes before one that is partially held."""
         many = 0
         for members in slices[at:]:
             room -= len(members)
@@ -210,7 +210,7 @@ class _Placing:
         inner: Sequence[Spec],
         outcome: Outcome,
     ) -> bool:
-        """Place one slice in a domain; whether it fits there."""
+        """Place one slice in a domain; return whether it fits there."""
         before, placed, refused = self._slots, len(self._rows), self._refused.copy()
         cost = len(self._slots)
         if not self._alike:
@@ -227,7 +227,7 @@ class _Placing:
             fits = self._tried(members, rows, outcome)
         if not fits:
             del self._rows[placed:]
-            if not self._alike:  # who was placed meanwhile leaves again
+            if not self._alike:  # undo what was placed for the slice
                 self.trial = self._origin.fork()
                 self.trial.add_all(self._rows)
                 question = level, self._classes(members)
@@ -239,7 +239,7 @@ class _Placing:
         return frozenset(Counter(self.trial.keys(members)).items())
 
     def _rows_of(self, level: int, domain: int) -> Numbers:
-        """The rows of a domain."""
+        """Return the rows of a domain."""
         if level not in self._sorted:
             bins = self._candidates.domains.levels[level].bins
             order = np.argsort(bins, kind="stable")
@@ -249,7 +249,7 @@ class _Placing:
         return order[starts[domain] : starts[domain + 1]]
 
     def _fill(self, members: Sequence[Pod], rows: Numbers) -> None:
-        """Alike members fill the rows with most room first, by adding up; there is enough."""
+        """Fill rows with identical members, those with most room first; there is enough room."""
         self._effort.take(len(rows))
         slots = np.minimum(self._slots[rows], len(members))
         in_turn = np.argsort(-slots, kind="stable")
@@ -258,7 +258,7 @@ class _Placing:
         self._rows += zip(members, np.sort(seats).tolist(), strict=True)
 
     def _tried(self, members: Sequence[Pod], rows: Mask, outcome: Outcome) -> bool:
-        """Members that differ are placed on the trial."""
+        """Place unlike members on the trial; return whether they fit."""
         count = len(members)
         part = replace(
             self._facts,
@@ -277,21 +277,21 @@ class _Placing:
             return False
         self._rows += floor.outcome.needed
         seats = np.array([row for _, row in floor.outcome.needed], np.int64)
-        np.subtract.at(self._slots, seats, 1)  # at least so much
+        np.subtract.at(self._slots, seats, 1)  # a lower bound of what they take
         np.maximum(self._slots, 0, out=self._slots)
         self.trial = self._origin.fork()
         self.trial.add_all(self._rows)
         return True
 
     def _accepted(self, mask: Mask) -> bool:
-        """Whether plugins let all members go where adding up has put them."""
+        """Whether plugins accept all members where the sums have put them."""
         reason = "node(s) were outside of the domain of their gang"
         tried = self.trial = inside(self._origin, mask, reason).fork()
         ranking = tried.ranking(self._rows[0][0])
         if ranking.row_by_row() and tried.nodes.countable(self._rows[0][0].spec):
             rows, counts = np.unique([row for _, row in self._rows], return_counts=True)
             able = ranking.mask[rows]
-            several = counts > 1  # the last of them finds the others there
+            several = counts > 1  # the last of them must fit beside the others
             if several.any():
                 more = ranking.with_more(tried.nodes, rows[several], counts[several] - 1)
                 able[several] &= more >= 0
@@ -314,15 +314,15 @@ class _Placing:
         held: Numbers,
         skipped: Collection[int],
     ) -> Iterator[int]:
-        """The domains that may hold a slice, the best first.
+        """Yield the domains that may hold a slice, best first.
 
-        The one that holds some of it; the last one; the smallest that holds all that is left; else
-        the largest.
+        Order: the domain that holds some of it; the last one; the smallest that holds all that is
+        left; else the largest.
 
         Args:
-            room: int64[D], for how many members each has room.
+            room: int64[D], the number of members for which each has room.
             members: of the slice.
-            left: members of this and of the slices that follow.
+            left: members of this slice and of those that follow.
             last: the domain of the slice before; -1 = there is none.
             held: int64[H], the domains that hold some of the slice.
             skipped: domains that cannot hold it.
@@ -333,7 +333,7 @@ class _Placing:
             tried.add(last)
             yield last
         if self._alike and not len(held) and (room >= members).any():
-            enough = room >= left  # the first of all that are sorted below
+            enough = room >= left  # finds the first of those that are sorted below
             least = np.where(enough, room, room.max() + 1).argmin()
             best = int(least if enough.any() else room.argmax())
             if best not in tried:
@@ -351,24 +351,24 @@ class _Placing:
         yield from able[order][:most].tolist()
 
     def _room(self, level: int, inner: Sequence[Spec], members: int) -> Numbers:
-        """int64[D]: how many members the domains of a level can take, in slices within them."""
+        """Return int64[D]: how many members each domain of a level can take, in inner slices."""
         own = self._candidates.domains.levels[level]
         if not inner:
             return own.sums(self._slots)
         (size, further), *rest = inner
         within = self._room(further, rest, size)
         part = self._candidates.domains.levels[further]
-        parents = own.codes[part.first]  # there may be levels between
+        parents = own.codes[part.first]  # there may be levels in between
         whole = np.bincount(parents, within // size * size, own.count).astype(np.int64)
         short = members % size
-        if short:  # one of the domains within may hold the short slice beside whole ones
+        if short:  # one of the inner domains may hold the short slice beside whole ones
             spare = np.zeros(own.count, np.int64)
             np.maximum.at(spare, parents, within % size)
             whole += np.where(spare >= short, short, 0)
         return whole
 
     def _held(self, number: int, size: int, codes: Numbers) -> Numbers:
-        """int64[H]: the domains where members of a slice are held."""
+        """Return int64[H]: the domains that hold members of a slice."""
         if size not in self._held_rows:
             by_slice = self._held_rows[size] = {}
             for rank, row in held_ranks(self._locality, self._origin.snapshot.nodes):
@@ -379,13 +379,13 @@ class _Placing:
     def _lacks(
         self, outcome: Outcome, members: Sequence[Pod], level: int, room: Numbers, held: Numbers
     ) -> None:
-        """Say which slice finds no domain; what is further in says it before.
+        """Note which slice finds no domain; an inner slice is noted first.
 
         Args:
-            outcome: learns it.
+            outcome: receives it.
             members: of the slice.
             level: of the domains.
-            room: int64[D], for how many members each has room.
+            room: int64[D], the number of members for which each has room.
             held: int64[H], the domains that hold some of the slice.
         """
         name = self._locality.levels.levels[level].name
@@ -404,7 +404,7 @@ class _Placing:
         self._note(outcome, members[0], f"node(s) were {where} with room for the slice")
 
     def _note(self, outcome: Outcome, pod: Pod, reason: str) -> None:
-        """Say why no node will do for a member, unless that was said of another."""
+        """Note why no node suits a member, unless another member's reason was noted."""
         if not outcome.diagnoses:
             trial = inside(self._origin, np.zeros(len(self._slots), np.bool_), reason)
             outcome.note(trial.diagnosis(pod), pod)
@@ -417,13 +417,13 @@ def slice_region(
     locality: Locality,
     nodes: Nodes,
 ) -> tuple[Mask, bool]:
-    """Where a member of a rank may lie: bool[N], and whether others of its slice say so.
+    """Return where a member of a rank may be (bool[N]), and whether its slice pins it there.
 
     Args:
         rank: of the member.
         ranks: of members that a plan has placed.
-        placed: these, with their rows.
-        locality: says how the slices are cut.
+        placed: these members, with their rows.
+        locality: tells how the slices are cut.
         nodes: the node table.
     """
     levels = domains_of(nodes, locality.levels.labels).levels
