@@ -3,7 +3,8 @@
 """Queue: which group is tried next, and what the others wait for.
 
 `scheduling_queue` holds the groups, each as an `item`; `rotation` lets namespaces take turns,
-`listeners` knows who waits for what; `capacity_precheck` knows whose attempt could not succeed.
+`listeners` records which events a group waits for, and `capacity_precheck` which attempts must
+fail.
 """
 
 from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations

@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotation: groups in their order, where equals take turns once attempts fail.
+"""Rotation: groups in their order; after failed attempts, equals take turns.
 
-Equals are the groups of one level: of one priority, with the default order. Among them namespaces
-take turns, and within a namespace owners: who never failed goes first, in the order; of the others
-the one whose last failed attempt is the longest ago::
+Equals are the groups of one level; in the default order, those of one priority. Among them
+namespaces take turns, and within a namespace owners. Those that never failed go first, in the
+order; then the one whose last failed attempt is longest ago::
 
     level ──► namespaces ──► owners ──► groups, in their order
     many   m0 m1 m2 …    m0 fails: one's turn    m1 fails: one's, if it has others
     one    o0            o0 fails: many's turn
            ─────────────────────────────────►  m0 o0 m1 m2 m3 …
 
-While nothing fails, that is the order itself. What failed is remembered over placements: else
-pods that fit, and come and go, would let the same failures go first for ever.
+While nothing fails, that is the order itself. Failures are remembered over placements: otherwise,
+with pods that fit and come and go, the same failures would go first for ever.
 
-Lists are kept sorted by bisection: what leaves is taken out at once, so nothing stale piles up.
+Lists are kept sorted by bisection, and entries are removed at once, so nothing stale piles up.
 
 Source: semantics §9.7.
 """
@@ -26,26 +26,26 @@ from typing import Any, Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
 
-#: So much is tried in a row in vain before a group of a lower level is, in attempts that count as
+#: After this many attempts in vain in a row, a group of a lower level is tried; attempts count as
 #: `SchedulingQueue.failed` says.
 MOST_IN_VAIN: Final = 64
 
-#: One turn in so many goes to who has failed, though others never did: those may not end.
+#: One turn in this many goes to groups that have failed, even while others never did.
 _EVERY: Final = 64
 
-#: So many namespaces and owners are remembered that have failed, the latest.
+#: The most namespaces and owners with failures to remember, the latest.
 _MOST_REMEMBERED: Final = 8192
 
 Level = tuple[Any, ...]
 
 
 class Subqueue(NamedTuple):
-    """The groups that are tried strictly in order.
+    """Groups that are tried strictly in order.
 
     Attributes:
-        level: what the sort keys of equals begin with; None = nobody says who is equal.
-        namespace: whose turn it is among equals.
-        owner: whose turn it is within a namespace.
+        level: the prefix of equal groups' sort keys; None = equality is undefined.
+        namespace: takes turns among equals.
+        owner: takes turns within a namespace.
     """
 
     level: Level | None
@@ -53,12 +53,12 @@ class Subqueue(NamedTuple):
     owner: str = ""
 
 
-#: Nobody says who is equal, and so all groups are tried strictly in order.
+#: No equality is defined, so all groups are tried strictly in order.
 STRICT: Final = Subqueue(None, "")
 
 
 class Entry(NamedTuple):
-    """A group in a list: the smallest key first, then the oldest ticket; tickets are unique."""
+    """A group in a list, sorted by key, then by ticket (oldest first); tickets are unique."""
 
     key: tuple[Any, ...]
     ticket: int
@@ -67,21 +67,21 @@ class Entry(NamedTuple):
 
 
 class History:
-    """Who failed, and when last, counted in failures.
+    """Which namespaces and owners failed, and when last, counted in failures.
 
     Attributes:
-        in_vain: what attempts that failed since the last one of a lower level count for.
+        in_vain: the cost of failed attempts since the last one of a lower level.
     """
 
     def __init__(self) -> None:
         self.in_vain = 0
-        #: How many failures there have been.
+        #: The number of failures.
         self._count = 0
-        #: By namespace (level, name) and owner, the failure that was its last; the oldest first.
+        #: By namespace (level, name) and owner, the number of its last failure; the oldest first.
         self._last: dict[tuple[Any, ...], int] = {}
 
     def failed(self, subqueue: Subqueue, cost: int = 1) -> None:
-        """An attempt at one of its groups failed, which counts for so many."""
+        """Record a failed attempt at one of its groups, which counts `cost` times."""
         self.in_vain += cost
         self._count += 1
         for who in (subqueue[:2], subqueue):
@@ -91,7 +91,7 @@ class History:
             del self._last[next(iter(self._last))]
 
     def last(self, who: tuple[Any, ...]) -> int:
-        """When a namespace (level, name) or an owner failed last; 0 = it never did."""
+        """Return when a namespace (level, name) or an owner failed last; 0 = it never did."""
         return self._last.get(who, 0)
 
     @property
@@ -101,7 +101,7 @@ class History:
 
 
 class _Row(NamedTuple):
-    """One that takes turns: when it failed last, its first entry, and its name."""
+    """A namespace or owner that takes turns: its last failure, its first entry, and its name."""
 
     last: int
     first: Entry
@@ -112,12 +112,12 @@ class _Turns:
     """Rows in the order of their turns."""
 
     def __init__(self) -> None:
-        #: Sorted; each row is that of its name in `_of`.
+        #: Sorted; each row is also in `_of`, by name.
         self._rows: list[_Row] = []
         self._of: dict[str, _Row] = {}
 
     def put(self, name: str, last: int, first: Entry | None) -> None:
-        """Give one its place; it has none without an entry."""
+        """Put one in its place; without an entry, remove it."""
         row = self._of.pop(name, None)
         if row is not None:
             del self._rows[bisect_left(self._rows, row)]
@@ -127,19 +127,19 @@ class _Turns:
 
     @property
     def first(self) -> Entry | None:
-        """The first entry of the first; None without any."""
+        """The first entry of the first row; None without any."""
         return self._rows[0].first if self._rows else None
 
     @property
     def anew(self) -> bool:
-        """Whether there is one that never failed."""
+        """Whether any row never failed."""
         return bool(self._rows) and not self._rows[0].last
 
     def next(self, *, failed: bool) -> str:
-        """Whose turn it is.
+        """Return whose turn it is.
 
         Args:
-            failed: it is that of those that have failed, where there are any.
+            failed: it is the turn of those that have failed, if there are any.
         """
         at = bisect_left(self._rows, (1,)) if failed else 0
         return self._rows[at if at < len(self._rows) else 0].name
@@ -162,27 +162,27 @@ class _Level:
 
 
 class Rotation:
-    """Entries, by the order and by turns.
+    """Entries, in order and by turns.
 
     Args:
-        history: who failed; may be shared.
+        history: which namespaces and owners failed; may be shared.
     """
 
     def __init__(self, history: History) -> None:
         self._history = history
         #: All entries, sorted.
         self._order: list[Entry] = []
-        #: How many of them are of each namespace; none has 0.
+        #: The number of entries of each namespace; without zeros.
         self._namespaces: Counter[str] = Counter()
-        #: The same by level; empty too while the only entry is one that came alone.
+        #: The entries by level; also empty while the only entry came alone.
         self._levels: dict[Level, _Level] = {}
         #: The keys of `_levels`, sorted.
         self._sorted: list[Level] = []
-        #: The lower level that had a turn last, after much was in vain.
+        #: The lower level that last had a turn, after many attempts in vain.
         self._lower: Level = ()
 
     def __iter__(self) -> Iterator[Entry]:
-        """All entries, in their order; nothing may change meanwhile."""
+        """Iterate over all entries in order; do not change it meanwhile."""
         return iter(self._order)
 
     def __len__(self) -> int:
@@ -197,7 +197,7 @@ class Rotation:
         insort(self._order, entry)
         self._namespaces[entry.group.namespace] += 1
         if len(self._order) == 1:
-            return  # alone it needs no turns, and most pods are
+            return  # a single entry, as with most pods, needs no turns
         for each in (entry,) if self._levels else tuple(self._order):
             self._index(each)
 
@@ -214,14 +214,14 @@ class Rotation:
             self._arrange(entry.subqueue)
 
     def remove(self, entry: Entry) -> None:
-        """Take out an entry that is here."""
+        """Remove an entry that is here."""
         del self._order[bisect_left(self._order, entry)]
         namespace = entry.group.namespace
         self._namespaces[namespace] -= 1
         if not self._namespaces[namespace]:
             del self._namespaces[namespace]
         if not self._levels:
-            return  # it was alone
+            return  # it was the only entry
         key, namespace, owner = _place(entry.subqueue)
         level = self._levels[key]
         within = level.namespaces[namespace]
@@ -239,7 +239,7 @@ class Rotation:
             del self._sorted[bisect_left(self._sorted, key)]
 
     def failed(self, subqueue: Subqueue) -> None:
-        """The history has another failure of a subqueue: give it its new place."""
+        """Move a subqueue to its new place, after another failure of it in the history."""
         key, namespace, _ = _place(subqueue)
         level = self._levels.get(key)
         if level is not None and namespace in level.namespaces:
@@ -254,7 +254,7 @@ class Rotation:
         level.turns.put(namespace, last(subqueue[:2]), within.turns.first)
 
     def first(self) -> Entry | None:
-        """The entry whose turn it is; None without any."""
+        """Return the entry whose turn it is; None without any."""
         if len(self._order) <= 1:
             return self._order[0] if self._order else None
         level = self._levels[self._level()]
@@ -264,7 +264,7 @@ class Rotation:
 
     @property
     def anew(self) -> bool:
-        """Whether somebody has the next turn, or soon, who never failed."""
+        """Whether a group that never failed has the next turn, or a turn soon."""
         if not self._order:
             return False
         if len(self._order) == 1:
@@ -274,7 +274,7 @@ class Rotation:
         return level.turns.anew or level.namespaces[level.turns.next(failed=False)].turns.anew
 
     def pop(self) -> Entry | None:
-        """Take out what `first` gives."""
+        """Remove and return the entry that `first` returns."""
         entry = self.first()
         if entry is not None:
             key = _place(entry.subqueue)[0]
@@ -284,7 +284,7 @@ class Rotation:
         return entry
 
     def _level(self) -> Level:
-        """The first one; or where so much was in vain, the others in turn."""
+        """Return the first level; after many attempts in vain, the others in turn."""
         if self._history.in_vain < MOST_IN_VAIN or len(self._sorted) == 1:
             return self._sorted[0]
         at = max(bisect_right(self._sorted, self._lower), 1)
