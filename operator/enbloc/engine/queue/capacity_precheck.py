@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Capacity precheck: groups for which aggregate free capacity is not enough.
+"""Capacity precheck: groups for which aggregate free capacity does not suffice.
 
-When one of eight members of a gang ends, every waiting gang of eight could use its capacity, and
-none would find enough. Each attempt would fail, and those that were tried would wait behind others
-(a pause follows every failure), though they came first. So an attempt that failed leaves here
-what it needs of each resource on which nodes, and what it wants reserved; an event is let through
-only when what is free in all, or would be if all of lower priority gave way, might be enough.
+When one of eight members of a gang ends, every waiting gang of eight could use its capacity, but
+none would find enough. Each attempt would fail, and the gangs that were tried would wait behind
+others (a pause follows every failure), though they came first. So a failed attempt records here
+what it needs of each resource on which nodes, and what it wants reserved. An event is let through
+only if the aggregate free capacity, or what would be free without pods of lower priority, may be
+enough.
 
-Nothing is lost by that: a placement needs certain nodes; of the events at these nodes the last
-finds the capacity of all of them there, and so is let through.
+No placement is missed: it needs certain nodes, and the last of the events at these nodes finds
+their whole capacity free, and so is let through.
 """
 
 from collections import Counter
@@ -35,36 +36,36 @@ from enbloc.model.pods import Pod
 
 _MOST_KNOWN: Final = 4096
 
-#: Where more pods than this may give way to a group, it is tried without adding up.
+#: If more pods than this may give way to a group, it is tried without summing up.
 _MOST_LOWER: Final = 16_384
 
-#: So much of each resource, on each row of the node table (int64[N]).
+#: Amounts of each resource, by row of the node table (int64[N]).
 Given = Mapping[str, Amounts]
 
-#: Some change of load may help, for all that is known.
+#: Nothing proves that no change of load may help.
 _UNKNOWN: Final = Refutation("")
 
 
 class Reserving(Protocol):
-    """Who has reserved how much, and wants to."""
+    """Tells what each group has reserved, and wants reserved."""
 
     def capacity(self) -> Capacity:
-        """What is reserved now."""
+        """Return what is reserved now."""
         ...
 
     def renewed(self, members: Members, wanted: Reservation) -> Reservation:
-        """What a group wants reserved, after other groups of its owner may have got members."""
+        """Return what a group wants reserved, after its owner's groups may have got members."""
         ...
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Want:
-    """What groups of one shape need, each of them, on nodes that are otherwise empty.
+    """What each group of one shape needs, on nodes that are otherwise empty.
 
     Attributes:
-        packing: the shape; whose members they are does not matter here.
-        looked_at: the version of the tables when it was added up last.
-        short: what came out then, by the priority below which all give way; None = nobody does.
+        packing: the shape; it does not matter whose members they are.
+        looked_at: the version of the tables at the last check.
+        short: its results, by the priority below which all pods give way; None = none give way.
     """
 
     packing: Packing
@@ -73,31 +74,32 @@ class Want:
 
 
 class CapacityPrecheck:
-    """What each group lacked when it was tried last.
+    """Knows what each group lacked at its last attempt.
 
     Args:
-        state: the present.
+        state: the present state.
         groups: the members of every group.
-        reserving: says what groups want reserved.
+        reserving: tells what groups want reserved.
     """
 
     def __init__(self, state: ClusterState, groups: Groups, reserving: Reserving) -> None:
         self._state, self._groups, self._reserving = state, groups, reserving
-        #: Of each group that was tried in vain, when (the epoch), and what it needs: one of these.
+        #: By group that was tried in vain: the epoch of the attempt, and its alternative needs.
         self._of: dict[GroupKey, tuple[object, Sequence[Want]]] = {}
-        #: What those want reserved that were not admitted.
+        #: By group that was not admitted, what it wants reserved.
         self._not_admitted: dict[GroupKey, Reservation] = {}
-        #: The priority of each that may have others evicted.
+        #: By group that may preempt, its priority.
         self._preemptors: dict[GroupKey, int] = {}
-        #: The nodes without what counts for some groups only, and of which version of the tables.
+        #: The nodes without claims that count for some groups only, and their version of the
+        #: tables.
         self._open: tuple[object, Nodes | None] = None, None
-        #: What those would give below each priority, and of which version of the tables.
+        #: What all pods below a priority hold, by priority, and the version of the tables.
         self._given: tuple[object, dict[int, Given | None]] = None, {}
-        #: By shape, for as long as a group needs it.
+        #: By shape; an entry lives as long as a group needs it.
         self._wants: WeakValueDictionary[bytes, Want] = WeakValueDictionary()
 
     def want(self, packing: Packing) -> Want:
-        """What groups of this shape need; the same object for all of them."""
+        """Return what groups of this shape need; the same object for all of them."""
         shape = packing.shape
         found = self._wants.get(shape)
         if found is None:
@@ -105,31 +107,31 @@ class CapacityPrecheck:
         return found
 
     def note(self, group: GroupKey, epoch: object, wants: Sequence[Want]) -> None:
-        """A group was tried, and no placement was found.
+        """Record that a group was tried without finding a placement.
 
         Args:
             group: its key.
-            epoch: differs whenever what plugins see has changed other than by pods.
-            wants: what it needs: one of these.
+            epoch: changes whenever what plugins see has changed other than by pods.
+            wants: its alternative needs.
         """
         self._of[group] = epoch, wants
 
     def not_admitted(self, wanted: Reservation) -> None:
-        """A group was tried and not placed; what it wants reserved may have been lacking."""
+        """Record what a group wants reserved that was not placed; that may have been lacking."""
         self._not_admitted[wanted.group] = wanted
 
     def preempts(self, group: GroupKey, priority: int) -> None:
-        """A group was tried and not placed, and may have those of a lower priority evicted."""
+        """Record that a group was not placed, and may have pods of a lower priority evicted."""
         self._preemptors[group] = priority
 
     def forget(self, group: GroupKey) -> None:
-        """The group is another than it was, or is gone, or must be tried in any case."""
+        """Forget a group that has changed, is gone, or must be tried in any case."""
         self._of.pop(group, None)
         self._not_admitted.pop(group, None)
         self._preemptors.pop(group, None)
 
     def refuses(self, group: GroupKey) -> bool:
-        """Whether not enough is free for the group now, even if all gave way that may."""
+        """Whether too little is free for the group now, even if all that may give way did."""
         given = self._gives_way(self._preemptors.get(group))
         if given is None:
             return False
@@ -163,7 +165,7 @@ class CapacityPrecheck:
         return self._state.epoch, self._state.nodes.placed_version
 
     def _open_nodes(self) -> Nodes:
-        """The nodes without what counts for some groups only."""
+        """Return the nodes without claims that count for some groups only."""
         claims = self._state.claims.open_to_some()
         if not claims:
             return self._state.nodes
@@ -178,7 +180,7 @@ class CapacityPrecheck:
         return nodes
 
     def _gives_way(self, priority: int | None) -> Given | None:
-        """What pods below a priority hold, by resource and row; None = too many to add up."""
+        """Return what pods below a priority hold, by resource and row; None = too many to sum."""
         if priority is None:
             return {}
         known, given = self._given
@@ -205,7 +207,7 @@ class CapacityPrecheck:
 
 
 class _Known(NamedTuple):
-    """What was asked about a group, what the answer was, and what the group needs."""
+    """What was asked about a group, the answer, and what the group needs."""
 
     question: object
     answer: str
@@ -213,7 +215,7 @@ class _Known(NamedTuple):
 
 
 class Refutations:
-    """What `infeasible` said of each group, kept while neither the group nor the nodes change.
+    """Keeps the results of `infeasible` while neither the group nor the nodes change.
 
     Args:
         precheck: learns what each group lacks.
@@ -221,7 +223,7 @@ class Refutations:
 
     def __init__(self, precheck: CapacityPrecheck) -> None:
         self._precheck = precheck
-        #: The latest answers, one a group, at most _MOST_KNOWN.
+        #: The latest results, one per group, at most _MOST_KNOWN.
         self._known: dict[GroupKey, _Known] = {}
 
     def of(
@@ -234,22 +236,22 @@ class Refutations:
         *,
         hurried: bool = False,
     ) -> Refutation:
-        """As `infeasible`, with what that cost.
+        """Return what `infeasible` returns, and its cost.
 
         Args:
-            epoch: differs whenever what plugins see has changed other than by pods.
+            epoch: changes whenever what plugins see has changed other than by pods.
             facts: the group as it is.
             held: its bound members.
-            trial: the nodes, and the plugins that are asked.
+            trial: the nodes, and the plugins to ask.
             steps: how much a search may cost.
-            hurried: there is no time for a search.
+            hurried: do not search.
         """
         if facts.solo or not (facts.deficit and facts.quorum):
             return _UNKNOWN
         members = Counter((trial.key(pod), pod.role) for pod in facts.pending)
         seats = frozenset((pod.uid, pod.node) for pod in held)
         deficits = tuple((floor.role, floor.deficit) for floor in facts.floors)
-        if any(key.holds is not None for key, _ in members):  # what is left of them is no epoch's
+        if any(key.holds is not None for key, _ in members):  # the epoch omits volumes and devices
             epoch = epoch, ledgers_of(trial.snapshot.nodes).version
         asked = facts.choice, facts.locality, seats, steps
         question = epoch, frozenset(members.items()), deficits, asked
@@ -276,5 +278,5 @@ class Refutations:
         return Refutation(known.answer, searched)
 
     def forget(self, group: GroupKey) -> None:
-        """The group is gone."""
+        """Forget a group that is gone."""
         self._known.pop(group, None)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Item: what the queue knows of one group, and for how long it pauses after a failure."""
+"""Item: what the queue knows of one group, and how long the group pauses after a failure."""
 
 import enum
 import math
@@ -13,7 +13,7 @@ from enbloc.model.groups import GroupKey
 
 
 class Place(enum.Enum):
-    """Where an item is; each is in exactly one place, and those of the first four in no list."""
+    """The place of an item; exactly one. Items of the first four are in no list."""
 
     IDLE = "nothing to decide"
     GATED = "may not be tried"
@@ -25,7 +25,7 @@ class Place(enum.Enum):
 
     @property
     def parked(self) -> bool:
-        """It is not in a queue: no turn, time or event of others brings it to an attempt."""
+        """Whether it is in no queue: only the group's own changes lead to an attempt."""
         return self in _PARKED
 
 
@@ -34,7 +34,7 @@ _PARKED: Final = frozenset({Place.IDLE, Place.GATED, Place.DECIDING, Place.PLANN
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Seconds before a failed group may be tried again: initial × 2^(n − 1), at most maximum.
+    """Seconds before a failed group may be tried again: initial × 2^(n − 1), at most `maximum`.
 
     A maximum of 0 switches it off.
 
@@ -46,16 +46,16 @@ class Backoff:
     maximum: float = 10.0
 
     def ends(self, now: float, failures: int) -> float:
-        """When the pause is over that begins now.
+        """Return when a pause that begins now ends.
 
-        As upstream, a pause ends with the whole second in which it would: groups that fail
-        together are tried together, in their order.
+        As upstream, it ends with its last whole second: groups that fail together are tried
+        together, in their order.
         """
         pause = self.after(failures)
         return math.floor(now + pause) + 1.0 if pause else now
 
     def after(self, failures: int) -> float:
-        """The pause after so many failures in a row; 0 after none."""
+        """Return the pause after this many failures in a row; 0 after none."""
         if failures <= 0:
             return 0.0
         # 2^31 seconds is past any maximum; the bound keeps the float finite.
@@ -64,34 +64,34 @@ class Backoff:
 
 @dataclass(slots=True)
 class Item:
-    """One group in the queue. Only the queue writes to it; others have it take note of something.
+    """One group in the queue. Only the queue writes to it; others call its methods.
 
     Attributes:
-        attempts: all of them, those that status remembers too.
+        attempts: all attempts, including those that the status records.
         unschedulable, errors: failures in a row of each kind.
         counted: how many plans had been opened at the last attempt.
-        last_attempt: when that was, engine clock; None = there was none in this process.
-        ready_at: no attempt before, unless a hint says so; engine clock.
-        held: it waits until then even if nothing else is to be done (semantics §4.6).
-        called: it was called up, and so is placed now if it can be, whatever it waited for.
+        last_attempt: its time, engine clock; None = there was none in this process.
+        ready_at: no attempt before, unless a hint requests one; engine clock.
+        held: it waits until then even if the queue is otherwise idle (semantics §4.6).
+        called: it was called up: it is placed now if possible, whatever it waited for.
         sort_key: its place in the order; smaller goes first.
-        subqueue: those with which it is tried strictly in order.
-        listed: where it takes its turn, and its entry there; None = nowhere.
-        deferred: it is to be searched for, once nobody waits for a first attempt.
+        subqueue: the groups with which it is tried strictly in order.
+        listed: the list where it takes its turn, and its entry there; None = none.
+        deferred: it is to be searched for once no group waits for a first attempt.
         let_by: how many others it has let go first since it could first be placed.
         profile: the profile that decides about it.
         rejectors: the plugins that refused the last attempt.
-        pending: those of them that wait for somebody outside; their events bypass the backoff.
-        infeasible: no change of load can help, and so no event of a pod.
-        gate: the plugin that keeps it out at PreEnqueue; "" = none does.
-        first_unseen: the first event that it has not seen, while it is being decided; else None.
-        hinted: attempts in a row that a hint brought about, since a pause was waited out.
-        pods: how many pending pods it has, for the metrics.
-        queued: when it was first to be tried since it last was placed, engine clock; None = it was
-            not.
+        pending: the rejectors that wait for an external party; their events bypass the backoff.
+        infeasible: no change of load can help, so events of pods do not matter.
+        gate: the plugin that keeps it out at PreEnqueue; "" = none.
+        first_unseen: the first event after its attempt began, while it is being decided; else None.
+        hinted: attempts in a row that a hint caused, since a pause was waited out.
+        pods: the number of its pending pods, for the metrics.
+        queued: when it was first to be tried since it was last placed, engine clock; None = not
+            yet.
         tried: attempts before that.
-        fingerprint: what the group looked like at the last attempt; a difference re-queues it.
-        ticket: of its latest move; entries of the heaps with an older one are stale.
+        fingerprint: the group's state at the last attempt; a difference re-queues it.
+        ticket: of its latest move; heap entries with an older one are stale.
     """
 
     key: GroupKey
@@ -124,15 +124,15 @@ class Item:
     ticket: int = 0
 
     def count(self, pods: int) -> None:
-        """So many pods of it are pending."""
+        """Set the number of its pending pods."""
         self.pods = pods
 
     def put_under(self, profile: Profile) -> None:
-        """This profile decides about it."""
+        """Set the profile that decides about it."""
         self.profile = profile
 
     def admit(self, profile: Profile, fingerprint: object, now: float) -> bool:
-        """It may be tried as it is; whether that is the first time since it last was placed."""
+        """Admit it in its present state; return whether it is the first time since a placement."""
         self.profile, self.fingerprint = profile, fingerprint
         if self.queued is not None:
             return False
@@ -140,18 +140,18 @@ class Item:
         return True
 
     def keep_out(self, profile: Profile) -> None:
-        """It may not be tried; once it may, it is, whatever it looks like."""
+        """Keep it out; once it may be tried, it is, whatever its state."""
         self.profile, self.fingerprint = profile, None
 
     def renew(self) -> None:
-        """It is to be tried again once it is reviewed, whatever it looks like."""
+        """Have it tried again once it is reviewed, whatever its state."""
         self.fingerprint = None
 
     def settle(self, fingerprint: object) -> None:
-        """No attempt is worth it while it looks as it does."""
+        """Record that no attempt is useful while its state is this."""
         self.fingerprint = fingerprint
 
     def attempted(self, now: float, opened: int) -> None:
-        """It was decided about, after so many plans had been opened."""
+        """Record an attempt, and how many plans had been opened before it."""
         self.attempts += 1
         self.last_attempt, self.counted = now, opened

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Listeners: which groups wait for the events of which plugin, and whom an event could help."""
+"""Listeners: which groups wait for the events of which plugin, and which an event could help."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -11,15 +11,15 @@ from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 
-#: What looking at waiting groups may cost in one turn, in looks; the next goes on where it ended.
-#: To ask for hints, which needs the facts of the group, costs more than to see that none matters.
+#: The cost of checking waiting groups in one turn; the next turn continues. A check costs 1, and
+#: a call for hints, which needs the facts of the group, costs more.
 MOST_LOOKS: Final = 4096
 HINTS_COST: Final = 8
 
-#: Gives the finer answers of a waiting group's plugins.
+#: Returns the queueing hints of a waiting group's plugins.
 Hints = Callable[[Item], HintOf]
 
-#: Whether a waiting group would be refused as things are, whatever happened.
+#: Whether a waiting group would be refused now, whatever happened.
 Refused = Callable[[Item], bool]
 
 #: A waiting group, a plugin that refused it, and whether that was at PreEnqueue.
@@ -29,20 +29,20 @@ _Index = dict[str, dict[GroupKey, None]]
 
 
 class Listeners:
-    """Those that wait, by the plugins that refused them, and what they have not heard yet."""
+    """Waiting groups by the plugins that refused them, and the events that they have not seen."""
 
     def __init__(self) -> None:
-        #: By plugin, the groups that are WAITING and that it rejected.
+        #: By plugin, the WAITING groups that it rejected.
         self._waiting: _Index = {}
-        #: By plugin, the groups that it keeps out at PreEnqueue: the `gate` of each.
+        #: By plugin, the groups that it keeps out at PreEnqueue: the plugin is their `gate`.
         self._gated: _Index = {}
-        #: What happened since the batch under way was begun, while anybody waited.
+        #: Events since the current batch began, while any group waited.
         self._unheard: list[Happening] = []
-        #: A batch, and those that are still to be asked about it; None = none is under way.
+        #: A batch, and the groups that remain to be asked about it; None = no batch is under way.
         self._asking: tuple[Batch, Iterator[_Look | None]] | None = None
 
     def enter(self, item: Item) -> None:
-        """A group waits for what its rejectors, or its gate, named; more of them than before."""
+        """List a group under its rejectors, or its gate; it may be listed under some already."""
         if item.gate:
             self._gated.setdefault(item.gate, {})[item.key] = None
         if item.place is Place.WAITING:
@@ -50,7 +50,7 @@ class Listeners:
                 self._waiting.setdefault(name, {})[item.key] = None
 
     def leave(self, item: Item) -> None:
-        """A group waits no more."""
+        """Remove a group that no longer waits."""
         if item.gate:
             self._gated[item.gate].pop(item.key, None)
         if item.place is Place.WAITING:
@@ -58,13 +58,13 @@ class Listeners:
                 self._waiting[name].pop(item.key, None)
 
     def hear(self, happened: Sequence[Happening]) -> None:
-        """Keep what happened, if anybody waits."""
+        """Keep what happened, if any group waits."""
         if any(self._waiting.values()) or any(self._gated.values()):
             self._unheard += happened
 
     @property
     def behind(self) -> bool:
-        """Whether a look at all groups that wait is under way."""
+        """Whether a pass over all waiting groups is under way."""
         return self._asking is not None
 
     @property
@@ -73,7 +73,7 @@ class Listeners:
         return bool(self._unheard) or self._asking is not None
 
     def begin(self, items: Mapping[GroupKey, Item]) -> bool:
-        """Begin to ask about what happened, if all were asked about the batch before.
+        """Start a batch of the new events, if the last one is done; return whether one started.
 
         Args:
             items: every group.
@@ -85,11 +85,11 @@ class Listeners:
         return True
 
     def helped(self, refused: Refused, hints: Hints) -> Iterator[tuple[Item, str, str, bool]]:
-        """Whom the batch under way could help, as far as one turn goes.
+        """Yield the groups that the current batch could help, as far as one turn goes.
 
         Args:
-            refused: whether a group would be refused as things are.
-            hints: the finer answers, asked for each waiting group whose plugin named such events.
+            refused: whether a group would be refused now.
+            hints: the queueing hints, called for each waiting group whose plugin named such events.
 
         Yields:
             A group, the plugin that refused it, the event, and whether that was at PreEnqueue.
@@ -111,7 +111,7 @@ class Listeners:
         self._asking = None
 
     def _looks(self, batch: Batch, items: Mapping[GroupKey, Item]) -> Iterator[_Look | None]:
-        """The groups that a batch could concern, one at a time; None where it does not."""
+        """Yield the groups that a batch could concern, one at a time; None for each other one."""
         for gated, index in ((False, self._waiting), (True, self._gated)):
             for name in list(index):
                 concerns: dict[str, bool] = {}
@@ -128,7 +128,7 @@ class Listeners:
 
 
 def concerned(item: Item) -> Concerned:
-    """What a batch must know of a group."""
+    """Return what a batch must know of a group."""
     return Concerned(item.key, item.counted, item.infeasible)
 
 
