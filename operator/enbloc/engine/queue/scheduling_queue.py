@@ -17,11 +17,11 @@
     refused at PreEnqueue by a plugin ──► GATED, until an event that the plugin named
     nothing pending                   ──► IDLE
 
-What happens while a group is being decided or its plan is open is remembered, and looked at when
-it fails: an event that came too early is not lost.
+Events while a group is being decided or its plan is open are remembered, and checked if it fails:
+an event that came too early is not lost.
 
-After an attempt that failed, equals of other namespaces and owners have their turn (`Rotation`).
-One that would be placed out of turn first lets those go that are ordered before it (`call_up`).
+After a failed attempt, equals of other namespaces and owners have their turn (`Rotation`). A group
+that would be placed out of turn first lets groups earlier in the order go (`call_up`).
 """
 
 import heapq
@@ -39,33 +39,33 @@ from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation,
 from enbloc.framework.hints import Happening
 from enbloc.model.groups import GroupKey
 
-#: So often in a row a hint brings a group out of its pause at once.
+#: The most times in a row that a hint ends a group's pause at once.
 _MOST_HINTED: Final = 3
 
-#: So many timers end in one turn.
+#: The most timers that one turn processes.
 MOST_DUE: Final = 256
 
-#: So many groups that wait for their turn, or in a pause, are tried before one that is ordered
-#: after them is placed; fewer if attempts cost much, which count for more than one.
+#: The most groups, waiting for their turn or in a pause, that are tried before one later in the
+#: order is placed; expensive attempts count more than once.
 MOST_CALLED: Final = 64
-#: An attempt counts once, and once more for so many steps of search, about 3 ms.
+#: An attempt counts once, and once more for each multiple of these steps of search, about 3 ms.
 STEPS_OF_ONE: Final = 625
-#: And so many are passed over.
+#: The most groups that are passed over.
 MOST_PASSED: Final = 256
-#: So many in all, however many of them are placed: those that come and go are never at an end.
+#: The most in all, however many of them are placed: pods that come and go never end.
 MOST_LET_BY: Final = 256
 
-#: So many events are remembered for who is being decided.
+#: The most events that are remembered for groups that are being decided.
 MOST_REMEMBERED: Final = 1024
 
 
 class SchedulingQueue:
-    """Active by key, backing off by time, waiting for an event.
+    """Groups that are active (by key), backing off (by time), or waiting for an event.
 
     Args:
         backoff: pauses after failed attempts.
         longest_wait: seconds after which a waiting group is tried even without an event.
-        tally: where pods are counted that come to a queue; None = nobody asks.
+        tally: counts pods that come to a queue; None = not counted.
     """
 
     def __init__(
@@ -74,46 +74,47 @@ class SchedulingQueue:
         self._tally = tally or counted.Tally()
         self._backoff = backoff
         self._longest_wait = longest_wait
-        #: Every group that is known, in the order in which they came.
+        #: Every known group, in the order of arrival.
         self._items: dict[GroupKey, Item] = {}
-        #: Who failed, and when last; all lists but those that are set aside share it.
+        #: Which namespaces and owners failed, and when last; all lists share it, but those set
+        #: aside.
         self._history = History()
-        #: Those that are ACTIVE, unless they were called up or set aside.
+        #: ACTIVE groups that were not called up or set aside.
         self._active = Rotation(self._history)
-        #: Those in BACKOFF that are tried once nobody is active; no error keeps them.
+        #: Groups in BACKOFF that are tried once no group is active; not those held by an error.
         self._early = Rotation(self._history)
-        #: Those in BACKOFF that are held, and may be called up.
+        #: Groups in BACKOFF that are held, and may be called up.
         self._held = Rotation(self._history)
-        #: Those that are ACTIVE in namespaces that are stalled, by namespace; no list is empty, and
-        #: in none do they take turns.
+        #: ACTIVE groups in stalled namespaces, by namespace; no list is empty, and none takes
+        #: turns.
         self._aside: dict[str, Rotation] = {}
-        #: A heap of those that go before all others; stale entries are skipped when met.
+        #: A heap of the groups that go before all others; stale entries are skipped.
         self._called_up: list[Entry] = []
-        #: A heap of when the items in BACKOFF and WAITING are due; with stale entries as well.
+        #: A heap of when items in BACKOFF and WAITING are due; stale entries are skipped.
         self._timers: list[Entry] = []
         self._listeners = Listeners()
-        #: What happened since the oldest of `_deciding` was popped, at most MOST_REMEMBERED; and
-        #: how many events there have been before the first of them.
+        #: Events since the oldest of `_deciding` was popped, at most MOST_REMEMBERED; and the
+        #: number of events before the first of them.
         self._events: deque[Happening] = deque()
         self._first_event = 0
-        #: Those that were popped, or planned, and not yet decided; in the order of `first_unseen`.
+        #: Popped or planned groups that are not yet decided, in the order of `first_unseen`.
         self._deciding: dict[GroupKey, None] = {}
-        #: How many were called up since a group was placed, what those cost that were in vain, and
-        #: which kinds of pods were among them since anything happened.
+        #: How many groups were called up since one was placed, what those in vain cost, and which
+        #: kinds of pods were among them since the last event.
         self._called = self._in_vain = 0
         self._called_kinds: set[object] = set()
-        #: The number of the latest move; each item has that of its own.
+        #: The number of the latest move; each item keeps that of its own.
         self._tickets = 0
 
     def item(self, key: GroupKey, *, solo: bool, attempts: int = 0) -> Item:
-        """The item of a group, made when new, after so many attempts."""
+        """Return the item of a group; create it, with this many attempts, if new."""
         item = self._items.get(key)
         if item is None:
             item = self._items[key] = Item(key, solo, attempts)
         return item
 
     def get(self, key: GroupKey) -> Item | None:
-        """The item of a group, if it has one."""
+        """Return the item of a group, if it has one."""
         return self._items.get(key)
 
     def drop(self, key: GroupKey) -> None:
@@ -124,13 +125,13 @@ class SchedulingQueue:
             self.decided(item)
 
     def _move(self, item: Item, place: Place) -> None:
-        """The item is in another list from here on, or at another place of the same."""
+        """Move an item to another list, or to another place in the same list."""
         self._tickets += 1
         if item.listed is not None:
             rotation, entry = item.listed
             rotation.remove(entry)
             item.listed = None
-        # Entries of the heaps with an older ticket are stale and are skipped when met.
+        # Heap entries with an older ticket are stale and are skipped.
         item.ticket = self._tickets
         self._listeners.leave(item)
         item.gate, item.place = "", place
@@ -142,12 +143,12 @@ class SchedulingQueue:
         rotation.push(entry)
 
     def park(self, item: Item, place: Place, gate: str = "") -> None:
-        """No attempt at this group until something of its own changes.
+        """Try this group only after something of its own changes.
 
         Args:
             item: the group.
-            place: why.
-            gate: the plugin that refused it at PreEnqueue; its events count as well.
+            place: the reason.
+            gate: the plugin that refused it at PreEnqueue; its events count too.
         """
         assert place.parked, place
         self._move(item, place)
@@ -157,11 +158,11 @@ class SchedulingQueue:
             self._listeners.enter(item)
 
     def activate(self, item: Item, event: str = "") -> None:
-        """Try this group as soon as its turn comes, by its sort key.
+        """Try this group when its turn comes, by its sort key.
 
         Args:
             item: the group.
-            event: what brought it here, for the metrics; "" = it was here before.
+            event: what brought it here, for the metrics; "" = it was here already.
         """
         if event:
             self._count(counted.ACTIVE, event, item)
@@ -172,12 +173,12 @@ class SchedulingQueue:
         self._tally.incoming[queue, event] += item.pods
 
     def rank(self, item: Item, sort_key: tuple[Any, ...], subqueue: Subqueue | None) -> None:
-        """Give a group its position in the order, and move it there if that is another one.
+        """Set a group's position in the order, and move it there if it has changed.
 
         Args:
             item: the group.
-            sort_key: that of its profile's QueueSort.
-            subqueue: those with which it is tried strictly in order; None = as before.
+            sort_key: from its profile's QueueSort.
+            subqueue: the groups with which it is tried strictly in order; None = as before.
         """
         before = item.sort_key, item.subqueue
         item.sort_key, item.subqueue = sort_key, subqueue or item.subqueue
@@ -189,7 +190,7 @@ class SchedulingQueue:
             self.back_off(item)
 
     def back_off(self, item: Item) -> None:
-        """Try this group again once its pause is over, or sooner if nothing else is to be done.
+        """Try this group again once its pause is over, or sooner if the queue is otherwise idle.
 
         Only time ends the pause after an error.
         """
@@ -199,13 +200,13 @@ class SchedulingQueue:
             self._list(item, self._held if item.held else self._early)
 
     def hold(self, item: Item, until: float, *, error: bool) -> None:
-        """No attempt before a time, though there may be capacity for the group.
+        """Try this group no earlier than a time, though there may be capacity for it.
 
         Args:
             item: the group.
             until: engine clock.
-            error: as after any error, only time ends this. Else the group is called up before one
-                that is ordered later is placed.
+            error: as after any error, only time ends this. Otherwise the group is called up before
+                one later in the order is placed.
         """
         self.decided(item)
         item.errors = max(item.errors, 1) if error else 0
@@ -220,9 +221,9 @@ class SchedulingQueue:
     # ── an attempt ───────────────────────────────────────────────────────────────────────────
 
     def pop(self) -> Item | None:
-        """The active group whose turn it is; it is in no queue until it is decided.
+        """Pop the active group whose turn it is; it is in no queue until it is decided.
 
-        Without any, a group that was hinted at and only waits out its pause.
+        If none is active, pop a group that was hinted at and only waits out its pause.
         """
         entry = self._next_called_up() if self._called_up else None
         if entry is not None:
@@ -238,15 +239,15 @@ class SchedulingQueue:
         if item.place is Place.BACKOFF:
             self._count(counted.ACTIVE, counted.TAKEN_EARLY, item)
         self._move(item, Place.DECIDING)
-        self._deciding.pop(item.key, None)  # it goes to the end
+        self._deciding.pop(item.key, None)  # move it to the end
         item.first_unseen = self._first_event + len(self._events)
         self._deciding[item.key] = None
         return item
 
     def _next_called_up(self) -> Entry | None:
-        """Who was called up goes before all others, but not before those of a higher level.
+        """Return the next called-up entry, unless a group of a higher level is active.
 
-        Unless many of these were tried in vain.
+        After many attempts in vain, the levels do not matter.
         """
         if self._in_vain >= MOST_CALLED:
             self._let_go(callers=False)
@@ -258,10 +259,10 @@ class SchedulingQueue:
         return None if other and entry is not None and entry.key < called.key else called
 
     def decided(self, item: Item) -> None:
-        """Nothing more can come of the attempt; the events since it began are forgotten."""
+        """End an attempt; forget the events since it began."""
         item.first_unseen = None
         self._deciding.pop(item.key, None)
-        first = next(iter(self._deciding), None)  # they are in the order of `first_unseen`
+        first = next(iter(self._deciding), None)  # sorted by `first_unseen`
         oldest = self._items[first].first_unseen if first is not None else None
         end = self._first_event + len(self._events)
         while self._first_event < (end if oldest is None else oldest):
@@ -269,11 +270,11 @@ class SchedulingQueue:
             self._first_event += 1
 
     def _helpers(self, item: Item, hints: Hints) -> frozenset[str]:
-        """The plugins that refused a group and could be helped by what happened meanwhile."""
+        """Return the plugins that refused a group and that events during the attempt may help."""
         if item.first_unseen is None or item.profile is None:
             return frozenset()
         first = item.first_unseen - self._first_event
-        if first < 0:  # more happened than is remembered
+        if first < 0:  # not all of these events are remembered
             return item.rejectors
         missed = Batch(list(islice(self._events, first, None)))
         group, hint = concerned(item), hints(item)
@@ -292,10 +293,10 @@ class SchedulingQueue:
         infeasible: bool = False,
         steps: int = 0,
     ) -> None:
-        """An attempt failed: wait for an event of a rejector, or after an error for the time.
+        """Handle a failed attempt: wait for an event of a rejector, after an error, for time.
 
-        An event that came while it was being decided counts. Its equals have their turn, and once
-        attempts that cost this many steps were in vain, those who wait for them.
+        An event that came during the attempt counts. The group's equals have their turn; once
+        attempts that cost this many steps were in vain, so have groups of lower levels.
 
         Source: kube-scheduler v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
         AddUnschedulableIfNotPresent.
@@ -325,25 +326,25 @@ class SchedulingQueue:
             self._wait(item, now)
 
     def hurried(self, item: Item) -> bool:
-        """Whether a long search for a group that was popped should wait: others are new."""
+        """Whether a long search for a popped group should wait because others were never tried."""
         return not (item.called or item.deferred) and self._active.anew
 
     def defer(self, item: Item) -> None:
-        """A group must be searched for, which takes long: its equals have their turn first."""
+        """Defer a group that must be searched for, which takes long: its equals go first."""
         self.decided(item)
         item.deferred = True
         self._end_turn(item, 1)
         self.activate(item)
 
     def set_aside(self, item: Item) -> None:
-        """A group that was popped is not to be tried until its namespace is resumed."""
+        """Set a popped group aside until its namespace is resumed."""
         self.decided(item)
         item.called = False
         self._move(item, Place.ACTIVE)
         self._list(item, self._aside.setdefault(item.key.namespace, Rotation(History())))
 
     def resume(self, stalled: Collection[str]) -> None:
-        """Try again the first that was set aside of each namespace but these."""
+        """Reactivate the first group that was set aside in each namespace but these."""
         for namespace in [each for each in self._aside if each not in stalled]:
             entry = self._aside[namespace].first()
             if entry is not None:
@@ -366,13 +367,13 @@ class SchedulingQueue:
         self._early.failed(item.subqueue)
 
     def rest(self, item: Item, now: float) -> None:
-        """No attempt is worth it: a group that was popped waits for the next event instead."""
+        """Make a popped group wait for the next event, since no attempt is useful."""
         self.decided(item)
         item.called = False
         self._wait(item, now)
 
     def listen(self, item: Item, plugins: frozenset[str], opened: int) -> None:
-        """Let the events that these plugins named reach a group, as if they had refused it now."""
+        """Let events that these plugins named reach a group, as if they had refused it now."""
         item.counted = opened
         item.rejectors |= plugins
         self._listeners.enter(item)
@@ -381,27 +382,27 @@ class SchedulingQueue:
         item.place = Place.WAITING
         self._count(counted.UNSCHEDULABLE, counted.ATTEMPT_FAILED, item)
         self._listeners.enter(item)
-        # As upstream, nobody is forgotten even if a hint was wrong.
+        # As upstream, every group is tried at last, even if a hint was wrong.
         latest = (now + self._longest_wait,)
         heapq.heappush(self._timers, Entry(latest, item.ticket, item.key))
 
     def call_up(
         self, item: Item, lacked: Callable[[Item], bool], alike: Callable[[Item], object]
     ) -> bool:
-        """Let those go first that are ordered before a group, though it is not their turn.
+        """Call up groups that are earlier in the order than this one, though it is not their turn.
 
-        Neither a pause nor the rotation inverts the order (semantics §2.7 and §9.7). Of those in a
-        pause only who lacked capacity, and may find it now, is called: what a plugin refused for
-        another reason waits its time. Of alike pods the first is, since the others would be
-        refused as it is.
+        Neither a pause nor the rotation inverts the order (semantics §2.7 and §9.7). Of the groups
+        in a pause, call only those that lacked capacity and may find it now; groups that a plugin
+        refused for another reason wait out their time. Of identical pods call the first; the others
+        would be refused as it is.
 
         Args:
-            item: a group that could be placed; it is tried again after those who are called.
+            item: a group that could be placed; it is tried again after the called groups.
             lacked: whether a group was refused for lack of capacity.
-            alike: equal for groups of which one is refused where another one is; None = no other.
+            alike: equal for groups that are refused alike; None = like no other.
 
         Returns:
-            Whether anybody was called.
+            Whether any group was called.
         """
         called: list[Item] = []
         passed = 0
@@ -430,19 +431,20 @@ class SchedulingQueue:
         return bool(called)
 
     def placed(self, item: Item) -> None:
-        """An attempt placed the group; whether that is a success, its Bindings will tell."""
+        """Record that an attempt placed the group; its Bindings will show whether it succeeds."""
         self._called = self._in_vain = item.let_by = 0
         item.deferred = False
         self._called_kinds.clear()
-        self._let_go(callers=True)  # there is another amount of capacity
+        self._let_go(callers=True)  # the free capacity has changed
         self.park(item, Place.PLANNED)
         item.rejectors = item.pending = frozenset()
 
     def _let_go(self, *, callers: bool) -> None:
-        """Nobody is called up any more.
+        """End the call-up of all groups.
 
         Args:
-            callers: who called others up waits for the usual turn as well; else it goes first.
+            callers: groups that called others up return to their usual turn, too; else they go
+                first.
         """
         called, self._called_up = self._called_up, []
         for entry in called:
@@ -455,14 +457,14 @@ class SchedulingQueue:
                     heapq.heappush(self._called_up, entry)
 
     def succeeded(self, item: Item) -> None:
-        """A plan was carried out: the pause after the next failure is a short one again."""
+        """Record that a plan was carried out: the pause after the next failure is short again."""
         item.unschedulable = item.errors = item.hinted = 0
         item.queued = None
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 
     def hear(self, happened: Sequence[Happening]) -> None:
-        """Take note of what happened; `wake` asks whom it could help."""
+        """Record events; `wake` finds the groups that they could help."""
         self._listeners.hear(happened)
         if self._deciding:
             self._events.extend(happened)
@@ -472,19 +474,19 @@ class SchedulingQueue:
 
     @property
     def behind(self) -> bool:
-        """Whether a look at all groups that wait is under way."""
+        """Whether a pass over all waiting groups is under way."""
         return self._listeners.behind
 
     def wake(self, now: float, refused: Refused, hints: Hints) -> list[GroupKey]:
-        """Re-queue the waiting groups that what happened could help, as far as one turn goes.
+        """Re-queue the waiting groups that events could help, as far as one turn goes.
 
         Args:
             now: the engine's clock.
-            refused: whether a group would be refused as things are.
-            hints: the finer answers, asked for each waiting group whose plugin named such events.
+            refused: whether a group would be refused now.
+            hints: the queueing hints, called for each waiting group whose plugin named such events.
 
         Returns:
-            Groups kept out at PreEnqueue that should be looked at again.
+            Groups kept out at PreEnqueue that should be reviewed.
         """
         if self._listeners.begin(self._items):
             self._called_kinds.clear()
@@ -499,13 +501,13 @@ class SchedulingQueue:
     def _requeue(
         self, item: Item, now: float, helpers: Iterable[str], event: str, *, patient: bool = False
     ) -> None:
-        """A group of two or more is tried at once; a group of one waits out its backoff.
+        """Re-queue a group: two or more pods are tried at once; a single pod waits out its backoff.
 
-        So does everyone after an event that came during the attempt (`patient`): who holds capacity
-        at Permit while events keep coming would else take it again before others had a turn. And
-        so does a group that was hinted at often and failed each time, or a stream of events could
-        keep a few large gangs busy for ever. Nobody waits where the plugin that can be helped was
-        waiting for somebody outside, or where nothing else is to be done.
+        Every group waits after an event that came during its attempt (`patient`): otherwise, while
+        events keep coming, a group that holds capacity at Permit would take it again before others
+        had a turn. A group that was hinted at often and failed each time waits too, or a stream of
+        events could keep a few large gangs busy for ever. No group waits if the helped plugin was
+        waiting for an external party, or if the queue is otherwise idle.
         """
         if item.ready_at <= now:
             item.hinted = 0
@@ -520,7 +522,7 @@ class SchedulingQueue:
     # ── time ─────────────────────────────────────────────────────────────────────────────────
 
     def due(self, now: float) -> list[Item]:
-        """Take items whose time has come out of the timers, as many as one turn has time for."""
+        """Remove the items that are due from the timers, at most as many as one turn processes."""
         due: list[Item] = []
         while len(due) < MOST_DUE and self._timers and self._timers[0].key[0] <= now:
             item = self._item_of(heapq.heappop(self._timers))
@@ -529,35 +531,35 @@ class SchedulingQueue:
         return due
 
     def wakeup(self) -> float | None:
-        """When the next timer is due; 0 when a group can be tried; None when there is neither."""
+        """Return when the next timer is due; 0 = a group can be tried now; None = neither."""
         if self._first_of(self._called_up) or self._active or self._early or self._aside:
             return 0.0
         return self.next_timer()
 
     def next_timer(self) -> float | None:
-        """When the next timer is due, 0 while there are groups to look at; None = neither."""
+        """Return when the next timer is due; 0 = there are groups to check; None = neither."""
         if self._listeners.news:
             return 0.0
         first = self._first_of(self._timers)
         return first.key[0] if first is not None else None
 
     def _first_of(self, heap: list[Entry]) -> Entry | None:
-        """The first entry of a heap, once those are gone that are stale."""
+        """Drop stale entries from a heap, and return its first entry."""
         while heap and not self._stands(heap[0]):
             heapq.heappop(heap)
         return heap[0] if heap else None
 
     def _stands(self, entry: Entry) -> bool:
-        """Whether a heap's entry is not stale."""
+        """Whether a heap entry is not stale."""
         item = self._items.get(entry.group)
         return item is not None and item.ticket == entry.ticket
 
     def _item_of(self, entry: Entry) -> Item | None:
-        """The item of a heap's entry; None when the entry is stale."""
+        """Return the item of a heap entry; None = the entry is stale."""
         return self._items[entry.group] if self._stands(entry) else None
 
     def __iter__(self) -> Iterator[Item]:
-        """Every group's item."""
+        """Iterate over every group's item."""
         return iter(self._items.values())
 
 
