@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Policies: who reserves capacity and who evicts; they stand on claims, order and victims alone.
+"""Policies: they reserve capacity and evict; they depend on claims, order and victims alone.
 
-Each is a `Policy` that the stages of a turn ask, in a module of its name; none knows another but by
+Each is a `Policy` that the stages of a turn call, in a module of its name; it knows of others only
 what it is given. A further policy (quota, backfill) is a further module here, or is handed to the
-engine by whoever makes it.
+engine by its creator.
 """
 
 from enbloc.engine.policies.held_capacity import HeldCapacity

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Held capacity: what a lost member requested waits for its replacement (semantics §4.1)."""
+"""Held capacity: what a lost member requested is kept for its replacement (semantics §4.1)."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,13 @@ from enbloc.model.pods import Pod
 
 
 class HeldCapacity(Policy):
-    """Claims the node of each member that a gang lost and needs again.
+    """Claims the node of each member that a gang has lost and needs again.
 
     Args:
-        state: where claims are entered.
+        state: holds the claims.
         groups: the members of every group.
         plans: what is being bound.
-        repair: says until when a gang may wait.
+        repair: tells until when a gang may wait.
     """
 
     def __init__(self, state: ClusterState, groups: Groups, plans: Plans, repair: Repair) -> None:
@@ -28,16 +28,16 @@ class HeldCapacity(Policy):
         self._repair = repair
 
     def burst(self, turn: Turn, members: Members) -> None:
-        """Hold what was lost while others of the group are being bound."""
+        """Hold the capacity of lost members while others of the group are being bound."""
         open_plan = self._plans.of(members.key)
         if open_plan is not None and members.key in turn.losses:
             facts = self._groups.facts(members)
-            # Until the plan is closed and tells better.
+            # Until the plan is closed and the need is known.
             until = turn.now + self._repair.timeout(facts)
             self._hold_needed(turn, facts, open_plan.outstanding(), until)
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Hold the capacity of lost members until the deadline, and no longer than it is needed."""
+        """Hold the capacity of lost members until the deadline, but no longer than needed."""
         if members.solo:
             return
         if self._plans.of(members.key) is not None:
@@ -55,13 +55,13 @@ class HeldCapacity(Policy):
     def _hold_needed(
         self, turn: Turn, facts: GroupFacts, coming: Sequence[Pod], until: float
     ) -> None:
-        """Hold what the deficit needs of what is held, and of what was lost since the last turn.
+        """Hold what the deficit needs, of what is held and of what was lost since the last turn.
 
         Args:
-            turn: names what was lost.
+            turn: names the lost members.
             facts: the group.
-            coming: members that an open plan may yet bind.
-            until: when what is lost now is given up, engine clock.
+            coming: members that an open plan may still bind.
+            until: when what is lost now is released, engine clock.
         """
         lacking = Lacking(facts.floors)
         for pod in coming:
@@ -85,5 +85,5 @@ class HeldCapacity(Policy):
                 lacking.take(loss.pod.role)
 
     def forget(self, turn: Turn, members: Members) -> None:
-        """A group is gone: nothing is held for it."""
+        """Release what is held for a group that is gone."""
         turn.happened += self._state.release(self._state.claims.of(HELD, members.key))

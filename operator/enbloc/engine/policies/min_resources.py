@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""MinResources: capacity that an admitted group may still take, reserved for it.
+"""MinResources: capacity that an admitted group may still take is reserved for it.
 
-`reservations` has what is left of it and when that ends; here it is kept in step with the groups.
-Both clocks begin with what the API server remembers, so a new process that reviews every admitted
-group makes the same reservations. All it does not know is for how long those were reserved that are
-gone.
+`reservations` tracks what is left of it and when that ends; this module keeps it in step with the
+groups. Both clocks start from what the API server records, so a new process that reviews every
+admitted group makes the same reservations. Only how long reservations that are gone had lasted is
+unknown to it.
 
 Source: semantics §5.1.
 """
@@ -41,8 +41,8 @@ class _Filled(NamedTuple):
     """What the groups of an owner that have no minResources hold.
 
     Attributes:
-        latest: when they got on last, as of `_latest`.
-        starting: as of `ReservationTerms`.
+        latest: when they last progressed, as `_latest` returns it.
+        starting: as in `ReservationTerms`.
     """
 
     held: Counter[str]
@@ -54,12 +54,12 @@ class MinResources(Policy):
     """Keeps the reservations in step with the groups.
 
     Args:
-        state: where claims are entered.
+        state: holds the claims.
         groups: the members of every group.
         plans: what is being bound.
-        order: who is before whom.
+        order: which group precedes which.
         reporter: writes events.
-        settings: for how long anything is reserved, and how much.
+        settings: how long capacity is reserved, and how much.
     """
 
     def __init__(
@@ -80,21 +80,21 @@ class MinResources(Policy):
             "reserved capacity of minResources was not used up within reservationSeconds "
             f"({longest:g} s) and was released"
         )
-        #: Of each group whose reservation is over, why; until it has another one.
+        #: By group, why its reservation is over; until the group has another one.
         self._expired: dict[GroupKey, str] = {}
-        #: By owner, what of its reservations was in use when that was looked at last.
+        #: By owner, what filled its reservations at the last review.
         self._seen: dict[str, _Filled] = {}
 
     def capacity(self) -> Capacity:
-        """What is reserved now."""
+        """Return what is reserved now."""
         return self._reservations.capacity()
 
     def deadline(self) -> float | None:
-        """When the next reservation expires."""
+        """Return when the next reservation expires."""
         return self._reservations.deadline()
 
     def expire(self, turn: Turn) -> None:
-        """Take in that reservations ended: by time, or because an earlier group took capacity."""
+        """Process reservations that ended: by time, or because an earlier group took capacity."""
         for key in self._reservations.expire(turn):
             exhausted = self._reservations.exhausted(key)
             self._expired[key] = self._never_longer if exhausted else _UNUSED
@@ -121,13 +121,13 @@ class MinResources(Policy):
             turn.change(key)
 
     def expired(self, key: GroupKey) -> str:
-        """That a group's reservation was given up, for its condition; "" = it was not."""
+        """Return why a group's reservation was released, for its condition; "" = it was not."""
         return self._expired.get(key, "")
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
     def wanted(self, members: Members, facts: GroupFacts) -> Reservation | None:
-        """What a group wants at a decision; None while nobody has reserved or wants anything.
+        """Return what a group wants at a decision; None if nothing is reserved or wanted.
 
         Raises:
             PluginError: QueueSort failed.
@@ -141,7 +141,7 @@ class MinResources(Policy):
         return Reservation(members.key, shares, order, self._due(members))
 
     def renewed(self, members: Members, wanted: Reservation) -> Reservation:
-        """What a group wants, after other groups of its owner may have got members."""
+        """Return what a group wants, after other groups of its owner may have got members."""
         order = self._order.of(members.key) or wanted.order
         return wanted._replace(order=order, due=self._due(members))
 
@@ -152,7 +152,7 @@ class MinResources(Policy):
         return wanted - self._taken(members) - self._filled(_owner(members)).held
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """A group changed: review its reservation, or those that it helps to use up."""
+        """Review a changed group's reservation, or those that it helps to use up."""
         del facts
         group = members.group
         if members.solo:
@@ -175,7 +175,7 @@ class MinResources(Policy):
                     self._review(turn, holder, filled)
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """A plan is open, and so the group is admitted."""
+        """Review a group whose plan is open, which admits it."""
         self.review(turn, members, facts)
 
     def _review(self, turn: Turn, members: Members, filled: _Filled) -> None:
@@ -210,19 +210,19 @@ class MinResources(Policy):
             self._expired[key] = self._never_longer
 
     def forget(self, turn: Turn, members: Members) -> None:
-        """A group is gone."""
+        """Drop the reservation and the clock of a group that is gone."""
         if members.solo:
             return
         self._drop(turn, members)
         self._reservations.forget(members.key)
 
     def _drop(self, turn: Turn, members: Members) -> None:
-        """A group has nothing to take any more."""
+        """Drop the reservation of a group that may take nothing any more."""
         self._reservations.drop(members.key, turn)
         self._expired.pop(members.key, None)
 
     def _domain(self, members: Members) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """`labels` and `nodes` of the reservation of a group."""
+        """Return `labels` and `nodes` of the reservation of a group."""
         locality = self._groups.facts(members).locality
         if locality is None or locality.levels.required is None:
             return (), ()
@@ -234,7 +234,7 @@ class MinResources(Policy):
     # ── who holds what ───────────────────────────────────────────────────────────────────────
 
     def _filled(self, owner: str) -> _Filled:
-        """What fills every reservation of an owner; nothing does without one."""
+        """Return what fills every reservation of an owner; without an owner, nothing does."""
         held: Counter[str] = Counter()
         latest: list[float] = []
         starting = False
@@ -247,7 +247,7 @@ class MinResources(Policy):
         return _Filled(held, max(latest, default=None), starting)
 
     def _taken(self, members: Members) -> Counter[str]:
-        """What members of a group that are held, or that a plan has a node for, request."""
+        """Return the requests of the members of a group that are held or planned."""
         planned = self._state.claims.plans
         held = Counter(members.done.requests)
         for pod in members.live.values():
@@ -257,7 +257,7 @@ class MinResources(Policy):
 
 
 def _latest(members: Members) -> float | None:
-    """When a member of a group was bound or became ready last; None = it has none."""
+    """Return when a member of a group was last bound or became ready; None = never."""
     bound = members.bound
     times = [pod.bound_at for pod in bound]
     times += (pod.ready_at for pod in bound if pod.ready_at is not None)
@@ -267,12 +267,12 @@ def _latest(members: Members) -> float | None:
 
 
 def _starting(members: Members) -> bool:
-    """Whether a member of a group is bound and does not run yet."""
+    """Whether a member of a group is bound but does not run yet."""
     return any(pod.starting for pod in members.live.values())
 
 
 def _held_since(members: Members) -> list[float]:
-    """Times at which a group surely held a member in this life."""
+    """Return times at which a group certainly held a member in this life."""
     times = [pod.bound_at for pod in members.bound]
     if members.done.earliest is not None:
         times.append(members.done.earliest)

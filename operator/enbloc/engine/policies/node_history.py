@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Node history: plugins that learn are told what nodes and kubelets did."""
+"""Node history: tells plugins that learn what nodes and kubelets did."""
 
 from enbloc.engine.observations import Observations
 from enbloc.engine.policies.policy import Policy
@@ -9,7 +9,7 @@ from enbloc.engine.turn import Turn
 
 
 class NodeHistory(Policy):
-    """Tells plugins, and wakes groups that they refuse no more.
+    """Tells plugins, and wakes groups that they no longer refuse.
 
     Args:
         observations: what plugins learned.
@@ -19,17 +19,17 @@ class NodeHistory(Policy):
         self._observations = observations
 
     def expire(self, turn: Turn) -> None:
-        """Take in what was observed, and what time has ended."""
+        """Pass on what was observed, and what time has ended."""
         observed, turn.observed = turn.observed, []
         events, expired = self._observations.take_in(observed, turn.now)
         turn.effects += events
         turn.happened += expired
 
     def deadline(self) -> float | None:
-        """When a plugin has something to end."""
+        """Return when a plugin has something to end."""
         return self._observations.deadline()
 
     def forget(self, turn: Turn, members: Members) -> None:
-        """A group is gone; nobody remembers anything of a pod without one."""
+        """Forget a gang that is gone; nothing is known of a pod without a group."""
         if not members.solo:
             turn.effects += self._observations.forget_group(members.key)

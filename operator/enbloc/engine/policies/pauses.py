@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pauses: who released capacity for the same cause again is bound later each time (semantics §4.6).
+"""Pauses: a group that releases capacity for the same cause again is bound later (semantics §4.6).
 
-They are a PodGroup's, not its members': those that come back after an eviction are others, and may
-be another life of the group.
+The pause grows each time. It belongs to the PodGroup, not to its members: those that come back
+after an eviction are new pods, and may be another life of the group.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodSpec
 
-#: No pause is longer, seconds.
+#: The longest pause, seconds.
 LONGEST_SECONDS: Final = 3600.0
 
-#: What a server, a webhook or a plugin said no to, or nobody can read. Anything else is a lack of
+#: Refusals by a server, a webhook or a plugin, and invalid specs. Any other reason is a lack of
 #: capacity or of members.
 _REFUSED: Final = (Reason.SCHEDULER_ERROR, Reason.WAITING_ON_PERMIT, Reason.INVALID_SPEC)
 
@@ -30,8 +30,8 @@ class Pause:
 
     Attributes:
         until: engine clock.
-        refused: it was released for what no capacity can help, and so is not tried before either.
-            Else it is tried, and is bound before the time if a group ordered later would be placed.
+        refused: no capacity can help against the cause, so the group is not tried before either.
+            Otherwise it is tried, and bound earlier if a group later in the order would be placed.
         cause: what kept it from being completed at the last release.
         why: for people.
     """
@@ -42,18 +42,18 @@ class Pause:
     why: Explanation
 
 
-#: What the owner of a PodGroup wrote of it, as far as it matters for whether it can be placed.
+#: The parts of a PodGroup's spec that matter for whether it can be placed.
 _Spec = tuple[object, ...]
 
 
 @dataclass(slots=True)
 class _Releases:
-    """A group released its capacity at its deadline, and has not run since.
+    """The releases of a group at its deadline since it last ran.
 
     Attributes:
-        refused: for what no capacity can help, at each of these times.
-        times: how often in a row.
-        until: its pause, engine clock; past = it is over.
+        refused: no capacity could help against the cause of each.
+        times: their number in a row.
+        until: the end of the pause, engine clock; past = it is over.
         why: what kept it from being completed, for people.
         spec: of the PodGroup.
         members: the specs of its members.
@@ -68,10 +68,10 @@ class _Releases:
 
 
 class Pauses:
-    """The groups that released capacity and have not run since, by their PodGroup."""
+    """The PodGroups that released capacity and have not run since."""
 
     def __init__(self) -> None:
-        #: By namespace and name of the PodGroup; who runs whole, or is gone, is in it no more.
+        #: By namespace and name of the PodGroup; groups that run whole or are gone are removed.
         self._of: dict[tuple[str, str], _Releases] = {}
 
     def __contains__(self, key: GroupKey) -> bool:
@@ -80,7 +80,7 @@ class Pauses:
     def release(
         self, facts: GroupFacts, members: frozenset[PodSpec], why: Explanation, now: float
     ) -> None:
-        """A group begins to release its capacity at its deadline.
+        """Record that a group begins to release its capacity at its deadline.
 
         Args:
             facts: the group as it is.
@@ -97,7 +97,7 @@ class Pauses:
         self._of[_name(facts.key)] = _Releases(refused, times, now, why, spec, known)
 
     def begin(self, key: GroupKey, timeout: float, now: float) -> None:
-        """The capacity of a group is being released: its pause, if it has one, counts from now.
+        """Begin the pause of a group whose capacity is being released, if it has one.
 
         Args:
             key: the group.
@@ -110,7 +110,7 @@ class Pauses:
             releases.until = now + pause.after(releases.times - 1)
 
     def of(self, facts: GroupFacts, now: float) -> Pause | None:
-        """The pause of a group as it is now; it ends early where the cause may have."""
+        """Return the pause of a group now; it ends early if its cause may be gone."""
         releases = self._of.get(_name(facts.key))
         if releases is None:
             return None
@@ -118,7 +118,7 @@ class Pauses:
             del self._of[_name(facts.key)]
             return None
         if releases.until <= now or (facts.total.bound and not releases.refused):
-            return None  # what is bound is completed if it can be
+            return None  # a bound part is completed if possible
         reason = releases.why.reason if releases.refused else Reason.TIMED_OUT
         text = (
             f"evicted at the deadline {releases.times} times in a row, so the next attempt waits "
@@ -128,7 +128,7 @@ class Pauses:
         return Pause(releases.until, releases.refused, releases.why, why)
 
     def end(self, key: GroupKey) -> None:
-        """A group runs, or is gone: what it releases from now on is another matter."""
+        """Forget the releases of a group that runs or is gone."""
         self._of.pop(_name(key), None)
 
 

@@ -10,10 +10,10 @@ A gang::
                      and it may be evicted                      ▼   │
                                                             evicted ──pods gone──► not begun
 
-Who may be evicted: before it has started a gang with ``Repair`` or ``Restart``; after that only
-one with ``Restart`` whose missing members exist; never one with a bound member that nobody would
-create again. One gang is evicted in a turn, and whoever could use its capacity is planned again
-before it is evicted itself; others do not wait.
+Eviction: before it has started, a gang with ``Repair`` or ``Restart`` may be evicted; after that
+only one with ``Restart`` whose missing members exist; never one with a bound member that no
+controller would recreate. One gang is evicted per turn. A gang that could use its capacity is
+planned again before it is evicted itself; other groups do not wait.
 """
 
 import math
@@ -36,20 +36,20 @@ from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod, PodUID
 
-#: How many pairs of gangs are compared at most when one of them failed anew, one in a turn.
+#: At most this many pairs of gangs are compared after one failed anew, one pair per turn.
 _MOST_PAIRS: Final = 64
 _MOST_STUCK: Final = 8
 
-#: Why a gang could not be placed, where the capacity of another one could help.
+#: Why a gang could not be placed, if the capacity of another one could help.
 _LACK_OF_CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """One partially bound gang, as it is now.
+    """One partially bound gang in its present state.
 
     Attributes:
-        ours: its bound members that a profile of ours serves; others are not ours to evict.
+        ours: its bound members that a profile of this scheduler serves; only these may be evicted.
     """
 
     members: Members
@@ -58,12 +58,12 @@ class Gang:
 
     @property
     def key(self) -> GroupKey:
-        """Its name."""
+        """The gang's key."""
         return self.facts.key
 
     @property
     def bare(self) -> bool:
-        """A bound member has no controller, and so would never come back."""
+        """Whether a bound member has no controller, and so would never come back."""
         return any(pod.owner is None for pod in self.members.bound)
 
     @property
@@ -80,14 +80,14 @@ class Gang:
 
 
 class Planner(Protocol):
-    """What repair asks of the cycle."""
+    """What repair calls on the decision cycle."""
 
     def planning(self, group: GroupKey) -> bool:
-        """A plan of this group is under way."""
+        """Whether a plan of this group is under way."""
         ...
 
     def stalled(self) -> Collection[str]:
-        """The namespaces of which no group is decided until a Binding of theirs is answered."""
+        """Return the namespaces where no group is decided until a Binding of theirs is answered."""
         ...
 
     def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
@@ -100,20 +100,20 @@ class _Open:
     """A partially bound gang.
 
     Attributes:
-        since: when that was seen.
-        bound: some member is bound, and so holds capacity; else what it holds are successes.
-        ours: a Binding of ours placed a member, rather than the members themselves.
-        deadline: when its capacity is released, engine clock, if it may be evicted.
+        since: when it was first seen so.
+        bound: some member is bound, and so holds capacity; else only successes are held.
+        ours: a Binding of this scheduler placed a member; else the members bound themselves.
+        deadline: when its capacity is released if it may be evicted, engine clock.
         able: it may be evicted.
-        failed: this process tried to plan the deficit since then, and could not.
-        why: what kept it from being placed, when that was.
-        fresh: it is to be compared with the others, again or for the first time.
+        failed: this process has tried to plan the deficit since then, in vain.
+        why: what kept it from being placed, if so.
+        fresh: it is to be compared with the others, for the first time or again.
         not_before: when a disruption budget may be asked again; -inf = now.
         stuck_with: the gang whose capacity would complete this one, while neither may be evicted.
         evicted: it was evicted before.
-        counted: that its deadline has come is remembered for the next time.
-        leaving: members of others that were to leave when it was last compared with them.
-        waits: it can be completed with their capacity, and so waits for it.
+        counted: the expiry of its deadline is recorded for the next time.
+        leaving: terminating members of other gangs when it was last compared with these.
+        waits: their capacity can complete it, so it waits for that.
     """
 
     since: float
@@ -133,19 +133,19 @@ class _Open:
 
     @property
     def lacks_capacity(self) -> bool:
-        """Others could complete it with theirs, for all that is known."""
+        """Whether the capacity of others could complete it, as far as is known."""
         return self.failed and self.why.reason in _LACK_OF_CAPACITY
 
     def may_yield(self, now: float) -> bool:
-        """It may be evicted, and no disruption budget is known to forbid that now."""
+        """Whether it may be evicted, and no disruption budget is known to forbid that now."""
         return self.able and self.not_before <= now
 
 
 class _Pair(NamedTuple):
-    """Two gangs that are to be compared: could the one be completed if the other were gone?
+    """Two gangs to compare: could `waiting` be completed if `yielding` were gone?
 
     Attributes:
-        evicts: then the other is evicted; else neither may be, and it is only said.
+        evicts: if so, `yielding` is evicted; else neither may be evicted, and it is only reported.
     """
 
     waiting: GroupKey
@@ -158,12 +158,12 @@ class Repair(Policy):
 
     Args:
         groups: the members of every group.
-        order: who is before whom.
-        queue: whose turn is yet to come.
-        victims: who is evicted.
+        order: which group precedes which.
+        queue: tells whose turn is still to come.
+        victims: which pods are being evicted.
         reporter: writes events.
-        planner: whether a gang could be completed.
-        default_timeout: seconds until a deadline, for groups that do not say.
+        planner: tells whether a gang could be completed.
+        default_timeout: seconds until a deadline, for groups that set none.
     """
 
     def __init__(
@@ -179,14 +179,14 @@ class Repair(Policy):
         self._groups, self._order, self._queue = groups, order, queue
         self._victims, self._reporter, self._planner = victims, reporter, planner
         self._default_timeout = default_timeout
-        #: The gangs that are partially bound, and no others.
+        #: The partially bound gangs, and no others.
         self._open: dict[GroupKey, _Open] = {}
         self._pauses = Pauses()
-        #: Pairs that are still to be compared, a few in a turn; some may have ended meanwhile.
+        #: Pairs that remain to be compared, a few per turn; some may have ended meanwhile.
         self._pairs: deque[_Pair] = deque()
 
     def __len__(self) -> int:
-        """How many partially bound gangs have bound members."""
+        """Return how many partially bound gangs have bound members."""
         return sum(repair.bound for repair in self._open.values())
 
     def __contains__(self, key: GroupKey) -> bool:
@@ -195,7 +195,7 @@ class Repair(Policy):
     # ── what is ──────────────────────────────────────────────────────────────────────────────
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Notice when a gang without an open plan is partially bound, and when whole again."""
+        """Record when a gang without an open plan becomes partially bound or whole again."""
         key = members.key
         if members.solo or self._planner.planning(key):
             return
@@ -223,12 +223,12 @@ class Repair(Policy):
             self._reporter.group_event(turn, facts, kind, reason, note)
 
     def timeout(self, facts: GroupFacts) -> float:
-        """Seconds that bound every wait of this group which holds capacity."""
+        """Return the limit, in seconds, of every wait of this group that holds capacity."""
         own = facts.group.timeout if facts.group else 0
         return float(own or self._default_timeout)
 
     def _deadline(self, members: Members, facts: GroupFacts, since: float) -> float:
-        """When it may be evicted, in server time: a restart changes nothing (semantics §4.2)."""
+        """Return when it may be evicted, server time; restarts do not count (semantics §4.2)."""
         if facts.started:
             times = [min((pod.created for pod in _needed(facts)), default=since)]
         else:
@@ -236,19 +236,19 @@ class Repair(Policy):
         return max(times, default=since) + self.timeout(facts)
 
     def deadline_of(self, key: GroupKey) -> float:
-        """Until when the capacity of its lost members is held; now or earlier = it is not."""
+        """Return until when the capacity of its lost members is held; past or now = not held."""
         repair = self._open.get(key)
         return repair.deadline if repair else -math.inf
 
     def releasing(self, key: GroupKey) -> int:
-        """How many members of a group are to be evicted, and do not terminate yet."""
+        """Return how many members of a group are to be evicted and do not terminate yet."""
         return self._victims.staying(key)
 
     def failed(self, group: GroupKey, why: Explanation) -> None:
-        """The deficit of this group could not be placed, or its members do not exist.
+        """Record why the deficit of this group was not placed, or that its members do not exist.
 
-        Each time that it lacked capacity it is compared with the others: what it lacks may be
-        another's now, or its members did not exist before.
+        Each time that it lacked capacity, it is compared with the others again: another gang may
+        hold what it lacks now, or its members did not exist before.
         """
         repair = self._open.get(group)
         if repair is None:
@@ -259,7 +259,7 @@ class Repair(Policy):
             repair.stuck_with = None
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """A plan of this group's deficit is open."""
+        """Record that a plan of this group's deficit is open."""
         del turn, facts
         repair = self._open.get(members.key)
         if repair is not None:
@@ -267,11 +267,11 @@ class Repair(Policy):
             repair.stuck_with = None
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
-        """The pause of a group that released its capacity for the same cause again."""
+        """Return the pause of a group that released its capacity for the same cause again."""
         return self._pauses.of(facts, now)
 
     def remark(self, members: Members, facts: GroupFacts) -> str:
-        """What people should know of such a gang beyond why it waits; "" = nothing."""
+        """Return what people should know about such a gang beyond why it waits; "" = nothing."""
         repair = self._open.get(facts.key)
         if repair is None or facts.group is None or not facts.total.bound:
             return ""
@@ -287,13 +287,13 @@ class Repair(Policy):
         return ""
 
     def forget(self, turn: Turn, members: Members) -> None:
-        """The group is gone."""
+        """Forget a group that is gone."""
         self._close(turn, members.key)
         if members.group is None:
             self._pauses.end(members.key)
 
     def _close(self, turn: Turn, key: GroupKey) -> None:
-        """A gang is whole, or holds nothing any more: nobody waits for its capacity."""
+        """Drop a gang that is whole or holds nothing any more: no gang waits for its capacity."""
         if self._open.pop(key, None) is not None:
             for other, repair in self._open.items():
                 if repair.stuck_with == key:
@@ -302,7 +302,7 @@ class Repair(Policy):
     # ── who gives way ────────────────────────────────────────────────────────────────────────
 
     def choose(self, turn: Turn) -> None:
-        """Let one partially bound gang release its capacity, where semantics §4 says so."""
+        """Make one partially bound gang release its capacity, if semantics §4 says so."""
         chosen = self._chosen(turn)
         if chosen is None:
             return
@@ -333,7 +333,7 @@ class Repair(Policy):
         turn.change(gang.key)
 
     def _pause(self, turn: Turn, gang: Gang) -> None:
-        """The deadline of a gang has come: remember it, and let it wait if it has before."""
+        """Record that the deadline of a gang has expired; make it pause if that happened before."""
         repair = self._open[gang.key]
         if not repair.counted:  # a budget may delay the eviction
             specs = frozenset(pod.spec for pod in gang.members.pods.values() if pod.live)
@@ -342,15 +342,15 @@ class Repair(Policy):
         self._pauses.begin(gang.key, self.timeout(gang.facts), turn.now)
 
     def _patience(self, facts: GroupFacts, waiting: Gang | None) -> float:
-        """Seconds for which evicted members are waited for: no one group makes others wait long."""
+        """Return how many seconds to wait for evicted members, so that no group delays others."""
         waits = (self.timeout(waiting.facts),) if waiting is not None else ()
         return min(self.timeout(facts), self._default_timeout, *waits)
 
     def _chosen(self, turn: Turn) -> tuple[Gang, Gang | None] | None:
-        """The gang that gives way now, and the one that needs its capacity; None = nobody does.
+        """Return the gang to evict now, and the one that needs its capacity; None = evict none.
 
-        Two gangs are compared in a turn, which costs what a decision does; who is left comes in
-        the next ones, and nobody's deadline counts before all were compared.
+        One pair of gangs is compared per turn, which costs as much as a decision. Deadlines count
+        only after all pairs were compared.
         """
         if not self._open:
             return None
@@ -358,7 +358,7 @@ class Repair(Policy):
             return None
         leaving = self._victims.leaving()
         if self._any_undecided:
-            return None  # it may need no capacity of anyone now, or be the one that yields
+            return None  # it may need no capacity of others now, or be the gang to evict
         if self._any_fresh and not self._pairs:
             self._pairs += self._to_compare(turn)
         if self._pairs:
@@ -374,12 +374,12 @@ class Repair(Policy):
         return gang, None
 
     def _known_to_wait(self, key: GroupKey, leaving: Sequence[Pod]) -> bool:
-        """Whether it is known that a gang can be completed with the capacity of who terminates."""
+        """Whether the capacity of terminating pods is known to complete a gang."""
         repair = self._open[key]
         return repair.waits and repair.leaving == frozenset(pod.uid for pod in leaving)
 
     def _waits(self, now: float, gang: Gang, leaving: Sequence[Pod]) -> bool:
-        """As `_known_to_wait`; who terminates may do so for ever, and holds up nobody else."""
+        """Whether the capacity of terminating pods completes a gang; other gangs do not wait."""
         repair, uids = self._open[gang.key], frozenset(pod.uid for pod in leaving)
         if repair.leaving != uids:
             repair.leaving = uids
@@ -394,7 +394,7 @@ class Repair(Policy):
         return self._planner.completes(now, facts, without)
 
     def _failed(self, now: float, *, able: bool = False) -> list[GroupKey]:
-        """The gangs that cannot be completed now, in order; `able` = that may be evicted now."""
+        """Return the gangs that cannot be completed now, in order; `able`: and may be evicted."""
         return self._order.first_to_last(
             key
             for key, repair in self._open.items()
@@ -405,18 +405,18 @@ class Repair(Policy):
         )
 
     def _busy(self, key: GroupKey) -> bool:
-        """It is being placed, or evicted."""
+        """Whether it is being placed or evicted."""
         return self._planner.planning(key) or self._victims.of(key) is not None
 
     @property
     def _any_undecided(self) -> bool:
-        """Whether one is about to be tried, and so may need nobody to give way."""
+        """Whether a gang is about to be tried, and so may need no eviction."""
         stalled = self._planner.stalled()
         items = (self._queue.get(key) for key in self._open if key.namespace not in stalled)
         return any(item is not None and item.place is Place.ACTIVE for item in items)
 
     def _gang(self, key: GroupKey) -> Gang | None:
-        """A partially bound gang, unless it is being placed or evicted."""
+        """Return a partially bound gang, unless it is being placed or evicted."""
         members = self._groups.get(key)
         if members is None or self._busy(key):
             return None
@@ -427,9 +427,9 @@ class Repair(Policy):
         return Gang(members, facts, ours)
 
     def _to_compare(self, turn: Turn) -> list[_Pair]:
-        """Who could be helped by whom, and then who only waits for whom.
+        """Return which gangs could be helped by which, then which only wait for which.
 
-        Pairs of which neither is fresh were compared before.
+        Pairs in which neither is fresh were compared before.
         """
         failed = self._failed(turn.now)
         fresh = {key for key in failed if self._open[key].fresh}
@@ -447,14 +447,14 @@ class Repair(Policy):
         return [*islice(helping, _MOST_PAIRS), *stuck]
 
     def _helping(self, now: float, failed: Sequence[GroupKey]) -> Iterator[_Pair]:
-        """Of two that may be evicted, only the later gives way; now, or when its budget allows.
+        """Yield pairs: of two gangs that may be evicted, only the later is, if its budget allows.
 
-        And none that is ordered before one of which no Binding of ours placed a member.
+        Nor is a gang evicted for a later one that bound itself.
         """
         for waiting in failed:
             if not self._open[waiting].lacks_capacity:
                 continue
-            # Who bound itself goes before nobody; else who may not be evicted would deadlock.
+            # Any other gang that may not be evicted precedes all: else it would deadlock.
             in_order = self._open[waiting].able or not self._open[waiting].ours
             for yielding in reversed(failed):
                 able = self._open[yielding].may_yield(now)
@@ -463,10 +463,10 @@ class Repair(Policy):
                     yield _Pair(waiting, yielding, evicts=True)
 
     def _compare(self, turn: Turn, pair: _Pair, leaving: Sequence[Pod]) -> tuple[Gang, Gang] | None:
-        """Look whether one gang could be completed with the capacity of another.
+        """Check whether one gang could be completed with the capacity of another.
 
         Returns:
-            Who gives way to whom; None = nobody does, or neither may be evicted.
+            The gang to evict and the one it helps; None = none is evicted.
         """
         waiting, yielding = (
             self._gang(key) if key in self._open and self._open[key].failed else None
@@ -513,9 +513,9 @@ class Repair(Policy):
     # ── what became of it ────────────────────────────────────────────────────────────────────
 
     def expire(self, turn: Turn) -> None:
-        """Take in what was answered to evictions, and plan again once nobody is waited for.
+        """Process answers to evictions; plan again once no eviction is waited for.
 
-        Whoever can never be evicted is asked no sooner than a new deadline would be.
+        A gang that can never be evicted is asked for again no sooner than after another timeout.
         """
         for each in self._open.values():
             if -math.inf < each.not_before <= turn.now:
@@ -531,7 +531,7 @@ class Repair(Policy):
             self._try_again(turn)
 
     def _try_again(self, turn: Turn) -> None:
-        """Capacity came back: every such gang is planned again before anyone else gives way."""
+        """Plan every such gang again, with the freed capacity, before another one is evicted."""
         self._pairs.clear()
         for key, repair in self._open.items():
             repair.failed = repair.fresh = False
@@ -542,7 +542,7 @@ class Repair(Policy):
             turn.change(key)
 
     def deadline(self) -> float | None:
-        """When something is to be done here; who is about to be tried comes first."""
+        """Return when to act here; None while a gang is about to be tried."""
         if not self._open or self._any_undecided:
             return None
         leaving = self._victims.leaving()
@@ -560,6 +560,6 @@ class Repair(Policy):
 
 
 def _needed(facts: GroupFacts) -> Sequence[Pod]:
-    """The pending members that could fill the deficit: those of a role that lacks some."""
+    """Return the pending members that could fill the deficit: those of a role that lacks some."""
     lacking = Lacking(facts.floors)
     return [pod for pod in facts.pending if lacking.wants(pod.role)]

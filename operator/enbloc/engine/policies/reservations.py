@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations: what is left of each group's minResources, with the two clocks that end it.
+"""Reservations: what is left of each group's minResources, and the two clocks that end it.
 
-A reservation is what is left of a group's minResources once its held members are counted, and
-those of the groups of its owner that have no minResources themselves::
+A reservation is a group's minResources without what its held members request, and without what
+the groups of its owner request that have no minResources themselves::
 
     admitted ──► OPEN ──what is left reaches nothing──► gone (used up)
                  │  ▲
@@ -11,8 +11,8 @@ those of the groups of its owner that have no minResources themselves::
                  ▼  │
                EXPIRED
 
-While it is open, a claim of that amount is in the ledger, and a clock of the group's life runs;
-once that is at the administrator's limit, nothing opens it again for this life.
+While it is open, the ledger holds a claim of that amount, and a clock of the group's life runs.
+Once that clock reaches the administrator's limit, nothing opens it again in this life.
 
 Source: semantics §5.1.
 """
@@ -40,22 +40,22 @@ from enbloc.model.quantity import render
 
 @dataclass(frozen=True, slots=True)
 class ReservationTerms:
-    """What one group is owed, as far as it is known at a review.
+    """What is due to one group, as known at a review.
 
     Attributes:
-        owner: whose other groups share it, as of `Reservation`.
+        owner: its other groups share the reservation, as in `Reservation`.
         order: the group's place in the order.
         wanted: its minResources, `(resource, amount)`.
         due: what of them it may still take.
-        progress_at: server time at which the owner got further as far as the API server tells: its
-            latest PodScheduled=True or Ready=True; the present while the group is being admitted.
-        starting: a member that is held does not run yet, and those to come may wait for it.
-        labels: as of `Reservation`; so are nodes.
+        progress_at: server time of the owner's last progress that the API server shows: its latest
+            PodScheduled=True or Ready=True; the present while the group is being admitted.
+        starting: a held member does not run yet, and pending members may wait for it.
+        labels: as in `Reservation`; so are nodes.
         elsewhere: what other groups of the owner hold, which need not be in the domain.
         timeout: seconds without progress after which the reservation is over.
-        life: the incarnation of the group's members, in all of which it lasts so long only.
-        since: server time at which it began as far as the API server tells: the first
-            PodScheduled=True of the members that are held; the present without any.
+        life: the incarnation of the group's members; the limit applies to all of it.
+        since: server time of its begin that the API server shows: the first PodScheduled=True of
+            the held members; the present without any.
     """
 
     owner: str
@@ -74,11 +74,11 @@ class ReservationTerms:
 
 @dataclass(slots=True)
 class _Clock:
-    """For how long anything may be reserved for one life of a group.
+    """How long anything may still be reserved for one life of a group.
 
     Attributes:
-        left: seconds, when it was stopped last.
-        since: when it was started, server time; None = it stands.
+        left: seconds, when it was last stopped.
+        since: when it was started, server time; None = it is stopped.
     """
 
     life: str
@@ -87,20 +87,20 @@ class _Clock:
 
     @property
     def ends(self) -> float:
-        """When nothing is left, server time; infinity while it stands."""
+        """When nothing is left, server time; infinity while it is stopped."""
         return math.inf if self.since is None else self.since + self.left
 
     @property
     def used_up(self) -> bool:
-        """It stands, and nothing is left."""
+        """Whether it is stopped, and nothing is left."""
         return self.since is None and self.left <= 0.0
 
     def run(self, since: float) -> None:
-        """Start, unless it runs."""
+        """Start it, unless it runs."""
         self.since = since if self.since is None else self.since
 
     def stop(self, now: float) -> None:
-        """Stop, if it runs."""
+        """Stop it, if it runs."""
         if self.since is not None:
             self.left = 0.0 if self.ends <= now else self.left - max(0.0, now - self.since)
             self.since = None
@@ -111,9 +111,9 @@ class _Progress:
     """How far one reservation is used up.
 
     Attributes:
-        least: the smallest that `due` ever was, per resource: below it is progress.
+        least: the smallest value of `due` so far, per resource; less is progress.
         open: not expired.
-        whole: all of it stood when somebody asked last.
+        whole: all of it was kept at the last check.
     """
 
     terms: ReservationTerms
@@ -123,23 +123,23 @@ class _Progress:
     whole: bool = True
 
     def update(self, terms: ReservationTerms, now: float) -> None:
-        if terms.wanted != self.terms.wanted:  # to want less is no progress
+        if terms.wanted != self.terms.wanted:  # less in the spec is no progress
             self.least = terms.due
         elif any(terms.due[resource] < amount for resource, amount in self.least.items()):
             self.progress_at, self.open = now, True
-        if self.terms.starting and not terms.starting:  # who waits for them can come only now
+        if self.terms.starting and not terms.starting:  # members that waited for these can come now
             self.progress_at = max(self.progress_at, terms.progress_at)
         self.terms, self.least = terms, self.least & terms.due
 
 
 class Reservations:
-    """Every reservation, open or expired; of the open ones a claim stands in the ledger.
+    """Every reservation, open or expired; each open one has a claim in the ledger.
 
     Args:
         claims: the ledger.
-        order: who is before whom.
-        longest: seconds for which anything is reserved in one life of a group, in all.
-        limits: how much of a resource the reservations of one namespace keep at most.
+        order: which group precedes which.
+        longest: the most seconds in all that anything is reserved in one life of a group.
+        limits: the most of each resource that the reservations of one namespace keep.
     """
 
     def __init__(
@@ -153,26 +153,26 @@ class Reservations:
         self._order = order
         self._longest = longest
         self._limits = limits
-        #: Every reservation of a life that goes on, open or expired; of an open one a claim stands.
+        #: Every reservation of a current life, open or expired; each open one has a claim.
         self._progress: dict[GroupKey, _Progress] = {}
-        #: Of the present life of each group; it stands while nothing is reserved.
+        #: By group, the clock of its current life; stopped while nothing is reserved.
         self._clocks: dict[GroupKey, _Clock] = {}
-        #: Whose reservation is over the limit of its namespace, as far as it was told.
+        #: Groups whose reservation exceeds the limit of their namespace, if that was reported.
         self._limited: dict[GroupKey, None] = {}
-        #: As of `capacity`: who holds anything, of which version of the claims and with which
-        #: places in the order it was made.
+        #: Cached for `capacity`: the groups with reservations, the version of the claims, and their
+        #: places in the order.
         self._holders: list[GroupKey] = []
         self._known: tuple[int, list[Key | None]] = (-1, [])
         self._capacity: Capacity | None = None
 
     def __bool__(self) -> bool:
-        """Anybody holds one, or held one that expired; if not, nothing here needs to be asked."""
+        """Whether any reservation is open or expired; if none, callers can skip the rest."""
         return bool(self._progress)
 
     def review(self, group: GroupKey, terms: ReservationTerms, turn: Turn) -> None:
-        """Look again at what is left to an admitted group; the first review reserves it.
+        """Review what is left to an admitted group; the first review reserves it.
 
-        It must not be called for a group that was not admitted.
+        Do not call it for a group that was not admitted.
         """
         known = self._progress.get(group)
         if known is not None and known.open and _changed(known.terms, terms):
@@ -188,7 +188,7 @@ class Reservations:
         self._enter(group)
 
     def _keep_time(self, group: GroupKey, terms: ReservationTerms, now: float) -> None:
-        """Let the life's clock run while anything is reserved, and reserve nothing beyond it."""
+        """Run the life's clock while anything is reserved, and reserve nothing beyond its end."""
         clock, since = self._clocks.get(group), now
         if clock is None or clock.life != terms.life:
             clock = self._clocks[group] = _Clock(terms.life, self._longest)
@@ -203,7 +203,7 @@ class Reservations:
             clock.stop(now)
 
     def _enter(self, group: GroupKey) -> None:
-        """Let the ledger say what is reserved."""
+        """Make the ledger state what is reserved."""
         name = f"{MIN_RESOURCES}/{group}/{group.life}"
         progress = self._progress.get(group)
         if progress is None or not progress.open:
@@ -225,7 +225,7 @@ class Reservations:
             self._claims.put(claim)
 
     def drop(self, group: GroupKey, turn: Turn) -> None:
-        """A group has nothing to take any more: finished, gone, evicted, or never admitted."""
+        """Drop a group that may take nothing more: finished, gone, evicted, or never admitted."""
         progress = self._progress.pop(group, None)
         if progress is not None:
             self._clocks[group].stop(turn.now)
@@ -234,14 +234,14 @@ class Reservations:
                 turn.happened.append(_released(group))
 
     def forget(self, group: GroupKey) -> None:
-        """A group is gone that was dropped: no life of it goes on."""
+        """Drop the clock of a group that is gone; call `drop` first."""
         self._clocks.pop(group, None)
 
     def expire(self, turn: Turn) -> list[GroupKey]:
-        """End the reservations that saw no progress for too long, or lasted for too long in all.
+        """End the reservations that saw no progress for too long, or lasted too long in all.
 
         Returns:
-            Whose they were, in order.
+            Their groups, in order.
         """
         over = [g for g, p in self._progress.items() if p.open and self._end(g, p) <= turn.now]
         for group in over:
@@ -252,7 +252,7 @@ class Reservations:
         return self._order.first_to_last(over)
 
     def _end(self, group: GroupKey, progress: _Progress) -> float:
-        """When an open reservation expires unless there is progress, server seconds."""
+        """Return when an open reservation expires without progress, server seconds."""
         ends = self._clocks[group].ends
         if progress.terms.starting:
             return ends
@@ -264,21 +264,21 @@ class Reservations:
         return clock is not None and clock.used_up
 
     def deadline(self) -> float | None:
-        """When the next one expires unless there is progress, server seconds; None = never."""
+        """Return when the next one expires without progress, server seconds; None = never."""
         ends = (self._end(group, p) for group, p in self._progress.items() if p.open)
         return min(ends, default=None)
 
     def deadline_of(self, group: GroupKey) -> float | None:
-        """When this group's expires; None = it has none, or it has expired."""
+        """Return when this group's expires; None = it has none, or it has expired."""
         progress = self._progress.get(group)
         return self._end(group, progress) if progress is not None and progress.open else None
 
     def holders(self, owner: str) -> list[GroupKey]:
-        """The groups of an owner that have one: what its other groups hold concerns them."""
+        """Return an owner's groups with a reservation; what its other groups hold affects them."""
         return [key for key, p in self._progress.items() if p.terms.owner == owner]
 
     def capacity(self) -> Capacity:
-        """What is reserved now; the same object while that is the same."""
+        """Return what is reserved now; the same object while that is unchanged."""
         version = self._claims.version
         places = [self._order.of(group) for group in self._holders]
         if self._capacity is None or (version, places) != self._known:
@@ -289,9 +289,9 @@ class Reservations:
         return self._capacity
 
     def limited(self, capacity: Capacity) -> list[tuple[GroupKey, str]]:
-        """Whose reservations a limit cuts, with the words for it.
+        """Return the groups whose reservations a limit cuts, with the message.
 
-        Each is named once, until it has been reserved whole again.
+        Each is returned once, until it has been reserved whole again.
         """
         found: list[tuple[GroupKey, str]] = []
         if not self._limits:
@@ -312,7 +312,7 @@ class Reservations:
     def _beyond_limit(
         self, group: GroupKey, resource: str, left_out: Counter[str], due: Counter[str]
     ) -> str:
-        """That some of a reservation is not kept."""
+        """Return the message that a part of a reservation is not kept."""
         limit = render(resource, self._limits[resource])
         return (
             f"{render(resource, left_out[resource])} of {render(resource, due[resource])} "
@@ -323,15 +323,15 @@ class Reservations:
     def revoked(
         self, capacity: Capacity, standing: dict[GroupKey, Counter[str]]
     ) -> list[tuple[GroupKey, str]]:
-        """Whose reservations do not stand whole any more, the last by order first; and the words.
+        """Return the groups whose reservations are no longer whole, last in order first; and why.
 
-        Each is named once, until it has stood whole again.
+        Each is returned once, until it has been whole again.
         """
         found: list[tuple[GroupKey, str]] = []
         for each in reversed(capacity.reservations):
             progress = self._progress.get(each.group)
             if progress is None:
-                continue  # another policy's
+                continue  # it belongs to another policy
             whole = standing[each.group] == each.due
             if progress.whole and not whole:
                 found.append((each.group, _revoked(each.due, standing[each.group])))
@@ -340,7 +340,7 @@ class Reservations:
 
 
 def _revoked(due: Counter[str], stands: Counter[str]) -> str:
-    """That less can be kept than is to be reserved."""
+    """Return the message that less can be kept than is to be reserved."""
     resource = min(due - stands)
     return (
         f"{render(resource, stands[resource])} of {render(resource, due[resource])} {resource} can "
@@ -349,15 +349,14 @@ def _revoked(due: Counter[str], stands: Counter[str]) -> str:
 
 
 def _released(group: GroupKey) -> Happening:
-    """Those who were refused because of a reservation can be tried again."""
+    """Return the event after which groups that a reservation kept out can be tried again."""
     return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group)
 
 
 def _changed(old: ReservationTerms, new: ReservationTerms) -> bool:
-    """Whether a reservation is about something else, apart from how far it is used up.
+    """Whether a reservation differs in more than how far it is used up.
 
-    One of a domain also where it is used up, as far as it can be told, outside of that: then more
-    is left there.
+    In a domain, what the owner's groups hold elsewhere counts too: it may leave more there.
     """
     if old.labels and old.elsewhere != new.elsewhere:
         return True

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Returning: pods that a workload gains are not placed before its PodGroup can be right.
+"""Returning: pods that a workload gains are placed only once its PodGroup can be up to date.
 
-Whoever scales a workload, or resumes it, may change in the same moment how many pods it is to have,
-or of which roles. Its controller makes these pods at once, while the PodGroup that enbloc's
-controller keeps for it still says what the gang needed before. Source: semantics §2.5.
+A user who scales or resumes a workload may also change how many pods, or which roles, it is to
+have. Its controller creates these pods at once, while the PodGroup that enbloc's controller keeps
+for it still states what the gang needed before. Source: semantics §2.5.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
 
-#: So long after its last pod was created the PodGroup of a workload is right (seconds): the
+#: Seconds after its last pod was created until the PodGroup of a workload is up to date: the
 #: controller writes it at most once a second.
 RETURN_SECONDS: Final = 2.0
 
-#: But no longer than this after the first one was created (seconds).
+#: The longest wait after the first pod was created, seconds.
 LONGEST_SECONDS: Final = 10.0
 
 _WHY: Final = Explanation(
@@ -30,10 +30,10 @@ _WHY: Final = Explanation(
 
 
 class Returning(Policy):
-    """Lets PodGroups that are kept for other objects settle when pods come that change them."""
+    """Waits for PodGroups that are kept for other objects when pods come that change them."""
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
-        """Until a while after the last pod was created that the PodGroup may not tell of yet."""
+        """Pause for a while after the last pod was created that the PodGroup may not list yet."""
         pods = facts.pending if facts.returning else _unlisted(facts)
         if not pods:
             return None
@@ -46,9 +46,9 @@ class Returning(Policy):
 
 
 def _unlisted(facts: GroupFacts) -> Sequence[Pod]:
-    """Members of roles that the PodGroup of a workload does not list, beside a gang that is whole.
+    """Return the members of roles that a workload's PodGroup does not list, if the gang is whole.
 
-    The role may be new, and then is placed whole. What the gang itself lacks waits for nothing.
+    Such a role may be new; then it is placed whole. What the gang itself lacks does not wait.
     """
     group = facts.group
     if group is None or not (group.derived and group.roles) or facts.deficit:
