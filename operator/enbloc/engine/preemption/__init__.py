@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Preemption: which pods of lower priority give way to a group that fits nowhere."""
+"""Preemption: which pods of lower priority are evicted for a group that fits nowhere."""
 
 from enbloc.engine.preemption.candidates import Candidates
 from enbloc.engine.preemption.effort import Effort

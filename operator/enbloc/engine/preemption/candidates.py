@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates: everybody whose priority is lower than a preemptor's, as units."""
+"""Candidates: all pods whose priority is lower than a preemptor's, as units."""
 
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -26,25 +26,25 @@ from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.times import CLOCK_ERROR
 
-#: Who leaves anyway is preferred as a victim if its grace period is no longer (seconds). Else it is
-#: the dearest of its priority (seconds of the whole cluster), or pods that a tenant deletes, and
-#: that take an hour, would attract every preemptor.
+#: A pod that leaves anyway is preferred as a victim if its grace period is no longer than this
+#: (seconds). Otherwise it is the most expensive of its priority (seconds of the whole cluster); or
+#: pods that a tenant deletes, and that take an hour, would attract every preemptor.
 _SOON: Final = 60.0
 _SLOW_WORK: Final = 1e12
-#: To list so many units that go with another one is as much work as one step.
+#: The number of units listed along with another one that costs one step.
 _FOUND_A_STEP: Final = 64
 
 
 class OpenPlan(Protocol):
-    """What is asked of an open plan."""
+    """The part of an open plan that is used here."""
 
     @property
     def started(self) -> bool:
-        """A Binding of it was sent."""
+        """Whether a Binding of it was sent."""
         ...
 
     def unsent(self) -> Sequence[Assignment]:
-        """The members of which none was."""
+        """Return the members for which no Binding was sent."""
         ...
 
 
@@ -52,8 +52,8 @@ class _Tiers(NamedTuple):
     """What a gang cannot run without, and one unit for each pod beyond that.
 
     Attributes:
-        minimum: None = there is nothing of it, or it must not go.
-        surplus: the units of the others.
+        minimum: None = it is empty, or must not go.
+        surplus: the units of the other pods.
     """
 
     minimum: Unit | None
@@ -61,28 +61,28 @@ class _Tiers(NamedTuple):
 
 
 class Candidates:
-    """The units of lower priority than one group's, found as they are asked for.
+    """The units of lower priority than a group, found on demand.
 
-    Static pods are none, which their kubelet alone can end, nor are those of Kubernetes' own
+    Static pods are excluded, which only their kubelet can end, as are pods of Kubernetes' own
     classes whose priority is not lower. A plan of which no Binding was sent is given up as a whole;
-    one that is being bound is no candidate until that is over.
+    a group that is being bound is no candidate until that is over.
 
     Attributes:
-        binding: groups of lower priority that are being bound, of those that were looked at.
-        steps: what making the units took, in steps of a search.
-        lifted: those that are protected are candidates too.
-        protected: somebody was left out for that.
-        disbelieved: pods and groups whose last checkpoint is no time that has passed.
+        binding: checked groups of lower priority that are being bound.
+        steps: the cost of creating the units, in steps of a search.
+        lifted: protected units are candidates too.
+        protected: a unit was excluded because it is protected.
+        disbelieved: pods and groups whose last checkpoint is not in the past.
 
     Args:
         state: the cluster.
-        groups: whose pods they are.
+        groups: of these pods.
         facts: the preemptor, which is no candidate; only units of lower priority are.
-        plan_of: the open plan of a group.
+        plan_of: returns the open plan of a group.
         leaving: pods that were told to leave, or are about to be.
         spared: pods that are not to be chosen: their evictions came to nothing.
         now: the engine's clock.
-        protection: says until when a unit may not be evicted, and which limits there are.
+        protection: tells until when a unit may not be evicted, and the limits.
     """
 
     def __init__(
@@ -107,22 +107,22 @@ class Candidates:
         self._of_kueue: dict[GroupKey, Unit | None] = {}
         self._of_group: dict[GroupKey, _Tiers] = {}
         self._of_plan: dict[GroupKey, Unit | None] = {}
-        #: By member of a gang that it cannot run without.
+        #: By member that a gang cannot run without.
         self._of_bound: dict[PodUID, Unit] = {}
         self._shares = _Shares(state.nodes)
         self._placed = state.placed.snapshot()
-        #: Places of that table: pods that may give way by priority alone.
+        #: Indices into that table: pods that may be evicted by priority alone.
         self._lower = np.flatnonzero(groups.placed_below(facts.priority, self._placed))
         self.binding: set[GroupKey] = set()
         self.steps = 0
 
     def __bool__(self) -> bool:
-        """There may be some."""
+        """Whether there may be any."""
         return bool(len(self._lower))
 
     @cached_property
     def _by_row(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-        """intp[C], int32[C]: the places in the order of rows, and these rows."""
+        """intp[C], int32[C]: the indices sorted by row, and these rows."""
         rows = self._placed.row[self._lower]
         order = np.argsort(rows, kind="stable")
         return self._lower[order], rows[order]
@@ -132,9 +132,9 @@ class Candidates:
         return self._placed.uids
 
     def on(self, row: int) -> Sequence[Unit]:
-        """Those with pods on one row of the node table, and what goes with them elsewhere.
+        """Return the units with pods on a row of the node table, and those that go with them.
 
-        With a gang's minimum that is what the gang has beyond it, and what is planned of it.
+        With a gang's minimum goes what the gang has beyond it, and its planned pods.
         """
         places, rows = self._by_row
         first, last = np.searchsorted(rows, (row, row + 1)).tolist()
@@ -151,18 +151,18 @@ class Candidates:
         return tuple(found)
 
     def everywhere(self) -> Sequence[Unit]:
-        """All of them."""
+        """Return all units."""
         return self._those(self._by_row[0])
 
     def _those(self, places: npt.NDArray[np.intp]) -> Sequence[Unit]:
-        """The units of some places that may be evicted."""
+        """Return the evictable units of some indices."""
         self.steps += len(places)
         uids = self._uids
         found = dict.fromkeys([self._unit_of(uids[place]) for place in places.tolist()])
         return tuple(unit for unit in found if unit is not None and self._may_be_evicted(unit))
 
     def _unit_of(self, uid: PodUID) -> Unit | None:
-        """The unit with which a pod goes; None = it does not."""
+        """Return the unit with which a pod goes; None = it stays."""
         known = self._of_bound.get(uid)
         if known is not None:
             return known
@@ -177,13 +177,13 @@ class Candidates:
         members = self._gang_of(uid)
         if members is None:
             return self._alone(pod)
-        if pod.deleting:  # it goes by itself, and is no part of the gang any more
+        if pod.deleting:  # it leaves by itself, and is no longer part of the gang
             return self._unit(members.key, (pod,), pod.priority)
         tiers = self._of_members(members)
         return tiers.surplus.get(uid, tiers.minimum)
 
     def _gang_of(self, uid: PodUID) -> Members | None:
-        """The group that a pod is a member of; None = it is in none."""
+        """Return the group of which a pod is a member; None = none."""
         key = self._groups.key_of(uid)
         members = self._groups.get(key) if key is not None else None
         return None if members is None or members.solo else members
@@ -197,7 +197,7 @@ class Candidates:
         return not pod.mirror and pod.uid not in self._spared
 
     def _alone(self, pod: Pod) -> Unit | None:
-        """A pod that is in no group that we place; with those that Kueue admitted with it."""
+        """Return a pod of no group of this scheduler, with those that Kueue admitted with it."""
         name = next((value for key, value in pod.labels if key == KUEUE_GROUP_KEY), "")
         if name:
             key = GroupKey(pod.key.namespace, f"kueue/{name}")
@@ -215,15 +215,15 @@ class Candidates:
         priority = min(pod.priority for pod in pods)
         if priority >= self._priority or not all(map(self._may_go, pods)):
             return None
-        # A pod that is new among them, or terminates by itself, changes nothing for the others.
+        # A pod that is new among them, or terminates by itself, does not affect the others.
         staying = [pod for pod in pods if not pod.deleting]
         until = min(map(self._protection.of_pod, staying or pods))
         return self._unit(key, pods, priority, gang=len(pods) > 1, protected=until)
 
     def _admitted(self, namespace: str, name: str) -> tuple[Pod, ...]:
-        """The pods with nodes that Kueue knows as one group, the oldest first.
+        """Return the pods with nodes that Kueue knows as one group, the oldest first.
 
-        Those that are in a group of ours too go with that.
+        Pods that are also in a group of this scheduler go with that.
         """
         selector = Selector((Requirement(KUEUE_GROUP_KEY, Operator.IN, (name,)),))
         placed = self._placed
@@ -249,7 +249,7 @@ class Candidates:
             return _Tiers(None, {})
         if is_system(bound, self._priority):
             return _Tiers(None, {})
-        # What another scheduler's group needs is not known where there is no PodGroup of ours.
+        # The needs of another scheduler's group are unknown if it has no PodGroup of enbloc.
         floors = members.unmet() if members.group is not None else ()
         minimum, surplus = _parted(bound, floors)
         until = self._protection.runs_until(members, bound) if surplus else -math.inf
@@ -271,13 +271,13 @@ class Candidates:
         return _Tiers(whole, more)
 
     def _leaves_in_part(self, members: Members, bound: Sequence[Pod]) -> bool:
-        """Some are leaving, and not all: the rest is no candidate until that is over."""
+        """Whether a part of the pods is leaving: the rest is no candidate until that is over."""
         if not self._leaving or self._leaving.isdisjoint(members.pods):
             return False
         return not all(pod.uid in self._leaving for pod in bound)
 
     def _planned(self, key: GroupKey) -> Unit | None:
-        """A plan of which nothing was sent: nobody is evicted, the whole plan is given up."""
+        """Return a plan of which nothing was sent: it is given up whole, and nothing is evicted."""
         if key not in self._of_plan:
             self._of_plan[key] = self._of_unsent(key)
         return self._of_plan[key]
@@ -326,7 +326,7 @@ class Candidates:
         )
 
     def _lost(self, pod: Pod, saved: float) -> float:
-        """Seconds of work that are lost with a pod: since its start, or since it was saved."""
+        """Return the seconds of work that are lost with a pod: since its start or last save."""
         if pod.started is None:
             return 0.0
         if pod.checkpointed is not None:
@@ -338,7 +338,7 @@ class Candidates:
         return -math.inf if at is None else self._saved(at, members.key, members)
 
     def _saved(self, at: float, key: PodUID | GroupKey, of: Pod | Members) -> float:
-        """When work was saved; what is no time that has passed is not believed."""
+        """Return when work was saved; a time that is not in the past is ignored."""
         if at <= self._now + CLOCK_ERROR:
             return at
         self.disbelieved[key] = of
@@ -346,9 +346,9 @@ class Candidates:
 
 
 def _parted(bound: Sequence[Pod], floors: Sequence[Floor]) -> tuple[Sequence[Pod], Sequence[Pod]]:
-    """The members that a gang cannot run without, the oldest, and the others.
+    """Return the oldest members that a gang cannot run without, and the others.
 
-    All of them where there are no floors.
+    Without floors, these are all members.
     """
     if not floors or (len(floors) == 1 and len(bound) <= floors[0].deficit):
         return bound, ()
@@ -360,16 +360,16 @@ def _parted(bound: Sequence[Pod], floors: Sequence[Floor]) -> tuple[Sequence[Pod
 
 
 class _Shares:
-    """Which part of the cluster a pod requests, of the resource of which that is the most."""
+    """The part of the cluster that a pod requests, of the resource where it is largest."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        #: By the identity of a class, which is compared much faster than the class.
+        #: By identity of the class, which compares much faster than the class.
         self._known: dict[int, tuple[PodSpec, float]] = {}
         self._offered: dict[str, int] = {}
 
     def of(self, spec: PodSpec) -> float:
-        """The share of pods of a class, 0 to 1 where it fits."""
+        """Return the share for pods of a class, 0 to 1 if it fits."""
         known = self._known.get(id(spec))
         if known is None:
             known = self._known[id(spec)] = spec, max(self._each(spec.requests), default=0.0)

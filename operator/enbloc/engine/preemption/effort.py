@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Effort: how much of the engine's time goes into looking for victims."""
+"""Effort: how much of the engine's time searches for victims may take."""
 
 from typing import Final
 
-#: Steps of searches a second: about a fifth of the time at 10 µs a step,
+#: Steps of searches per second: about a fifth of the time at 10 µs a step,
 STEPS_PER_SECOND: Final = 20_000
-#: and so many may come at once.
+#: and the most at once.
 MOST_STEPS: Final = 40_000
 
 
@@ -19,7 +19,7 @@ class Effort:
     def __init__(self) -> None:
         #: Steps that were left at `_at`; negative after a large search.
         self._steps = float(MOST_STEPS)
-        #: Engine clock of the last look.
+        #: Engine clock of the last call.
         self._at = 0.0
 
     def left(self, now: float) -> bool:
@@ -29,9 +29,9 @@ class Effort:
         return self._steps > 0
 
     def take(self, steps: int) -> None:
-        """A search took so many steps."""
+        """Subtract the steps that a search took."""
         self._steps -= steps
 
     def ready(self) -> float:
-        """When a search may begin, engine clock; the past = now."""
+        """Return when a search may begin, engine clock; past = now."""
         return self._at + max(0.0, 1 - self._steps) / STEPS_PER_SECOND

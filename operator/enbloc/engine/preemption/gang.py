@@ -4,13 +4,13 @@
 
 ::
 
-    all of lower priority gone ──► does it fit at all?          no: nobody is touched
-    the lowest priorities that suffice, budgets kept if they can be
-    place where victims matter least ──► bring back whoever leaves it placed
-    look for victims that cost less, while steps are left
+    all of lower priority gone ──► does it fit at all?          no: nothing is evicted
+    the lowest priorities that suffice, within budgets if possible
+    place where victims matter least ──► bring back those that the placement does not need gone
+    look for cheaper victims, while steps are left
 
-Where members must be together, each domain of the topology is priced, a few of the cheapest are
-tried, and the victims that cost least are taken.
+If members must be together, price each domain of the topology, try a few of the cheapest, and take
+the victims with the lowest cost.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,36 +40,35 @@ from enbloc.model.budgets import Budgets
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
-#: So often the set of victims is sought anew because together they go beyond a budget.
+#: The most times that victims are sought anew because together they exceed a budget.
 _MOST_ROUNDS: Final = 3
 
-#: So many rows for each member are emptied, of those that cost least, before all are.
+#: The number of rows per member, the cheapest, that are emptied before all are.
 _ROWS_A_MEMBER: Final = (1, 3, 9)
 
-#: All domains of a topology are priced, and so many of the cheapest are tried.
+#: All domains of a topology are priced, and this many of the cheapest are tried.
 _MOST_DOMAINS: Final = 8
 
-#: Of more classes of members it is not asked where they could go.
+#: With more classes of members, where they could go is not determined.
 _MOST_ASKED: Final = 8
 
-#: Among more units no cheaper ones are looked for, nor another placement that needs fewer.
+#: With more units, neither cheaper ones nor a placement that needs fewer are sought.
 _MOST_COMPARED: Final = 256
 
-#: Units whose costs, or pods whose requests, are added up in the time of moving a pod.
+#: The number of units or pods whose costs or requests are summed up in the time of moving a pod.
 _COSTS_A_MOVE: Final = 16
 
-#: Of the steps of a search for a placement, so many are as much work as moving a pod.
+#: The number of steps of a search for a placement that are as much work as moving a pod.
 _STEPS_A_MOVE: Final = 2
 
 Units = frozenset[Unit]
 Numbers = npt.NDArray[np.int64]
 
-#: Where only some rows are emptied, a placement is searched for with one part of so many of the
-#: steps.
+#: If only some rows are emptied, the steps of a search for a placement are divided by this.
 _PART: Final = 8
 
-#: Tries to place a group's deficit, with one part of so many of the steps of a search; what it came
-#: to, and the fork that holds the placement.
+#: Tries to place a group's deficit, with the steps of a search divided by a number; returns the
+#: outcome, and the fork that holds the placement.
 Placing = Callable[[GroupFacts, Trial, int], tuple[Outcome, Trial]]
 
 
@@ -84,12 +83,12 @@ def preempt_for_gang(
     """Find the units that matter least without which the whole deficit of a gang fits.
 
     Args:
-        facts: it fits nowhere.
+        facts: the gang, which fits nowhere.
         trial: the cluster as the gang may see it.
-        units: everybody of lower priority.
+        units: all of lower priority.
         budgets: every PodDisruptionBudget.
         place: tries to place it.
-        limit: members placed and pods moved in all, beyond what proof and a first answer need.
+        limit: the most members placed and pods moved, beyond those for proof and a first answer.
 
     Raises:
         PluginError: a plugin failed.
@@ -97,7 +96,7 @@ def preempt_for_gang(
     return _Search(facts, trial, units, budgets, place, limit).found()
 
 
-#: No node refuses the members, and still they may not be placed.
+#: No node refuses the members, and yet they may not be placed.
 RESERVED: Final = "too little would be free that is not reserved."
 
 
@@ -114,9 +113,9 @@ class _Search:
         self._facts, self._trial = facts, trial
         self._units, self._budgets = units, budgets
         self._place, self._limit = place, limit
-        #: The same set is tried in the same order: sets of objects have none of their own.
+        #: The order in which the units of a set are tried: sets of objects have no stable order.
         self._number = {unit: number for number, unit in enumerate(units)}
-        #: Who is where.
+        #: By row, the units that have pods there.
         self._on: dict[int, list[Unit]] = {}
         row_of = cache(trial.nodes.row)
         for unit in units:
@@ -130,7 +129,7 @@ class _Search:
                 self._followers.setdefault(unit.of, []).append(unit)
         self._seats: dict[Unit, Seats] = {}
         self._steps = 0
-        #: What placing the gang without each set came to, of those that were tried.
+        #: By set of victims that was tried, the result of placing the gang without them.
         self._outcomes: dict[Units, Outcome] = {}
 
     def found(self) -> Preemption:
@@ -154,7 +153,7 @@ class _Search:
     # ── the answer ───────────────────────────────────────────────────────────────────────────
 
     def _refusal(self) -> Preemption:
-        """It fits nowhere even if all are gone."""
+        """Return that it fits nowhere even if all are gone."""
         diagnoses = self._outcome(frozenset(self._units)).diagnoses
         why = next((each.text() for each in diagnoses), RESERVED)
         return Preemption(message=f"preemption: {why}", steps=self._steps)
@@ -171,12 +170,12 @@ class _Search:
     # ── sets of victims ──────────────────────────────────────────────────────────────────────
 
     def _sought(self, barred: Units) -> Units | None:
-        """Victims that suffice, of the lowest priorities that do; barred ones only if need be.
+        """Return victims that suffice, of the lowest priorities that do; barred ones if needed.
 
         None = the gang fits nowhere even if all are gone.
         """
         began = self._steps
-        # A minimum is barred if it is with all that goes with it.
+        # A minimum is barred if it is so together with all that goes with it.
         free = [unit for unit in self._units if barred.isdisjoint(self._closed((unit,)))]
         found = self._of_lowest_priority(free)
         if found is None and len(free) < len(self._units):
@@ -184,7 +183,7 @@ class _Search:
         return None if found is None else self._reprieved(found, barred, began)
 
     def _of_lowest_priority(self, units: Sequence[Unit]) -> Units | None:
-        """Victims among some units, of the lowest priorities that suffice."""
+        """Return victims among some units, of the lowest priorities that suffice."""
         levels = sorted({_level(unit) for unit in units})
         found = self._within(units) if units else None
         low, high = 0, len(levels) - 1
@@ -198,9 +197,9 @@ class _Search:
         return found
 
     def _within(self, units: Sequence[Unit]) -> Units | None:
-        """Those of some units that must go from where the gang does best without them.
+        """Return those of some units that must go from where the gang does best without them.
 
-        Where few rows are enough, no others are emptied for it.
+        If few rows suffice, no others are emptied.
         """
         prices, some = self._prices(units), frozenset(units)
         able = self._able()
@@ -230,15 +229,15 @@ class _Search:
         prices: Mapping[int, Cost],
         inside: Mask | None = None,
     ) -> Units | None:
-        """As `_narrowed`, of those of some units that are on these rows; inside a domain."""
+        """Return what `_narrowed` does, for the units on these rows; inside a domain."""
         return self._narrowed(self._there(rows, some), self._advice(prices, inside), _PART)
 
     def _there(self, rows: Iterable[int], some: Units) -> Units:
-        """Those of some units that are on these rows, and who goes with them."""
+        """Return those of some units that are on these rows, and those that go with them."""
         return self._closed(unit for row in rows for unit in self._on[row] if unit in some)
 
     def _narrowed(self, victims: Units, advice: Opinion, part: int = 1) -> Units | None:
-        """Those of some victims that must go if the gang goes where it costs least."""
+        """Return the victims that must go if the gang goes where it costs least; None = no fit."""
         outcome = self._placed_without(victims, self._trial.advised(advice), part)
         if outcome.failed:
             return None
@@ -248,17 +247,17 @@ class _Search:
         )
         if fewer != victims and self._suffices(fewer):
             return fewer
-        # Advice decides where the ordered pass succeeds: it must do without as well.
+        # Advice decides where the ordered pass succeeds; it must also succeed without.
         return victims if self._suffices(victims) else None
 
     def _prices(self, units: Iterable[Unit]) -> dict[int, Cost]:
-        """What it costs to empty each row of some units."""
+        """Return the cost of emptying each row of some units."""
         some = frozenset(units)
         there = {row: [u for u in units if u in some] for row, units in self._on.items()}
         return {row: cost(units, self._budgets) for row, units in there.items() if units}
 
     def _advice(self, prices: Mapping[int, Cost], inside: Mask | None = None) -> Opinion:
-        """The dearer it is to empty a row, the worse it is; outside of a domain the worst."""
+        """Prefer rows that are cheaper to empty; rows outside of a domain are the worst."""
         order = {price: place for place, price in enumerate(sorted(set(prices.values())), 1)}
         scores = np.full(len(self._trial.nodes), 100, np.int64)
         for row, price in prices.items():
@@ -268,7 +267,7 @@ class _Search:
         return preferring("DefaultPreemption", scores)
 
     def _able(self) -> Mask:
-        """bool[N]: rows that could do for some member once pods have left them."""
+        """Return bool[N]: rows that may suit some member once pods have left them."""
         nodes, classes = self._trial.nodes, dict[ClassKey, Pod]()
         for key, pod in zip(self._trial.keys(pending := self._facts.pending), pending, strict=True):
             classes.setdefault(key, pod)
@@ -283,14 +282,14 @@ class _Search:
     def _domains(
         self, order: Sequence[int], some: Units, able: Mask
     ) -> Iterator[tuple[Mask, Sequence[int]]]:
-        """The cheapest domains in one of which members must be together: the domain, its rows.
+        """Yield the cheapest domains in one of which members must be together, with their rows.
 
-        Those go last that have no room for all members if their rows are emptied.
+        Domains without room for all members even when emptied come last.
 
         Args:
             order: rows with some units, the cheapest first.
-            some: these.
-            able: bool[N], rows that could do for some member.
+            some: these units.
+            able: bool[N], rows that may suit some member.
         """
         together = list(self._together())
         if not together:
@@ -302,7 +301,7 @@ class _Search:
             rows: dict[int, list[int]] = {}
             for row in order:
                 rows.setdefault(int(codes[row]), []).append(row)
-            rows.pop(0, None)  # without the label
+            rows.pop(0, None)  # nodes without the label
             free = np.bincount(codes, others)
             dear = {code: self._price(rows[code], some, room, free[code]) for code in rows}
             for code in sorted(rows, key=lambda code: (dear[code], code))[:_MOST_DOMAINS]:
@@ -311,13 +310,13 @@ class _Search:
     def _price(
         self, rows: Sequence[int], some: Units, room: Numbers, free: float
     ) -> tuple[bool, Cost]:
-        """Whether all rows are too few, and what it costs to empty as many as are enough.
+        """Return whether all rows are too few, and the cost of emptying as many as are enough.
 
         Args:
             rows: of one domain, in the order in which they are emptied.
-            some: who leaves them.
-            room: int64[N], for how many members each row has room then.
-            free: for so many there is room on other rows of the domain.
+            some: the units that leave them.
+            room: int64[N], for how many members each row then has room.
+            free: for how many members there is room on other rows of the domain.
         """
         emptied: list[int] = []
         for row in rows:
@@ -328,9 +327,9 @@ class _Search:
         return free < self._facts.lacking, cost(self._there(emptied, some), self._budgets)
 
     def _room_without(self, some: Units) -> Numbers:
-        """int64[N]: for how many members each row has room without some units.
+        """Return int64[N]: for how many members each row has room without some units.
 
-        That is by requests alone, and as if each member requested the least that any does.
+        It considers requests alone, and takes for each member the lowest request of any.
         """
         nodes, found = self._trial.nodes, np.full(len(self._trial.nodes), MOST_SLOTS, np.int64)
         specs = {id(pod.spec): pod.spec for pod in self._facts.pending}
@@ -340,14 +339,14 @@ class _Search:
         self._steps += len(rows) // _COSTS_A_MOVE
         for name in asked[0]:
             least = min(each.get(name, 0) for each in asked)
-            if least and nodes.allocatable(name).any():  # else devices may serve it
+            if least and nodes.allocatable(name).any():  # otherwise devices may serve it
                 room = nodes.free(name).copy()
                 np.add.at(room, rows, [each.get(name, 0) for each, _ in seats])
                 np.minimum(found, room // least, out=found)
         return np.maximum(found, 0)
 
     def _together(self) -> Iterator[npt.NDArray[np.integer]]:
-        """int[N] each: the domains in one of which members must be; 0 = in none."""
+        """Yield int[N]: the domains in one of which members must be together; 0 = in none."""
         nodes, locality = self._trial.nodes, self._facts.locality
         for key in gathering(self._trial, self._facts.pending):
             yield nodes.domains(key) if key else np.arange(1, len(nodes) + 1)
@@ -356,10 +355,10 @@ class _Search:
             yield required
 
     def _reprieved(self, victims: Units, barred: Units, began: int) -> Units:
-        """Without whoever need not go: those beyond a budget first, then the most important.
+        """Bring back victims that need not go: those beyond a budget, then the most important.
 
         Args:
-            victims: they suffice.
+            victims: a set that suffices.
             barred: those beyond a budget.
             began: the steps that were taken before these victims were sought.
         """
@@ -369,15 +368,15 @@ class _Search:
         outcome, placed = self._outcome(victims), self._without(victims, self._trial)
         placed.add_all(outcome.needed)
         fewer = brought_back(order, self._seats_of, outcome.needed, placed)
-        self._limit += self._steps - began  # so far it was needed
-        if fewer is not None and self._suffices(fewer):  # it knows of rows alone
+        self._limit += self._steps - began  # these steps were necessary
+        if fewer is not None and self._suffices(fewer):  # `brought_back` considers rows alone
             victims = fewer
             if len(self._units) > _MOST_COMPARED:
                 return victims
         return self._without_needless([unit for unit in order if unit in victims], victims)
 
     def _without_needless(self, some: Sequence[Unit], victims: Units) -> Units:
-        """Bring back as many of some as can be, all at once where that does."""
+        """Bring back as many of some units as possible, all at once if that works."""
         back = frozenset(some)
         fewer = victims - back
         if not back or self._closed(fewer) != fewer:
@@ -390,7 +389,7 @@ class _Search:
         return self._without_needless(some[half:], self._without_needless(some[:half], victims))
 
     def _improved(self, price: Cost, victims: Units) -> Units:
-        """Take cheaper victims, while there are some and steps are left."""
+        """Replace victims by cheaper ones, while there are some and steps are left."""
         while len(self._units) <= _MOST_COMPARED:
             cheaper = self._cheaper(price, victims)
             if cheaper is None:
@@ -400,10 +399,10 @@ class _Search:
         return victims
 
     def _cheaper(self, price: Cost, victims: Units) -> Units | None:
-        """Units that suffice and cost less; None = none were found.
+        """Return units that suffice and cost less; None = none were found.
 
-        Each unit is chosen or not, the victims first. Where even all that could be chosen beside
-        some do not suffice, no choice among them does.
+        Each unit is chosen or not, the victims first. If a partial choice does not suffice with all
+        units that are left, no extension of it does.
         """
         order = sorted(self._units, key=importance, reverse=True)
         order.sort(key=lambda unit: unit not in victims)
@@ -428,7 +427,7 @@ class _Search:
     # ── trying ───────────────────────────────────────────────────────────────────────────────
 
     def _closed(self, units: Iterable[Unit]) -> Units:
-        """With a gang's minimum goes the rest of it."""
+        """Add to each gang's minimum the rest of the gang."""
         found = frozenset(units)
         if not self._followers:
             return found
@@ -441,7 +440,7 @@ class _Search:
         return not self._outcome(victims).failed
 
     def _outcome(self, victims: Units) -> Outcome:
-        """What placing the gang without them comes to."""
+        """Return the result of placing the gang without these victims."""
         if victims not in self._outcomes:
             self._outcomes[victims] = self._placed_without(victims, self._trial)
         return self._outcomes[victims]
@@ -466,5 +465,5 @@ class _Search:
 
 
 def _level(unit: Unit) -> int:
-    """Its priority; who leaves soon in any case has none to speak of."""
+    """Return its priority; the lowest for a unit that leaves soon anyway."""
     return LOWEST if unit.soon else unit.priority

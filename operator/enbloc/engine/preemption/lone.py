@@ -4,11 +4,11 @@
 
 ::
 
-    refused rows that pods who leave could open ──► each without its pods of lower priority:
+    refused rows that leaving pods could open ──► each without its pods of lower priority:
     feasible? ──► bring them back, the most important first, while the pod still fits ──► the row
     whose victims matter least
 
-Where a pod who leaves matters on its own row alone, all rows are tried at once, on one fork.
+If leaving pods affect their own rows alone, all rows are tried at once, on one fork.
 
 Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
 default_preemption.go, pkg/scheduler/framework/preemption/preemption.go.
@@ -32,27 +32,27 @@ from enbloc.model.pods import Pod
 _NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 
-#: So that a victim of negative priority counts more than none.
+#: Makes a victim of negative priority count more than none.
 _OFFSET: Final = 2**31
 
-#: What it takes to ask the filters about all nodes, in the time of moving a pod.
+#: The cost of asking the filters about all nodes, in pod moves.
 _STEPS_A_QUESTION: Final = 20
-#: More of them for each term of affinity and constraint of spreading beyond a few.
+#: Added to it for each affinity term and spreading constraint beyond a few.
 _STEPS_A_TERM: Final = 5
 _FEW_TERMS: Final = 4
-#: Rows with pods that matter elsewhere too are tried one by one; after so many steps no further
-#: one is begun.
+#: Rows with pods that matter elsewhere too are tried one by one; after this many steps, no further
+#: one is tried.
 _MOST_STEPS: Final = 20_000
-#: Units of a row that are looked at in the time of moving a pod,
+#: The number of units of a row that are checked in the time of moving a pod,
 _UNITS_A_STEP: Final = 16
-#: and where budgets are counted for them.
+#: and with budgets.
 _BUDGETED_A_STEP: Final = 4
-#: Pods of several rows that are moved together in that time.
+#: The number of pods of several rows that are moved together in that time.
 _MOVED_A_STEP: Final = 3
 
-#: The units of lower priority that have pods on a row of the node table.
+#: Returns the units of lower priority that have pods on a row of the node table.
 UnitsOn = Callable[[int], Sequence[Unit]]
-#: How many candidates are enough, of so many rows that could do.
+#: Returns how many candidates are enough, for a number of rows that may do.
 Enough = Callable[[int], int]
 
 
@@ -61,12 +61,12 @@ class _Row:
     """One row without its pods of lower priority.
 
     Attributes:
-        units: those who have pods here, and who goes with them.
-        local: by unit, those of its pods that are here.
-        kept: what may be brought back, in the order in which that is tried.
-        beyond: those of them that go beyond a budget.
-        victims: what does not fit beside the pod, and what goes with it.
-        violations: how many pods of victims go beyond a budget.
+        units: those with pods here, and those that go with them.
+        local: by unit, its pods that are here.
+        kept: units to bring back, in that order.
+        beyond: units beyond a budget.
+        victims: units that do not fit beside the pod, and those that go with them.
+        violations: how many pods of victims are beyond a budget.
     """
 
     row: int
@@ -84,10 +84,10 @@ class NodeCandidate:
 
     Attributes:
         node: its name.
-        units: everybody of lower priority who has pods there, and who goes with them.
-        beyond: those of them that go beyond a budget.
-        victims: those of them who would have to go, the most important first.
-        violations: how many of their pods go beyond a budget.
+        units: all of lower priority with pods there, and those that go with them.
+        beyond: those of them that are beyond a budget.
+        victims: those of them that would have to go, the most important first.
+        violations: how many of their pods are beyond a budget.
     """
 
     node: str
@@ -97,12 +97,12 @@ class NodeCandidate:
     violations: int
 
     def shown(self) -> NodeVictims:
-        """The same as extenders are asked about it."""
+        """Return the candidate in the form in which extenders are asked about it."""
         pods = tuple(pod.uid for unit in self.victims for pod in unit.pods)
         return NodeVictims(self.node, pods, self.violations)
 
     def cost(self) -> tuple[int, int, int, int, float]:
-        """The least is chosen: the criteria of pickOneNodeForPreemption, in its order."""
+        """Return the sort key: the criteria of pickOneNodeForPreemption in order; least wins."""
         top = max(unit.priority for unit in self.victims)
         return (
             self.violations,
@@ -115,12 +115,12 @@ class NodeCandidate:
 
 @dataclass(frozen=True, slots=True)
 class NodeCandidates:
-    """What came of looking for nodes that a pod could have.
+    """The result of looking for nodes for a pod.
 
     Attributes:
         nodes: in the order of the node table.
-        message: why there is none, as kube-scheduler says it; "" = there are some.
-        steps: how often filters were asked, and pods moved.
+        message: why there is none, in kube-scheduler's words; "" = there are some.
+        steps: the number of calls of filters and of moves of pods, as steps.
     """
 
     nodes: Sequence[NodeCandidate]
@@ -136,9 +136,9 @@ def candidates_for_pod(
     Args:
         pod: it fits nowhere.
         trial: the cluster as the pod may see it.
-        units_on: who has a lower priority than the pod, by row.
+        units_on: returns the units of lower priority on a row.
         budgets: every PodDisruptionBudget.
-        enough: so many candidates are, if one of them needs no budget to be broken.
+        enough: how many candidates are enough, if one of them violates no budget.
 
     Raises:
         PluginError: a plugin failed.
@@ -159,7 +159,7 @@ def candidates_for_pod(
 
 
 def preempt_for_pod(pod: Pod, found: NodeCandidates) -> Preemption:
-    """Take the node where those who have to go matter least, if there is one."""
+    """Take the node whose victims matter least, if there is one."""
     if not found.nodes:
         return Preemption(message=found.message, steps=found.steps)
     chosen = min(found.nodes, key=NodeCandidate.cost)
@@ -172,9 +172,9 @@ def preempt_for_pod(pod: Pod, found: NodeCandidates) -> Preemption:
 
 
 def could_go(pods: Iterable[tuple[Pod, str]], trial: Trial) -> bool:
-    """Whether each of some pods may go to the node for which it is nominated, now or later.
+    """Whether each of some pods may go to its nominated node, now or after others have left it.
 
-    That is, if others leave it: who could not even then waits for nobody there.
+    A pod that could not go even then waits for nothing there.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
     default_preemption.go PodEligibleToPreemptOthers.
@@ -188,7 +188,7 @@ def could_go(pods: Iterable[tuple[Pod, str]], trial: Trial) -> bool:
 
 
 def no_victims(diagnosis: Diagnosis) -> str:
-    """What is said of a pod that finds no node where nobody has a lower priority."""
+    """Return the message for a pod that finds no node where any pod has a lower priority."""
     nodes, helped = diagnosis.nodes, diagnosis.resolvable
     return _refusal(nodes, Counter({_NOT_HELPFUL: nodes - helped, _NO_VICTIMS: helped}))
 
@@ -198,13 +198,13 @@ def _refusal(nodes: int, reasons: Counter[str]) -> str:
 
 
 def _terms(pod: Pod) -> int:
-    """How many terms and constraints of a pod look at other pods."""
+    """Return how many terms and constraints of a pod depend on other pods."""
     spec = pod.spec
     return sum(map(len, (spec.pod_affinity.terms, spec.pod_anti_affinity.terms, spec.spread)))
 
 
 class _Search:
-    """The rows that could do, tried one after the other or all at once."""
+    """Tries the rows that may do, one after the other or all at once."""
 
     def __init__(
         self,
@@ -218,14 +218,14 @@ class _Search:
         self._units_on, self._budgets = units_on, budgets
         self._enough = enough
         self._reasons: Counter[str] = Counter()
-        #: Steps that it takes to ask the filters.
+        #: The steps of one call of the filters.
         self._question = _STEPS_A_QUESTION + _STEPS_A_TERM * max(0, _terms(pod) - _FEW_TERMS)
         self.steps = 0
-        #: How many pods were moved; they end no search, for the next row may be the one.
+        #: How many pods were moved; this ends no search, since the next row may suit.
         self._moved = 0
 
     def candidates(self) -> list[_Row]:
-        """Rows on which the pod fits without some units, those that were tried."""
+        """Return the tried rows on which the pod fits without some units."""
         trial = self._trial
         may = trial.filter_of(self._pod).resolvable(trial.nodes)
         rows = np.flatnonzero(may).tolist()
@@ -243,15 +243,15 @@ class _Search:
 
     @property
     def cost(self) -> int:
-        """What all of it took, in steps."""
+        """The cost of all of it, in steps."""
         return self.steps + self._moved // _MOVED_A_STEP
 
     def message(self) -> str:
-        """Why there is none, as kube-scheduler's PostFilter says it."""
+        """Return why there is none, in the words of kube-scheduler's PostFilter."""
         return _refusal(len(self._trial.nodes), self._reasons)
 
     def _together(self, rows: Sequence[int]) -> Iterator[Sequence[_Row]]:
-        """Those of some rows that have anybody of lower priority, as they are tried together."""
+        """Yield rows with pods of lower priority, grouped as they can be tried together."""
         names = self._trial.nodes.names
         able: list[_Row] = []
         for row in rows:
@@ -271,7 +271,7 @@ class _Search:
             yield from ([row] for row in able)
 
     def _tried(self, rows: Sequence[_Row]) -> list[_Row]:
-        """Those of some rows on which the pod fits, with their victims."""
+        """Return the rows on which the pod fits, with their victims."""
         tried = self._trial.fork()
         for row in rows:
             for local in row.local.values():
@@ -291,14 +291,14 @@ class _Search:
             self._reprieve(
                 [(row, row.kept[place]) for row in found if place < len(row.kept)], tried
             )
-        for row in found:  # with a gang's minimum goes the rest of it, wherever that is
+        for row in found:  # the rest of a gang goes with its minimum, wherever it is
             gone = set(row.victims)
             row.victims += [unit for unit in row.units if unit.of in gone and unit not in gone]
             row.violations = sum([len(unit.pods) for unit in row.victims if unit in row.beyond])
         return [row for row in found if row.victims]
 
     def _arrange(self, row: _Row) -> None:
-        """Who is brought back first: those beyond a budget, then the most important."""
+        """Set the order of bringing back: units beyond a budget, then the most important."""
         row.kept = sorted(row.local, key=importance)
         if self._budgets:
             allowance = Allowance(self._budgets)

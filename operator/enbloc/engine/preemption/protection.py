@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Protection: until when a unit may not be evicted for a higher priority (semantics §10.6)."""
+"""Protection: until when a unit may not be preempted (semantics §10.6)."""
 
 import math
 from collections import Counter, deque
@@ -11,19 +11,19 @@ from typing import Final, NamedTuple
 from enbloc.engine.state import Members
 from enbloc.model.pods import Pod, PodUID
 
-#: Evictions are counted over so long (seconds).
+#: The period over which evictions are counted (seconds).
 _HOUR: Final = 3600.0
-#: Classes of Kubernetes itself; the API server lets nobody else make one of such a name.
+#: Prefix of Kubernetes' own classes; the API server lets no user create such a name.
 _SYSTEM: Final = "system-"
 
 
 class MinRuntime(NamedTuple):
-    """For how long some pods run at least before they give way.
+    """The time for which some pods run at least before they are preempted.
 
     Attributes:
         seconds: from the start of their run.
-        priority_class: of those that name this PriorityClass; "" = any.
-        namespace: of those in this namespace; "" = any.
+        priority_class: of pods that name this PriorityClass; "" = any.
+        namespace: of pods in this namespace; "" = any.
     """
 
     seconds: float
@@ -31,7 +31,7 @@ class MinRuntime(NamedTuple):
     namespace: str = ""
 
     def of(self, pod: Pod) -> bool:
-        """Whether it says something about a pod."""
+        """Whether it applies to a pod."""
         return self.priority_class in ("", pod.priority_class) and self.namespace in (
             "",
             pod.key.namespace,
@@ -40,15 +40,15 @@ class MinRuntime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLimits:
-    """What an administrator lets preemption do.
+    """An administrator's limits of preemption.
 
     Attributes:
-        min_runtime: seconds that everybody runs at least before he gives way, unless
-        min_runtimes: say otherwise; the first that is of a pod counts.
-        delay: seconds for which a group has found no node before others give way to it.
-        most_evictions: so often may one unit give way in an hour.
-        most_work: seconds of work that count as lost at most, so that nobody gains by never saving
-            any.
+        min_runtime: seconds that any pod runs at least before it is preempted, unless
+        min_runtimes: say otherwise; the first that applies to a pod counts.
+        delay: seconds for which a group has found no node before pods are evicted for it.
+        most_evictions: how often one unit may be preempted per hour.
+        most_work: the most seconds of work that count as lost, so that never saving any gains
+            nothing.
     """
 
     min_runtime: float = 0.0
@@ -58,7 +58,7 @@ class PreemptionLimits:
     most_work: float = 24 * _HOUR
 
     def runtime_of(self, pods: Iterable[Pod]) -> float:
-        """How long a unit runs at least (seconds): as long as that of its pods with the least."""
+        """Return how long a unit runs at least (seconds): the least of its pods' minimums."""
         if not self.min_runtimes:
             return self.min_runtime
         return min(map(self._runtime, pods), default=self.min_runtime)
@@ -69,11 +69,11 @@ class PreemptionLimits:
 
 
 def unit_name(pod: Pod, gang: Members | None = None) -> str:
-    """By what a unit is known when it runs again: its PodGroup's name, its controller, its own.
+    """Return the name of a unit that outlives its pods: its PodGroup, its controller, or the pod.
 
     Args:
         pod: one of its pods.
-        gang: the group, if it is what that cannot run without.
+        gang: the group, if the unit is what that cannot run without.
     """
     namespace = pod.key.namespace
     if gang is not None:
@@ -84,20 +84,20 @@ def unit_name(pod: Pod, gang: Members | None = None) -> str:
 
 
 class EvictionCounts:
-    """Who gave way to a higher priority within the last hour, as far as this process saw it."""
+    """Preemptions of the last hour, as far as this process saw them."""
 
     def __init__(self) -> None:
         self._times: dict[str, deque[float]] = {}
-        #: Every eviction, the oldest first.
+        #: Every preemption, the oldest first.
         self._all: deque[tuple[float, str]] = deque()
 
     def note(self, name: str, now: float) -> None:
-        """A unit of this name gives way."""
+        """Record that a unit of this name is preempted."""
         self._times.setdefault(name, deque()).append(now)
         self._all.append((now, name))
 
     def expire(self, now: float) -> None:
-        """Forget what is longer ago."""
+        """Forget those of more than an hour ago."""
         while self._all and self._all[0][0] <= now - _HOUR:
             _, name = self._all.popleft()
             times = self._times[name]
@@ -106,22 +106,22 @@ class EvictionCounts:
                 del self._times[name]
 
     def count(self, name: str) -> int:
-        """How often those of one name did."""
+        """Return how often units of this name were preempted."""
         return len(self._times.get(name, ()))
 
     def allowed_at(self, name: str, most: int) -> float:
-        """From when they may again, if so often in an hour is allowed; the past = now."""
+        """Return from when they may be again, if `most` per hour are allowed; past = now."""
         times = self._times.get(name, ())
         return -math.inf if len(times) < most else times[len(times) - most] + _HOUR
 
 
 class Protection:
-    """Who is protected, for one search.
+    """Tells which units are protected, for one search.
 
     Args:
         limits: what is allowed.
-        evictions: who gave way lately.
-        pods: all that are known.
+        evictions: which units were preempted lately.
+        pods: all known pods.
         now: engine clock.
     """
 
@@ -136,10 +136,10 @@ class Protection:
         self._siblings: Counter[str] | None = None
 
     def of_pod(self, pod: Pod) -> float:
-        """Until when a pod without a group may not be evicted, engine clock; the past = it may.
+        """Return until when a pod without a group may not be evicted, engine clock; past = it may.
 
-        One that terminates goes by itself. Pods of one controller are alike: each of them may
-        give way so often.
+        A terminating pod leaves by itself. Pods of one controller are alike: each of them may be
+        evicted that often.
         """
         if pod.deleting:
             return -math.inf
@@ -150,27 +150,27 @@ class Protection:
         return max(began + self.limits.runtime_of((pod,)), self._evictions.allowed_at(name, most))
 
     def runs_until(self, members: Members, pods: Sequence[Pod]) -> float:
-        """Until when no pod of a gang may be evicted, as its run is too young."""
+        """Return until when no pod of a gang may be evicted, because its run is too young."""
         return self._began(members.started, pods) + self.limits.runtime_of(pods)
 
     def _began(self, started: float | None, pods: Sequence[Pod]) -> float:
-        """Since when pods run: who is bound later must not protect a gang for ever.
+        """Return since when pods run: one that is bound later must not protect a gang for ever.
 
-        Nor must a clock that is ahead: a time that has not passed is none.
+        Nor must a clock that is ahead: a time in the future does not count.
         """
         if started is not None and started <= self._now:
             return started
         return min([self._now, *(pod.bound_at for pod in pods)])
 
     def of_gang(self, members: Members, pods: Sequence[Pod]) -> float:
-        """Until when what a gang cannot run without may not be evicted, engine clock."""
+        """Return until when what a gang cannot run without may not be evicted, engine clock."""
         allowed_at = self._evictions.allowed_at(
             unit_name(pods[0], members), self.limits.most_evictions
         )
         return max(self.runs_until(members, pods), allowed_at)
 
     def _of_controller(self, name: str) -> int:
-        """How many pods without a group that have a node are of one controller."""
+        """Return how many pods without a group that have a node belong to one controller."""
         if self._siblings is None:
             self._siblings = Counter(
                 unit_name(pod)
@@ -183,8 +183,8 @@ class Protection:
 
 
 def is_system(pods: Iterable[Pod], priority: int) -> bool:
-    """Whether some pod is of a class of Kubernetes itself that is not below a priority.
+    """Whether some pod is of one of Kubernetes' own classes and not below a priority.
 
-    So a PodGroup's own class lowers nobody's of these.
+    So a PodGroup's own class does not lower the priority of such pods.
     """
     return any(pod.priority_class.startswith(_SYSTEM) and pod.priority >= priority for pod in pods)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reprieve: who may stay although a gang is where it is to go."""
+"""Reprieve: which victims may stay although a gang is placed as planned."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -8,7 +8,7 @@ from enbloc.engine.preemption.units import Seats, Unit
 from enbloc.engine.trial import Trial
 from enbloc.model.pods import Pod
 
-#: Where the pods of a unit are.
+#: Returns where the pods of a unit are.
 SeatsOf = Callable[[Unit], Seats]
 
 #: What pods of some classes take on some rows; equal for units that take the same.
@@ -18,14 +18,14 @@ _Kind = tuple[tuple[int, int], ...]
 def brought_back(
     order: Sequence[Unit], seats: SeatsOf, members: Seats, placed: Trial
 ) -> frozenset[Unit] | None:
-    """Those of some victims without whom a gang would not stand where it was placed.
+    """Return the victims that must go for a gang to stay where it was placed.
 
-    Each is brought back in turn, those on different rows together. None = somebody matters beyond
-    his own row, so that this would prove nothing.
+    Each is brought back in turn, those on different rows together. None = some pod matters beyond
+    its own row, so that this would prove nothing.
 
     Args:
-        order: the victims, who is brought back first; a gang's minimum before the rest of it.
-        seats: of each of them.
+        order: the victims in the order of bringing back; a gang's minimum before the rest of it.
+        seats: returns the seats of each.
         members: where the gang was placed.
         placed: without the victims, with the gang.
     """
@@ -40,7 +40,7 @@ class _Reprieve:
     def __init__(self, seats: SeatsOf, members: Seats, placed: Trial) -> None:
         self._trial = placed.fork()
         self._seats = seats
-        # By class, one member on each row: if that fits there beside the others, all do.
+        # By class, one member on each row: if it fits there beside the others, all do.
         self._ones: dict[object, dict[int, Pod]] = {}
         keys = placed.keys([pod for pod, _ in members])
         for key, (pod, row) in zip(keys, members, strict=True):
@@ -59,7 +59,7 @@ class _Reprieve:
             some = [
                 unit
                 for unit in units
-                # There is no more room now than there was for others that take the same.
+                # There is no more room now than for others that take the same.
                 if unit.of not in victims and self._kind(unit) not in crowding
             ]
             victims.update(units)
@@ -75,7 +75,7 @@ class _Reprieve:
         return frozenset(victims)
 
     def _together(self, order: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
-        """Units in order; those that share no row, nor follow one another, at one time."""
+        """Yield units in order, together if they share no row and none follows another."""
         left = list(order)
         while left:
             taken, now, later = set[int](), list[Unit](), list[Unit]()
@@ -95,13 +95,13 @@ class _Reprieve:
         return {row for _, row in self._seats(unit)}
 
     def _kind(self, unit: Unit) -> _Kind:
-        """Of pods with volumes or devices each is its own."""
+        """Return the kind of a unit; a pod with volumes or devices is its own kind."""
         return tuple(
             sorted((row, id(pod if pod.spec.holds else pod.spec)) for pod, row in self._seats(unit))
         )
 
     def _crowded(self, rows: set[int]) -> set[int]:
-        """Those of some rows on which some member would not fit now."""
+        """Return those of some rows on which some member would not fit now."""
         found = set[int]()
         for ones in self._ones.values():
             here = [(ones[row], row) for row in rows if row in ones]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Search: who gives way to a group that fits nowhere, and all that was looked at for it."""
+"""Search: which units are evicted for a group that fits nowhere, and all that was considered."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,35 +17,35 @@ from enbloc.model.budgets import Budget, Budgets
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
-#: Members placed and pods moved in one search for a gang's victims, beyond the first answer.
+#: The most members placed and pods moved in one search for a gang's victims after the first answer.
 SEARCH_LIMIT: Final = 2000
-#: Under this name of a node stand the units of all of them.
+#: As the name of a node, it stands for all of them.
 EVERYWHERE: Final = ""
 
 
 class Units(Protocol):
-    """Everybody of lower priority than a preemptor's."""
+    """All units of lower priority than a preemptor."""
 
     def on(self, row: int) -> Sequence[Unit]:
-        """Those with pods on one row of the node table."""
+        """Return the units with pods on one row of the node table."""
         ...
 
     def everywhere(self) -> Sequence[Unit]:
-        """All of them."""
+        """Return all units."""
         ...
 
 
 class Places(Protocol):
-    """Says where a group may be placed once others have left."""
+    """Tells where a group may be placed once others have left."""
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1, /) -> tuple[Outcome, Trial]:
-        """As `Placing`."""
+        """Place the group, as `Placing`."""
         ...
 
     def sparing(self, pod: Pod, trial: Trial, /) -> Callable[[str, Sequence[Pod]], bool] | None:
-        """Tells whether a pod on a node leaves alone what is reserved, once others have left.
+        """Return a test whether a pod on a node spares what is reserved once other pods have left.
 
-        None = nobody has reserved anything.
+        None = nothing is reserved.
         """
         ...
 
@@ -54,9 +54,9 @@ class Searched(NamedTuple):
     """A search for victims.
 
     Attributes:
-        units: who has a lower priority, by the nodes that were looked at.
+        units: those of lower priority, by the nodes that were considered.
         budgets: every PodDisruptionBudget.
-        found: what came of it.
+        found: the result.
     """
 
     units: Mapping[str, Sequence[Unit]]
@@ -65,15 +65,15 @@ class Searched(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many units were looked at; those of several nodes count there."""
+        """The number of units that were considered; those of several nodes count on each."""
         return sum(len(units) for units in self.units.values())
 
 
 class LookedAt:
-    """Units as a search looks at them, and as another one may once more.
+    """The units that a search considers, recorded so that a replay sees the same.
 
     Args:
-        units: asked once for each node; None = there are no others than those that are known.
+        units: asked once for each node; None = there are only the known ones.
         nodes: the rows of the node table.
         known: by node.
     """
@@ -85,21 +85,21 @@ class LookedAt:
         self.known = dict(known)
 
     def on(self, row: int) -> Sequence[Unit]:
-        """Those with pods on one row of the node table."""
+        """Return the units with pods on one row of the node table."""
         name = self._names[row]
         if name not in self.known:
             self.known[name] = self._units.on(row) if self._units is not None else ()
         return self.known[name]
 
     def everywhere(self) -> Sequence[Unit]:
-        """All of them."""
+        """Return all units."""
         if EVERYWHERE not in self.known:
             self.known[EVERYWHERE] = self._units.everywhere() if self._units is not None else ()
         return self.known[EVERYWHERE]
 
 
 def preempting(profile: Profile) -> decide.Preempts | None:
-    """The plugin of a profile that lets others give way; None = nobody does."""
+    """Return the preemption plugin of a profile; None = it has none."""
     plugins = (each for each in profile.post_filter if decide.implements(each, decide.Preempts))
     return next(plugins, None)
 
@@ -113,17 +113,16 @@ def search(
     place: Places,
     choose: Callable[[Pod, NodeCandidates], Preemption] = preempt_for_pod,
 ) -> Preemption:
-    """Find who gives way to a group that fits nowhere.
+    """Find the victims for a group that fits nowhere.
 
     Args:
         facts: the group.
-        plugin: says how far is looked.
+        plugin: tells how far to look.
         trial: the cluster as the group may see it.
-        units: everybody of lower priority.
+        units: all units of lower priority.
         budgets: every PodDisruptionBudget.
         place: tries to place it.
-        choose: takes one of the nodes that a pod without a group could have; extenders may have a
-            say in that.
+        choose: takes one of the candidate nodes of a pod without a group; extenders may take part.
 
     Raises:
         PluginError: a plugin failed.
@@ -136,14 +135,14 @@ def search(
     elif everybody := units.everywhere():
         found = preempt_for_gang(facts, trial, everybody, covering, place, SEARCH_LIMIT)
     else:
-        return Preemption()  # that nobody has a lower priority is plain to see
+        return Preemption()  # it is evident that no pod has a lower priority
     return replace(found, steps=found.steps + covering.steps)
 
 
 def _sparing(
     found: NodeCandidates, spared: Callable[[str, Sequence[Pod]], bool] | None
 ) -> NodeCandidates:
-    """Those nodes on which a pod leaves alone what others have reserved."""
+    """Return the nodes on which a pod spares what others have reserved."""
     if spared is None or not found.nodes:
         return found
     nodes = [

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Units: pods that are evicted together or not at all, and what a preemption comes to."""
+"""Units: pods that are evicted together or not at all, and the result of a preemption."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,16 +24,16 @@ class Unit:
     """Pods that are evicted together or not at all: one pod, or what a gang cannot run without.
 
     Attributes:
-        group: whose pods they are; of a pod without a group the one that it is alone.
+        group: of these pods; for a pod without a group its solo group.
         pods: where they are counted (`Pod.node`), in the order in which they are evicted.
         priority: of the group, for each of them.
-        work: what is lost with it, or waited for, in seconds of the whole cluster.
+        work: what is lost or waited for with it, in seconds of the whole cluster.
         gang: it is a gang's minimum.
-        of: it is a pod beyond this minimum, and goes where that goes.
+        of: it is a pod beyond this minimum, and goes if that goes.
         protected: until when it may not be evicted, engine clock.
         leaving: all of its pods were told to leave before, and need not be told again.
-        soon: and they are gone within a minute.
-        planned: its pods are not bound yet: nobody is evicted, their plan is given up.
+        soon: they are also gone within a minute.
+        planned: its pods are not bound yet: nothing is evicted, their plan is given up.
     """
 
     group: GroupKey
@@ -49,14 +49,14 @@ class Unit:
 
     @property
     def named(self) -> str:
-        """For people: the PodGroup that cannot run without its pods, else the first of these."""
-        if self.gang and "/" not in self.group.name:  # what Kueue admits together is no PodGroup
+        """For people: the PodGroup that cannot run without its pods, else the first of the pods."""
+        if self.gang and "/" not in self.group.name:  # a Kueue group is no PodGroup
             return f"PodGroup {self.group}"
         return f"pod {self.pods[0].key}"
 
     @cached_property
     def started(self) -> float:
-        """When the first of them started, server seconds; infinity = none has, as far as is known.
+        """When its first pod started, server seconds; infinity = none has, as far as is known.
 
         Source: kube-scheduler v1.36 pkg/scheduler/util/utils.go GetPodStartTime.
         """
@@ -65,7 +65,7 @@ class Unit:
 
     @cached_property
     def importance(self) -> tuple[int, float, PodKey]:
-        """Sorts the most important first: a higher priority, then an earlier start.
+        """The sort key, most important first: a higher priority, then an earlier start.
 
         Source: kube-scheduler v1.36 pkg/scheduler/util/utils.go MoreImportantPod; names decide
         between equals, so that the same cluster gives the same victims.
@@ -80,12 +80,12 @@ class Unit:
         return found
 
     def on(self, node: str) -> Sequence[Pod]:
-        """Those of its pods that are counted on a node."""
+        """Return its pods that are counted on a node."""
         return self._by_node.get(node, ())
 
 
 def importance(unit: Unit) -> tuple[int, float, PodKey]:
-    """`Unit.importance`, to sort by."""
+    """Return `Unit.importance`, as a sort key."""
     return unit.importance
 
 
@@ -93,15 +93,15 @@ Seats = Sequence[tuple[Pod, int]]
 
 
 def seats_of(unit: Unit, nodes: Nodes) -> Seats:
-    """The pods of a unit, each with the row of its node; those of nodes that are gone left out."""
+    """Return the pods of a unit, each with the row of its node, unless the node is gone."""
     rows = ((pod, nodes.row(pod.node)) for pod in unit.pods)
     return [(pod, row) for pod, row in rows if row is not None]
 
 
 def beyond(units: Iterable[Unit], budgets: Budgets) -> list[Unit]:
-    """Those of some units that go beyond a budget if all go, the most important first.
+    """Return the units that exceed a budget if all go, the most important first.
 
-    A pod that leaves in any case, and one that is not bound yet, uses nothing of a budget.
+    A pod that leaves anyway, or is not bound yet, uses nothing of a budget.
     """
     if not budgets:
         return []
@@ -112,15 +112,15 @@ def beyond(units: Iterable[Unit], budgets: Budgets) -> list[Unit]:
     return [unit for unit in sorted(covered, key=importance) if allowance.violates(unit.pods)]
 
 
-#: What victims cost; the least is chosen.
+#: The cost of victims; the lowest is chosen.
 Cost = tuple[int, int, float, int, int, float]
 
 
 def cost(units: Iterable[Unit], budgets: Budgets) -> Cost:
-    """What it costs to evict some units, for a gang: the first difference decides.
+    """Return the cost of evicting some units for a gang: the first difference decides.
 
     Units beyond a budget; the highest priority; lost work; how many units; how many of these are
-    gangs; and the older the dearer. Those that leave soon in any case cost nothing.
+    gangs; and the older, the more expensive. Units that leave soon anyway cost nothing.
     """
     more = [unit for unit in units if not unit.soon]
     return (
@@ -136,12 +136,12 @@ def cost(units: Iterable[Unit], budgets: Budgets) -> Cost:
 def decided_without(
     units: Iterable[Unit], nodes: Iterable[tuple[Pod, str]], trial: Trial
 ) -> Mapping[PodUID, Decisions]:
-    """What those of some pods that have volumes or devices get where they go without some units.
+    """Return what pods with volumes or devices get where they go once some units have left.
 
     Args:
         units: that leave.
         nodes: where each pod is to go.
-        trial: the cluster as they may see it; it stays.
+        trial: the cluster as they may see it; unchanged.
     """
     tried = trial.fork()
     for unit in units:
@@ -153,14 +153,15 @@ def decided_without(
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """What came of looking for victims.
+    """The result of looking for victims.
 
     Attributes:
         nodes: where each pending pod could go, once the victims are gone; empty = nowhere.
-        victims: the units that give way, the most important first.
-        beyond: those of them that go beyond a PodDisruptionBudget.
-        message: why there are none, as kube-scheduler says it; "" = there are, or that is plain.
-        steps: how often filters were asked, or members placed.
+        victims: the units to evict, the most important first.
+        beyond: those of them that exceed a PodDisruptionBudget.
+        message: why there are none, in kube-scheduler's words; "" = there are some, or it is
+            evident.
+        steps: the number of calls of filters, or of members placed.
     """
 
     nodes: tuple[tuple[Pod, str], ...] = ()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Begun: preemptions that another leader, or a scheduler of others, has begun, as pods show it."""
+"""Begun: preemptions that another leader or scheduler has begun, as pods show them."""
 
 from collections.abc import Collection, Container, Sequence
 
@@ -13,15 +13,15 @@ from enbloc.model.pods import Pod, PodUID
 def begun(
     state: ClusterState, groups: Groups, facts: GroupFacts, nodes: Collection[str]
 ) -> dict[GroupKey, list[Pod]]:
-    """Who was chosen to leave some nodes; with a gang that lacks some of its minimum, all of it.
+    """Return the pods chosen to leave some nodes; of a gang below its minimum, all members.
 
     Semantics §10.3.
 
     Args:
         state: the cluster.
-        groups: whose pods they are.
+        groups: of these pods.
         facts: the preemptor, which was nominated for these nodes.
-        nodes: a cordoned one may be drained by somebody else.
+        nodes: skipped if cordoned: pods may leave it for a drain.
     """
     found: dict[GroupKey, list[Pod]] = {}
     for name in sorted(nodes):
@@ -45,13 +45,13 @@ def begun(
 def awaited(
     state: ClusterState, groups: Groups, facts: GroupFacts, spared: Container[PodUID]
 ) -> Sequence[tuple[Pod, str]]:
-    """The pending pods of a group whose nodes others were told to leave for it, and do; with these.
+    """Return the pending pods of a group for which others are leaving their nodes, with these.
 
     Args:
         state: the cluster.
-        groups: whose pods they are.
+        groups: of these pods.
         facts: the group.
-        spared: pods that are waited for no more.
+        spared: pods that are no longer waited for.
     """
 
     def leaving(node: str) -> bool:
@@ -66,7 +66,7 @@ def awaited(
 
 
 def _whose(groups: Groups, pod: Pod) -> tuple[GroupKey, int]:
-    """The group of a pod, or the one that it is alone, and its priority."""
+    """Return the group of a pod, or the solo group of the pod itself, and its priority."""
     members = groups.get(groups.key_of(pod.uid) or solo_key(pod))
     if members is None or members.solo:
         return solo_key(pod), pod.priority

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Leavers: the pods of one group that leave for a preemptor, and how far that has come."""
+"""Leavers: the pods of one group that leave for a preemptor, and their progress."""
 
 import enum
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from enbloc.model.pods import Pod, PodUID
 
 
 class Evicting(enum.Enum):
-    """How far the eviction of some has come."""
+    """How far the eviction of some pods has come."""
 
     LATER = "others evict some of their group: who is left is told when that is over"
     TOLD = "they were told"
@@ -27,12 +27,12 @@ class Leavers:
     """Pods of one group that leave for one preemptor.
 
     Attributes:
-        pods: all of them, whether or not they are gone; those that terminated already too.
+        pods: all of them, including those that are gone or terminated already.
         needed: their group cannot run without them.
         minimum: those of them that a gang cannot run without, if it has several pods.
-        regardless: they go whatever a budget says.
+        regardless: they are evicted even if a budget forbids it.
         evicting: how far their eviction has come.
-        refused: an eviction was refused, and what follows is not decided yet.
+        refused: an eviction was refused, and the consequence is not decided yet.
     """
 
     pods: list[Pod] = field(default_factory=list[Pod])
@@ -43,12 +43,12 @@ class Leavers:
     refused: bool = False
 
     def left(self, state: ClusterState) -> Sequence[Pod]:
-        """Those that do not leave yet."""
+        """Return those that do not leave yet."""
         return [pod for pod in self.pods if stays(pod, state) and not state.pods[pod.uid].deleting]
 
 
 def stays(pod: Pod, state: ClusterState) -> bool:
-    """Whether a victim holds its capacity yet."""
+    """Whether a victim still holds its capacity."""
     now = state.pods.get(pod.uid)
     return now is not None and not now.finished
 
@@ -60,7 +60,7 @@ def terminates(uid: PodUID, state: ClusterState) -> bool:
 
 
 def leavers_of(found: Preemption, budgets: Budgets) -> dict[GroupKey, Leavers]:
-    """Who leaves, by whose they are, a gang's minimum after the rest of it."""
+    """Return the leaving pods by group; a gang's minimum follows its other pods."""
     made = dict[GroupKey, Leavers]()
     for unit in sorted(found.victims, key=lambda unit: unit.of is None):
         if unit.planned:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Line: the groups that wait for another search for victims, now or from some time on."""
+"""Line: the groups that wait for another search for victims, now or from a later time."""
 
 import math
 from collections.abc import Callable, Collection
@@ -11,27 +11,27 @@ from enbloc.model.groups import GroupKey
 class Line:
     """Groups in the order in which they are called up.
 
-    Namespaces take turns, so that a thousand groups of one delay nobody else's; of one namespace
-    the first come are the first. Who was called up and was not tried, since others had taken the
+    Namespaces take turns, so that a thousand groups of one delay no other; within a namespace,
+    first come, first served. A group that was called up but not tried, since others had used up the
     effort, keeps its place.
     """
 
     def __init__(self) -> None:
-        #: By namespace, the one whose turn it is first; none is empty.
+        #: By namespace, the next one first; none is empty.
         self._waiting: dict[str, dict[GroupKey, None]] = {}
-        #: Who was called up and was not tried since.
+        #: Groups that were called up and not tried since.
         self._called: set[GroupKey] = set()
         #: From when groups wait, engine clock: a delay ends, or the protection of others.
         self._later: dict[GroupKey, float] = {}
-        #: Groups that wait once one of these is not being bound any more.
+        #: Groups that wait once one of these others is no longer being bound.
         self._after: dict[GroupKey, Collection[GroupKey]] = {}
 
     def __bool__(self) -> bool:
-        """Somebody waits now."""
+        """Whether any group waits now."""
         return bool(self._waiting)
 
     def add(self, group: GroupKey) -> None:
-        """A group waits from now on, if it does not yet."""
+        """Let a group wait from now on, if it does not yet."""
         namespace = group.namespace
         if group in self._called:
             self._called.remove(group)
@@ -41,17 +41,17 @@ class Line:
             self._waiting.setdefault(namespace, {}).setdefault(group)
 
     def later(self, group: GroupKey, time: float) -> None:
-        """A group waits from a time on, whatever was said of it before."""
+        """Let a group wait from a time on; replaces an earlier time."""
         self._later[group] = time
 
     def after(self, group: GroupKey, others: Collection[GroupKey]) -> None:
-        """A group waits once one of others is not being bound any more; no others = by no means."""
+        """Let a group wait once one of others is no longer being bound; no others = cancel that."""
         self._after.pop(group, None)
         if others:
             self._after[group] = others
 
     def expire(self, now: float, is_bound_now: Callable[[GroupKey], bool]) -> None:
-        """Take in whose time has come."""
+        """Move groups whose time has come to the line."""
         for group in [group for group, time in self._later.items() if time <= now]:
             del self._later[group]
             self.add(group)
@@ -61,11 +61,11 @@ class Line:
                 self.add(group)
 
     def deadline(self) -> float:
-        """When `expire` is to be asked, engine clock; infinity = never by time."""
+        """Return when to call `expire`, engine clock; infinity = never by time."""
         return min(self._later.values(), default=math.inf)
 
     def call(self) -> GroupKey:
-        """Whose turn it is; there is somebody."""
+        """Call up the next group; there must be one."""
         namespace, there = next(iter(self._waiting.items()))
         group = next(iter(there))
         self._leave(group)
@@ -75,11 +75,11 @@ class Line:
         return group
 
     def tried(self, group: GroupKey) -> None:
-        """It was its turn: who comes again is the last."""
+        """Record that a group was tried: if it comes again, it is the last."""
         self._called.discard(group)
 
     def discard(self, group: GroupKey) -> None:
-        """A group waits no more, now or later."""
+        """Remove a group, for now and later."""
         self._leave(group)
         self._called.discard(group)
         self._later.pop(group, None)

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Preemptions: who gives way to whom, from the choice until the preemptor is placed.
+"""Preemptions: which pods are evicted for which group, until that group is placed.
 
 ::
 
     nothing fits ──search──► victims chosen, the capacity claimed ──► victims leave ──► placed
-                   │            │ capacity elsewhere: who was not told stays
+                   │            │ capacity elsewhere: victims not yet told stay
                    │            └ a victim hangs: the claim ends, and others may be chosen
-                   └ nobody helps: said so
+                   └ no eviction helps: reported
 
-Capacity is claimed against everybody ordered later before the first victim is told, so that
-nobody else takes what becomes free piece by piece (semantics §10.3).
+Capacity is claimed against every group later in the order before the first victim is told, so that
+none takes what becomes free piece by piece (semantics §10.3).
 """
 
 import math
@@ -69,10 +69,10 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
-#: Nodes that a pod was nominated for before this process saw it, or that it was planned on in
-#: vain, are claimed for so long (seconds).
+#: How long (seconds) nodes are claimed that a pod was nominated for before this process saw it, or
+#: where its plan failed.
 NOMINATED_SECONDS: Final = 300.0
-#: Told of a search, and of the cluster as it saw that, before anything is done about it.
+#: Receives a search, and the cluster as it saw it, before anything is done about it.
 Noting = Callable[[Trial, Searched], None]
 _NOTHING_DECIDED: Final[Mapping[PodUID, Decisions]] = {}
 
@@ -82,12 +82,12 @@ _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the 
 
 @dataclass(slots=True)
 class _Tried:
-    """What came of looking for victims for one group.
+    """The result of looking for victims for one group.
 
     Attributes:
-        since: since when it has found no node, engine clock; None = something else kept it so far.
-        said: what came of the last search.
-        nowhere: a pod without a group for which the last one found nobody, with "".
+        since: when it first found no node, engine clock; None = another reason kept it so far.
+        said: the message of the last search.
+        nowhere: with "", a pod without a group for which the last search found no victims.
     """
 
     since: float | None = None
@@ -96,10 +96,10 @@ class _Tried:
 
 
 class Preemptions(Policy):
-    """Lets pods of lower priority give way to groups that fit nowhere.
+    """Evicts pods of lower priority for groups that fit nowhere.
 
     Args:
-        core: what is known.
+        core: what is known of the cluster.
     """
 
     def __init__(self, core: Core) -> None:
@@ -107,23 +107,23 @@ class Preemptions(Policy):
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
         #: By preemptor; each has claims for its pending pods, unless they are planned.
         self._open: dict[GroupKey, UnderWay] = {}
-        #: Of preemptors; until they are whole.
+        #: By preemptor, until it is whole.
         self._setbacks: dict[GroupKey, Setbacks] = {}
-        #: Of groups that found no node; until they are planned, or nothing of them is pending.
+        #: By group that found no node, until it is planned or has no pending pods.
         self._tried: dict[GroupKey, _Tried] = {}
-        #: Groups that are tried again once there is effort left.
+        #: Groups to be tried again once there is effort left.
         self._line = Line()
         self._effort = Effort()
         self._limits, self._evictions = core.settings.preemption, EvictionCounts()
         self._preempted = Told(core)
-        #: Pods that this process has nominated or chosen, or has seen nominated.
+        #: Pods that this process has nominated, chosen, or seen nominated.
         self._known: set[PodUID] = set()
         self._rests = Rests()
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
-        """Where the pending pods of a group are to go once its victims are gone.
+        """Return the nodes for the pending pods of a group once its victims are gone.
 
-        "" = nowhere: a pod without a group that nobody can help is nominated no more, by whomever.
+        "" = none: drop any nomination of a pod without a group that no eviction helps.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/preemption/preemption.go
         Evaluator.Preempt.
@@ -135,11 +135,11 @@ class Preemptions(Policy):
         return tried.nowhere if tried is not None else {}
 
     def preempted(self, group: GroupKey) -> str:
-        """By whom members of a group were preempted; "" = none were since it was placed last."""
+        """Return who preempted members of a group since it was last placed; "" = nobody."""
         return self._preempted.get(group, "")
 
     def try_later(self, group: GroupKey, until: float) -> None:
-        """Look for nobody who gives way to a group before a time, and then try it again."""
+        """Look for no victims for a group before a time, then try it again."""
         self._line.later(group, until)
         self._line.tried(group)
 
@@ -154,19 +154,19 @@ class Preemptions(Policy):
         place: Places,
         note: Noting,
     ) -> str | None:
-        """A group fits nowhere: let others give way, if they may and that helps.
+        """Evict others for a group that fits nowhere, if that is allowed and helps.
 
         Args:
-            turn: what is to be done goes there.
+            turn: receives what to do.
             facts: the group.
             profile: its own.
             diagnosis: why it, or its first member, finds no node.
             place: tries to place it.
-            note: told what came of a search.
+            note: receives the result of a search.
 
         Returns:
-            What is to be added to the reason for which it waits; "" = nothing, None = extenders
-            are asked first, whose answers bring it back.
+            What to add to the reason for which it waits; "" = nothing, None = extenders are asked
+            first, whose answers bring it back.
 
         Raises:
             PluginError: a plugin failed.
@@ -182,13 +182,13 @@ class Preemptions(Policy):
             self._line.tried(facts.key)
             return waits
         candidates = self.candidates(facts, turn.now)
-        helps = candidates and not diagnosis.message  # else it is refused whoever is there
+        helps = candidates and not diagnosis.message  # otherwise evictions do not help
         if helps and not self._effort.left(turn.now):
             self._line.add(facts.key)
             return tried.said
         self._line.tried(facts.key)
         under_way = self._open.get(facts.key)
-        if under_way is not None:  # they are gone, and it is not enough
+        if under_way is not None:  # the victims are gone, but that is not enough
             self._end(turn, under_way)
             if under_way.victims or under_way.placed:
                 setbacks = self._set_back(turn, facts.key)
@@ -200,12 +200,12 @@ class Preemptions(Policy):
         found, ask = self._search(turn, facts, profile, plugin, candidates, place, note)
         if ask is not None:
             turn.effects.append(ask)
-            self._tally.preemption_attempts -= 1  # it is one with that which follows
+            self._tally.preemption_attempts -= 1  # counted with the attempt that follows
             return None
         self._preempted.disbelieves(turn, candidates)
         if found.victims:
             return self._waiting(self._begin(turn, facts, profile, found))
-        # Nobody helps, or it is short of something else.
+        # No eviction helps, or the group lacks something else.
         said = found.message
         tried.said = self._protected(turn, facts, profile, plugin, candidates, place, said)
         return tried.said
@@ -220,7 +220,7 @@ class Preemptions(Policy):
         place: Places,
         said: str,
     ) -> str:
-        """Nobody else helps: whether those who are protected would, and until when they are."""
+        """Return whether protected units would help, and until when they are protected."""
         if not candidates.protected:
             return said
         candidates.lifted = True
@@ -235,7 +235,7 @@ class Preemptions(Policy):
         return f"{said or 'preemption:'} {last.named} {are} protected from preemption until {end}."
 
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile, tried: _Tried) -> str:
-        """Why nobody is looked for now; "" = nothing keeps it from that."""
+        """Return why no victims are sought now; "" = they may be."""
         under_way = self._open.get(facts.key)
         if under_way is not None and under_way.leaving(self._state):
             nodes = under_way.nodes
@@ -264,7 +264,7 @@ class Preemptions(Policy):
         return setbacks.spared if setbacks is not None else ()
 
     def candidates(self, facts: GroupFacts, now: float) -> Candidates:
-        """Who may give way to a group, if that helps."""
+        """Return the units that may be evicted for a group."""
         return Candidates(
             self._state,
             self._groups,
@@ -286,7 +286,7 @@ class Preemptions(Policy):
         place: Places,
         note: Noting = lambda *_: None,
     ) -> tuple[Preemption, Ask | None]:
-        """Who gives way; or what extenders must be asked before that is known."""
+        """Return the victims, or what extenders must be asked first."""
         trial = self._trial(turn, facts, profile)
         budgets, units = self._state.budgets, LookedAt(candidates, trial.nodes, {})
         asked: Ask | None = None
@@ -295,7 +295,7 @@ class Preemptions(Policy):
             nonlocal asked
             if not nodes.nodes:
                 self._tried[facts.key].nowhere = {pod.uid: ""}
-            if candidates.lifted:  # nobody is evicted for it yet, so no extender is asked
+            if candidates.lifted:  # nothing is evicted for it yet, so no extender is asked
                 return preempt_for_pod(pod, nodes)
             taken, asked = self._core.extender_queries.consult(facts.key, profile, pod, nodes)
             return taken
@@ -308,15 +308,15 @@ class Preemptions(Policy):
         return found, asked
 
     def _trial(self, turn: Turn, facts: GroupFacts, profile: Profile) -> Trial:
-        """The cluster as a group may see it."""
+        """Return the cluster as a group may see it."""
         ledgers = self._core.plans.ledgers(profile)
         return self._core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
 
     def _awaited(self, turn: Turn, facts: GroupFacts, profile: Profile) -> bool:
-        """Whether pods that were told to leave for one of these are terminating yet.
+        """Whether pods that were told to leave for one of these are terminating.
 
-        Where a preemption of ours has ended, its nominations are withdrawn: the pods may show them
-        for a while.
+        Not where a preemption of this process has ended: its nominations are withdrawn, though pods
+        may show them for a while.
         """
         if facts.key not in self._open and not self._known.isdisjoint(
             pod.uid for pod in facts.pending
@@ -330,7 +330,7 @@ class Preemptions(Policy):
     def _begin(
         self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption
     ) -> UnderWay:
-        """Claim the capacity, then let the victims go."""
+        """Claim the capacity, then start the evictions."""
         victims = leavers_of(found, Budgets(self._state.budgets))
         leaving = chain.from_iterable(some.pods for some in victims.values())
         each = self._open[facts.key] = UnderWay(
@@ -349,7 +349,7 @@ class Preemptions(Policy):
         self._claim(facts, found.nodes, turn.now, decided=decided)
         self._start(each)
         for unit in found.victims:
-            if unit.planned:  # nothing of it was sent: the plan is dropped, and nobody evicted
+            if unit.planned:  # nothing of it was sent: drop the plan, evict nothing
                 self._core.plans.withdraw(unit.group, turn)
                 self._preempted.given_up(turn, unit, each)
         if not victims:
@@ -372,7 +372,7 @@ class Preemptions(Policy):
         until: float = math.inf,
         decided: Mapping[PodUID, Decisions] = _NOTHING_DECIDED,
     ) -> None:
-        """Have nobody who is ordered later take what becomes free."""
+        """Keep groups later in the order from taking what becomes free."""
         for pod, node in nodes:
             self._known.add(pod.uid)
             name = f"{PREEMPTION}/{pod.uid}"
@@ -391,7 +391,7 @@ class Preemptions(Policy):
     # ── what becomes of it ───────────────────────────────────────────────────────────────────
 
     def expire(self, turn: Turn) -> None:
-        """Take in that victims leave, or will not go; search where that was put off."""
+        """Process victims that leave or will not go; resume searches that were put off."""
         self._evictions.expire(turn.now)
         for departure in turn.departures:
             if departure.by:
@@ -406,7 +406,7 @@ class Preemptions(Policy):
             self._look(turn, each, lost)
 
     def _leaves(self, turn: Turn, departure: Departure) -> None:
-        """A victim leaves for certain: once for all that go together that is counted."""
+        """Record that a victim certainly leaves; count once for all that leave together."""
         members = self._groups.get(departure.group)
         lone = members is None or members.solo
         if self._preempted.leaves(turn, departure) and (lone or departure.whole):
@@ -430,15 +430,15 @@ class Preemptions(Policy):
                 self._line.discard(key)
 
     def _look(self, turn: Turn, each: UnderWay, lost: set[str]) -> None:
-        """See who is gone, and who will not go."""
+        """Check which victims are gone, and which will not go."""
         stuck = each.look(turn, self._victims, self._state, lost)
         if each.times(self._victims):
-            self._line.add(each.key)  # so that it is said
+            self._line.add(each.key)  # so that it is reported
         if stuck:
             self._end(turn, each)
             self._set_back(turn, each.key, stuck)
             self._line.add(each.key)
-        elif each.until <= turn.now:  # they are gone, or somebody else nominated it
+        elif each.until <= turn.now:  # they are gone, or another scheduler nominated it
             self._end(turn, each)
             if each.placed:
                 self._set_back(turn, each.key)
@@ -449,13 +449,13 @@ class Preemptions(Policy):
                 each.free(turn.now + HANG_SECONDS)
 
     def _set_back(self, turn: Turn, key: GroupKey, stuck: Sequence[Pod] = ()) -> Setbacks:
-        """A preemption was in vain."""
+        """Record that a preemption was in vain."""
         setbacks = self._setbacks.setdefault(key, Setbacks())
         setbacks.add(turn.now, stuck)
         return setbacks
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Who needs nothing any more claims nothing; who was nominated before we came does."""
+        """End claims that are no longer needed; claim for nominations from before this process."""
         self._remember(members)
         if not facts.pending:
             self._tried.pop(facts.key, None)
@@ -471,14 +471,14 @@ class Preemptions(Policy):
             self._resume(turn, facts)
         elif not facts.deficit or facts.problem or not (planned or each.serves(facts.pending)):
             self._end(turn, each)
-        elif facts.priority <= each.highest:  # its priority has changed since
+        elif facts.priority <= each.highest:  # its priority has changed
             self._end(turn, each)
             self._line.add(each.key)
         elif each.stage is Stage.PLANNED and not planned:
             self._unbound(turn, facts, each)
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
-        """It was planned and is not bound: what was free for it stays so for a while, once."""
+        """Keep the nodes of a plan that came to nothing claimed for a while, once."""
         if each.spent(self._victims, self._state):
             self._end(turn, each)
             self._set_back(turn, each.key)
@@ -488,7 +488,7 @@ class Preemptions(Policy):
         self._claim(facts, nodes, turn.now, each.until)
 
     def _resume(self, turn: Turn, facts: GroupFacts) -> None:
-        """Go on with what somebody had begun who nominated pending pods before we saw them."""
+        """Continue a preemption whose nominations precede this process's view of the pods."""
         nodes = [
             (pod, pod.nominated)
             for pod in facts.pending
@@ -501,7 +501,7 @@ class Preemptions(Policy):
             group: Leavers(pods, needed=True, minimum=frozenset(pod.uid for pod in pods))
             for group, pods in found.items()
         }
-        for group in victims:  # of a broken gang all leave, wherever the preemptor is placed
+        for group in victims:  # a broken gang leaves whole, wherever the preemptor is placed
             members = self._groups.get(group)
             if members is not None:
                 self._finish(turn, members, self._groups.facts(members))
@@ -519,9 +519,9 @@ class Preemptions(Policy):
         self._start(each)
 
     def _finish(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """Have the rest of a gang leave of which we, or an earlier leader, have evicted some.
+        """Evict the rest of a gang of which this or an earlier leader has evicted a part.
 
-        All of a unit have the condition before the first of them leaves.
+        All pods of a unit get the condition before the first of them leaves.
         """
         if members.solo or not facts.deficit or self._victims.of(facts.key) is not None:
             return
@@ -534,15 +534,15 @@ class Preemptions(Policy):
             self._victims.choose(rest_of_gang(facts.key, left))
 
     def _remember(self, members: Members) -> None:
-        """Take from the status, the first time, who preempted a group before this process."""
+        """Read from the status, once, who preempted a group before this process started."""
         memory = members.group.memory if members.group is not None else None
         if memory is not None and memory.incarnation == members.incarnation:
             self._preempted.setdefault(members.key, memory.preempted)
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """It is placed, where it was to go or elsewhere: who was not told stays.
+        """End the evictions of a group that is placed: victims not yet told stay.
 
-        Nothing is claimed while the plan reserves it.
+        Nothing is claimed while the plan reserves the capacity.
         """
         del members
         self._forget(facts.key)
@@ -558,7 +558,7 @@ class Preemptions(Policy):
         self._release(turn, each)
 
     def _counted_on(self, each: UnderWay) -> set[PodUID]:
-        """The victims that others wait for."""
+        """Return the victims that others wait for."""
         others = (other for other in self._open.values() if other is not each)
         return {uid for other in others for uid in other.counts_on}
 
@@ -567,7 +567,7 @@ class Preemptions(Policy):
         turn.change(each.key)
 
     def forget(self, turn: Turn, members: Members) -> None:
-        """A group is gone: nobody gives way to it."""
+        """End the preemption for a group that is gone."""
         key = members.key
         self._forget(key)
         self._setbacks.pop(key, None)
@@ -584,7 +584,7 @@ class Preemptions(Policy):
         self._tried.pop(key, None)
 
     def deadline(self) -> float | None:
-        """When victims are looked for that were put off, or a nomination is over."""
+        """Return when to resume a search for victims, or when a nomination ends."""
         times = [each.until for each in self._open.values()]
         times += [self._line.deadline(), self._rests.deadline()]
         times += [time for each in self._setbacks.values() for time in each.deadlines()]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rests: who is left of gangs that gave way in part, and when they are told to leave again."""
+"""Rests: which pods of partially evicted gangs are left, and when to evict them again."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from enbloc.engine.turn import Departure
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
-#: Whose eviction was refused is told again after this (seconds), doubling
+#: A refused eviction is retried after this (seconds), doubling
 FIRST_WAIT: Final = 10.0
 #: up to this.
 LONGEST_WAIT: Final = 600.0
@@ -23,9 +23,9 @@ class _Rest:
     """One gang.
 
     Attributes:
-        uids: who leaves with those that have left.
+        uids: the pods that leave with those that have left.
         times: how often the rest was told.
-        due: when it is told again, engine clock; infinity = as soon as nobody of it is evicted.
+        due: when it is told again, engine clock; infinity = once none of it is being evicted.
     """
 
     due: float
@@ -34,34 +34,34 @@ class _Rest:
 
 
 class Rests:
-    """The gangs of which some leave for a higher priority, until they run whole again."""
+    """Gangs partially evicted for a higher priority, until they run whole again."""
 
     def __init__(self) -> None:
         self._of: dict[GroupKey, _Rest] = {}
 
     def leave(self, departure: Departure, now: float) -> None:
-        """A member of what a gang cannot run without leaves for certain."""
+        """Record that a member which a gang cannot run without certainly leaves."""
         if departure.whole and len(departure.together) > 1:
             self.add(departure.group, departure.together, now + FIRST_WAIT)
 
     def add(self, group: GroupKey, pods: Iterable[Pod], due: float = math.inf) -> None:
-        """Some of a gang are gone, and these are to go."""
+        """Record that a part of a gang is gone, and that these pods are to go."""
         rest = self._of.setdefault(group, _Rest(due))
         rest.uids.update(pod.uid for pod in pods)
 
     def end(self, group: GroupKey) -> None:
-        """It runs whole, or is gone."""
+        """Forget a gang that runs whole or is gone."""
         self._of.pop(group, None)
 
     def expire(self, now: float) -> Sequence[GroupKey]:
-        """The gangs whose rest is due."""
+        """Return the gangs whose rest is due."""
         due = [group for group, rest in self._of.items() if rest.due <= now]
         for group in due:
             self._of[group].due = math.inf
         return due
 
     def take(self, group: GroupKey, bound: Sequence[Pod], now: float) -> Sequence[Pod]:
-        """Those of the bound members of a gang that are to be told now; later they may be again."""
+        """Return the bound members of a gang that are to be told now; later they may be again."""
         rest = self._of.get(group)
         if rest is None or rest.due < math.inf:
             return ()
@@ -72,5 +72,5 @@ class Rests:
         return left
 
     def deadline(self) -> float:
-        """When some rest is due, engine clock; infinity = none is."""
+        """Return when the next rest is due, engine clock; infinity = none is."""
         return min((rest.due for rest in self._of.values()), default=math.inf)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Setbacks: what one preemptor remembers of preemptions that did not let it be placed."""
+"""Setbacks: preemptions for one preemptor that did not let it be placed."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from enbloc.engine.state import ClusterState
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
-#: After the second preemption that was in vain the preemptor pauses (seconds), doubling
+#: After the second preemption in vain the preemptor pauses (seconds), doubling
 FIRST_PAUSE: Final = 60.0
 #: up to this.
 LONGEST_PAUSE: Final = 3600.0
@@ -22,13 +22,13 @@ _IN_VAIN: Final = "earlier ones did not let it be placed"
 
 @dataclass(slots=True)
 class Setbacks:
-    """Preemptions of one preemptor that were in vain, since it was last whole.
+    """Preemptions for one preemptor that were in vain since it was last whole.
 
     Attributes:
         spared: victims that did not leave; they are not chosen for it.
         count: how many preemptions were in vain.
         until: when it may preempt again, engine clock.
-        again: when those of the spared that do not terminate may be chosen again, engine clock.
+        again: when spared pods that do not terminate may be chosen again, engine clock.
         why: what kept it from being placed.
     """
 
@@ -39,7 +39,7 @@ class Setbacks:
     why: str = _IN_VAIN
 
     def add(self, now: float, stuck: Sequence[Pod] = ()) -> None:
-        """One more was in vain: after the second one the next has to wait, longer each time.
+        """Record one more in vain; from the second on the next has to wait, longer each time.
 
         Args:
             now: engine clock.
@@ -57,13 +57,13 @@ class Setbacks:
             self.why = f"pod {stuck[0].key} on node {stuck[0].node} did not leave{more}"
 
     def pause(self, now: float) -> str:
-        """Why it may not preempt now; "" = it may."""
+        """Return why it may not preempt now; "" = it may."""
         if self.until <= now:
             return ""
         return f"preemption: paused until {time_text(self.until)}: {self.why}"
 
     def expire(self, now: float, state: ClusterState) -> bool:
-        """Whether a pause has ended, or somebody who was spared may be chosen again."""
+        """Whether a pause has ended, or spared pods may be chosen again."""
         forgiven, over = self.again <= now, -math.inf < self.until <= now
         if forgiven:
             self.again = math.inf
@@ -73,5 +73,5 @@ class Setbacks:
         return forgiven or over
 
     def deadlines(self) -> list[float]:
-        """When `expire` is to be asked, engine clock."""
+        """Return when to call `expire`, engine clock."""
         return [time for time in (self.until, self.again) if -math.inf < time < math.inf]

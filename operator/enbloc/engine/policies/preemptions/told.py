@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Told: what is said of those who give way to a higher priority, and to whom it was."""
+"""Told: what is reported on victims of a higher priority, and on which groups."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -17,7 +17,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import CHECKPOINT_KEY, VOLCANO_CHECKPOINT_KEY, EventReason
 from enbloc.model.pods import Pod
 
-#: So many pods and groups are warned in one search.
+#: The most pods and groups that are warned in one search.
 _MOST_WARNED: Final = 16
 
 _CHECKPOINT: Final = (
@@ -27,10 +27,10 @@ _CHECKPOINT: Final = (
 
 
 class Told(dict[GroupKey, str]):
-    """By group: who preempted members of it since it was placed last; "" = nobody.
+    """By group: who preempted members of it since it was last placed; "" = nobody.
 
     Args:
-        core: whose events they are.
+        core: whose reporter writes the events.
     """
 
     def __init__(self, core: Core) -> None:
@@ -38,10 +38,10 @@ class Told(dict[GroupKey, str]):
         self._groups, self._reporter = core.groups, core.reporter
 
     def leaves(self, turn: Turn, departure: Departure) -> bool:
-        """An event on a victim that leaves for certain; and one on its group, with the first.
+        """Write an event on a victim that certainly leaves, and with the first one on its group.
 
         Returns:
-            Whether it is the first: of the pods of a group that leave together.
+            Whether it is the first of the pods of a group that leave together.
         """
         pod, group = departure.pod, departure.group
         note = f"Preempted by {departure.by} on node {pod.node}"
@@ -59,7 +59,7 @@ class Told(dict[GroupKey, str]):
         return True
 
     def given_up(self, turn: Turn, unit: Unit, to: UnderWay) -> None:
-        """An event for a group of which a plan was given up; nobody is evicted."""
+        """Write an event on a group whose plan was given up; nothing is evicted."""
         members = self._groups.get(unit.group)
         note, by = f"plan was given up for {to.by}: nothing of it was bound", self._related(to.key)
         if members is None or members.solo:
@@ -68,14 +68,14 @@ class Told(dict[GroupKey, str]):
             self._tell(turn, unit.group, note, by)
 
     def preempting(self, turn: Turn, facts: GroupFacts, victims: Sequence[Pod]) -> None:
-        """An event on a PodGroup for which others are evicted."""
+        """Write an event on a PodGroup for which others are evicted."""
         note = f"preempting {named(victims)} of lower priority"
         first = next((Related(pod.uid, pod=pod.key) for pod in victims), None)
         kind, reason = EventType.NORMAL, EventReason.PREEMPTING
         self._reporter.group_event(turn, facts, kind, reason, note, first)
 
     def disbelieves(self, turn: Turn, candidates: Candidates) -> None:
-        """Say whose last checkpoint is no time that has passed, a few of them at a time."""
+        """Warn of last checkpoints that are not in the past, a few at a time."""
         for each in islice(candidates.disbelieved.values(), _MOST_WARNED):
             if isinstance(each, Members):
                 self._reporter.warn_group(turn, self._groups.facts(each), _CHECKPOINT)
@@ -83,7 +83,7 @@ class Told(dict[GroupKey, str]):
                 self._reporter.warn_pod(turn, each, _CHECKPOINT)
 
     def _related(self, preemptor: GroupKey | None) -> Related | None:
-        """The preemptor, for events on its victims; None where it is gone, or not known."""
+        """Return the preemptor, for events on its victims; None if it is gone or unknown."""
         members = None if preemptor is None else self._groups.get(preemptor)
         if members is None or members.group is None:
             return None

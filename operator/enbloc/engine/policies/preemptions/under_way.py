@@ -4,10 +4,10 @@
 
 ::
 
-    start ──► its victims are told, unless others evict some of their group: then after that
+    start ──► its victims are told; where others evict some of their group, after that
     look  ──► refused: all of that group stay, or the rest of a broken minimum is deleted
-          └─► who hangs, or cannot be evicted
-    end   ──► who was not told stays, and who was while nothing was sent to delete him
+          └─► victims that hang, or cannot be evicted
+    end   ──► victims not told stay, and those told while nothing was sent to delete them
 """
 
 import enum
@@ -30,10 +30,10 @@ from enbloc.model.pods import Pod, PodUID
 from enbloc.model.text import several
 from enbloc.model.times import time_text
 
-#: Beyond its grace period a victim is waited for no longer than this (seconds), and a preemptor
-#: whose victims are gone keeps its claims for so long.
+#: How long (seconds) a victim is waited for beyond its grace period, and how long a preemptor whose
+#: victims are gone keeps its claims.
 HANG_SECONDS: Final = 30.0
-#: So many victims are named in a message.
+#: The most victims that a message names.
 _MOST_NAMED: Final = 3
 
 _REST: Final = "others of its gang gave way to a higher priority pod"
@@ -55,10 +55,10 @@ class UnderWay:
     Attributes:
         key: the preemptor.
         nodes: where its pending pods are to go.
-        victims: who leaves for it, by group.
-        highest: no priority among them was above this when they were chosen.
+        victims: what leaves for it, by group.
+        highest: the upper limit of their priorities when they were chosen.
         by: the preemptor, for people.
-        why: of the condition of its victims.
+        why: the message of the condition of its victims.
         held: what becomes free some time after they are gone.
         stage: how far it has come.
         until: when it is over, if the nodes are claimed for a while, engine clock.
@@ -80,7 +80,7 @@ class UnderWay:
     _uids: frozenset[PodUID] = frozenset()
 
     def start(self, evictions: Victims) -> None:
-        """Have its victims told."""
+        """Start the evictions."""
         self._uids = frozenset(pod.uid for pod in self.pods)
         for group, some in self.victims.items():
             if evictions.of(group) is None:
@@ -110,41 +110,41 @@ class UnderWay:
 
     @property
     def counts_on(self) -> frozenset[PodUID]:
-        """Those of whom it needs that they leave; nobody once it is placed elsewhere."""
+        """Return the pods that must leave for it; none once it is placed elsewhere."""
         return self._uids if self.renewed or not self.placed else frozenset()
 
     @property
     def pods(self) -> Sequence[Pod]:
-        """All of its victims, whether or not they are gone."""
+        """All of its victims, including those that are gone."""
         return [pod for some in self.victims.values() for pod in some.pods]
 
     def leaving(self, state: ClusterState) -> bool:
-        """Some victim holds its capacity yet, or what it held is not free yet."""
+        """Whether a victim still holds its capacity, or what it held is not free yet."""
         return self.holds(state) or ledgers_of(state.nodes).lingers(self.held)
 
     @property
     def placed(self) -> bool:
-        """A plan of the preemptor is open, or was."""
+        """Whether a plan of the preemptor is or was open."""
         return self.stage in (Stage.PLANNED, Stage.UNBOUND)
 
     def free(self, until: float) -> None:
-        """Nobody is waited for: the preemptor may be placed until a time, engine clock."""
+        """Record that no victim is waited for: it may be placed until a time, engine clock."""
         self.stage, self.until = Stage.FREE, until
 
     def planned(self) -> None:
-        """A plan of the preemptor reserves what it needs."""
+        """Record that a plan of the preemptor reserves what it needs."""
         self.stage, self.until = Stage.PLANNED, math.inf
 
     def unbound(self, until: float) -> None:
-        """The plan came to nothing: it may be placed again until a time, engine clock."""
+        """Record that the plan came to nothing: it may be placed until a time, engine clock."""
         self.stage, self.until, self.renewed = Stage.UNBOUND, until, True
 
     def holds(self, state: ClusterState) -> bool:
-        """Some victim holds its capacity yet."""
+        """Whether a victim still holds its capacity."""
         return any(stays(pod, state) for pod in self.pods)
 
     def waits(self) -> str:
-        """What its preemptor waits for, for people."""
+        """Return what its preemptor waits for, for people."""
         if not self.victims:
             return "preemption: plans of lower priority were given up, of which nothing was bound"
         latest = self.latest
@@ -152,13 +152,13 @@ class UnderWay:
         return f"preemption: waiting for {named(self.pods)} to leave{until}"
 
     def serves(self, pending: Iterable[Pod]) -> bool:
-        """Nodes were chosen for some of these pods; if they were made again, they are others."""
+        """Whether nodes were chosen for any of these pods; recreated pods are others."""
         return any(pod.uid in self.nodes for pod in pending)
 
     def refused(self, answer: EvictRefused) -> None:
-        """An eviction was refused; what follows is decided once those of its group are settled.
+        """Record a refused eviction; `look` decides what follows once its group is settled.
 
-        Who is gone or has finished is refused for ever: the watch will show it.
+        Pods that are gone or have finished are refused for ever: the watch will show it.
         """
         if answer.final or answer.uid not in self._uids:
             return
@@ -168,22 +168,21 @@ class UnderWay:
     def look(
         self, turn: Turn, evictions: Victims, state: ClusterState, lost: set[str]
     ) -> Sequence[Pod]:
-        """Go on with those that were put off.
+        """Continue evictions that were put off; return victims that are no longer waited for.
 
         Args:
-            turn: who hangs.
+            turn: names the victims that hang.
             evictions: those that are under way.
             state: the cluster.
-            lost: nodes of which nobody knows when what is there ends.
+            lost: nodes where it is unknown when their pods end.
 
         Returns:
-            The victims that are waited for no more: they hang, cannot be evicted, or are on a node
-            that others do not leave.
+            Victims that hang, cannot be evicted, or are on a node that others do not leave.
         """
         for group, some in self.victims.items():
             if some.evicting is Evicting.LATER and evictions.of(group) is None:
                 some.evicting = Evicting.TOLD
-                # Others wait no more for those who terminate: from now on this does.
+                # Other preemptions no longer wait for the terminating ones: now this one does.
                 staying = [state.pods[pod.uid] for pod in some.pods if stays(pod, state)]
                 if staying:
                     self._evict(evictions, group, staying)
@@ -193,7 +192,7 @@ class UnderWay:
         stuck = {pod.uid: pod for pod in turn.hanging if pod.uid in self._uids}
         kept = (some.pods for some in self.victims.values() if some.evicting is Evicting.KEPT)
         stuck |= {pod.uid: pod for pods in kept for pod in pods if stays(pod, state)}
-        # What keeps one on its node may keep all who are to leave it.
+        # What keeps one pod on its node may keep all that are to leave it.
         nodes = {pod.node for pod in stuck.values() if terminates(pod.uid, state)}
         nodes |= lost.intersection(self.nodes.values())
         if nodes:
@@ -204,7 +203,7 @@ class UnderWay:
     def _settle(
         self, evictions: Victims, group: GroupKey, some: Leavers, left: Sequence[Pod]
     ) -> None:
-        """Of a gang that lacks some of its minimum, the rest goes all the same; else all stay.
+        """Evict the rest of a gang below its minimum regardless; otherwise keep all of it.
 
         A part of a minimum is worth nothing.
         """
@@ -218,16 +217,16 @@ class UnderWay:
             some.evicting = Evicting.KEPT
 
     def spent(self, evictions: Victims, state: ClusterState) -> bool:
-        """Its plan came to nothing, and claiming the nodes once more would not help.
+        """Whether its plan came to nothing, and claiming the nodes again would not help.
 
-        They were already, or a victim was let stay when it was planned.
+        They were claimed again already, or a victim was kept when it was planned.
         """
         return self.renewed or any(
             evictions.of(group) is None and some.left(state) for group, some in self.victims.items()
         )
 
     def times(self, evictions: Victims) -> bool:
-        """Find out until when its victims are waited for; whether that is news."""
+        """Determine until when its victims are waited for; return whether that is new."""
         if self.latest < math.inf:
             return False
         latest = max((evictions.latest(group) for group in self.victims), default=-math.inf)
@@ -236,9 +235,9 @@ class UnderWay:
         return self.latest < math.inf
 
     def ends(self, evictions: Victims, counted_on: set[PodUID]) -> None:
-        """It is over: who can stay yet does, unless somebody else counts on his leaving.
+        """End it: keep victims that can still stay, unless another preemption needs them gone.
 
-        Whoever had him told: of those who counted on it this may be the last.
+        It does not matter which one had them told: this may be the last that needed it.
         """
         for group in self.victims:
             eviction = evictions.of(group)
@@ -252,7 +251,7 @@ class UnderWay:
 
 
 def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
-    """The eviction of who is left of a gang that gave way, whatever a budget says.
+    """Return the eviction of the rest of a gang that was partially evicted, whatever a budget says.
 
     A part of a minimum is worth nothing.
     """
@@ -271,17 +270,17 @@ def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
 
 
 def named_preemptor(facts: GroupFacts) -> str:
-    """A preemptor, for people."""
+    """Return a preemptor's name, for people."""
     return f"pod {facts.pending[0].key}" if facts.solo else f"PodGroup {facts.key}"
 
 
 def why_of(profile: Profile) -> str:
-    """The message of a victim's condition, as kube-scheduler's."""
+    """Return the message of a victim's condition, as kube-scheduler's."""
     return f"{profile.name}: preempting to accommodate a higher priority pod"
 
 
 def named(pods: Sequence[Pod]) -> str:
-    """A few of some pods by name, and how many more there are."""
+    """Return a few of some pods by name, and the number of others."""
     if len(pods) == 1:
         return f"pod {pods[0].key}"
     some = several([str(pod.key) for pod in pods], _MOST_NAMED)
