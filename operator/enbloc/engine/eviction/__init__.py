@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Eviction: members that are made to leave, from the choice until they are gone."""
+"""Eviction: members that must leave, from the choice until they are gone."""
 
 from enbloc.engine.eviction.victims import Eviction, Victims
 

@@ -6,11 +6,11 @@ An eviction::
 
     CHOSEN ──Evict──► SENT ──accepted, or the watch shows it──► LEAVING ──► gone
       │                 │                                          │
-      └─ cancelled      ├─ refused (a budget)                      └─ late: not waited for any more
-                        └─ stopped: nobody needs it any more, and nothing was sent yet
+      └─ cancelled      ├─ refused (a budget)                      └─ late: no longer waited for
+                        └─ stopped: no longer needed, and nothing was sent yet
 
-Whoever wants capacity chooses who goes; nobody else evicts. At most one is sent in a turn.
-Several may be under way: each concerns only those who wait for its capacity.
+A policy that needs capacity chooses the victims; nothing else evicts. At most one unit is sent per
+turn. Several evictions may be under way: each concerns only the groups that wait for its capacity.
 """
 
 import enum
@@ -27,16 +27,16 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod, PodUID
 
-#: No further unit is handed out while the answers about so many members are awaited: who was not
-#: told may stay yet.
+#: No further unit is handed out while answers about this many members are awaited: victims that
+#: were not told may still stay.
 MOST_AWAITED: Final = 16
-#: When no answer has come for so long (seconds) about any of those that go together, those of them
-#: that are awaited count as refusals.
+#: If no answer has come for this long (seconds) about any victim of an eviction, those still
+#: awaited count as refusals.
 ANSWER_SECONDS: Final = 300.0
 
 
 class VictimStage(enum.Enum):
-    """How far a victim has come."""
+    """How far the eviction of a victim has come."""
 
     CHOSEN = "chosen"
     SENT = "sent"
@@ -63,25 +63,22 @@ class Eviction:
     """Members of one group that are evicted together.
 
     Attributes:
-        group: whose members they are.
-        pods: the members, in the order in which they are evicted; who terminates already is only
-            waited for.
+        group: of these members.
+        pods: the members, in the order of eviction; terminating ones are only waited for.
         reason: of the pod condition DisruptionTarget.
-        message: of it, for people.
+        message: of the condition, for people.
         beneficiary: the group that waits for their capacity; None = the queue.
-        until: when all are waited for no more, engine clock: a node may be gone.
-        patience: seconds for which each is waited for beyond its grace period, from when it is
-            certain that it leaves.
-        by: who is preferred to them by its priority, for people: pods without a controller go
-            too; "" = nobody.
-        regardless: and those that a PodDisruptionBudget would keep.
+        until: when none is waited for any longer, engine clock: a node may be gone.
+        patience: seconds to wait for each beyond its grace period, from when it certainly leaves.
+        by: the preemptor, for people: pods without a controller go too; "" = no preemptor.
+        regardless: pods that a PodDisruptionBudget protects go too.
         whole: their group cannot run without them.
         rest: others of these have left: it is still the same preemption.
         victims: those that are not gone yet.
-        awaited: those of which an answer is.
-        answered: when one came last, engine clock.
-        left: it is certain of some that they leave because they were told to.
-        stopped: those of which an answer is awaited stay if nothing was sent to delete them.
+        awaited: those with an awaited answer.
+        answered: when the last answer came, engine clock.
+        left: some of them certainly leave because they were told to.
+        stopped: those with an awaited answer stay if nothing was sent to delete them.
     """
 
     group: GroupKey
@@ -106,37 +103,37 @@ class Eviction:
 
 
 class Victims:
-    """The evictions that are under way, the oldest first."""
+    """The evictions that are under way, oldest first."""
 
     def __init__(self) -> None:
-        #: By group, those of its members that are being evicted; one a group at most.
+        #: By group, its eviction; at most one each.
         self._evictions: dict[GroupKey, Eviction] = {}
-        #: Those of them that were not handed out yet.
+        #: Those of them that are not handed out yet.
         self._chosen: dict[GroupKey, Eviction] = {}
-        #: The same by member, until it is gone.
+        #: By member, until it is gone.
         self._eviction_of: dict[PodUID, Eviction] = {}
-        #: Who leaves for certain since the last turn; and those of them that were told to.
+        #: Victims that certainly leave since the last turn; and those of them that were told to.
         self._leaving: list[tuple[Eviction, Victim]] = []
         self._departures: list[Departure] = []
-        #: `(end, member)`, the first on top; those that are gone are skipped.
+        #: `(end, member)`, the first on top; members that are gone are skipped.
         self._ends: list[tuple[float, PodUID]] = []
-        #: Those of which answers are awaited, and about how many members in all.
+        #: Evictions with awaited answers, and the number of these members in all.
         self._asked: dict[GroupKey, Eviction] = {}
         self._awaited = 0
-        #: Those of which one came since the last turn.
+        #: Evictions with an answer since the last turn.
         self._heard: dict[GroupKey, Eviction] = {}
-        #: What is to be stopped in this turn.
+        #: What to stop in this turn.
         self._stops: list[StopEvict] = []
 
     def __bool__(self) -> bool:
-        """Some member was chosen and holds its capacity yet."""
+        """Whether a chosen member still holds its capacity."""
         return bool(self._evictions)
 
     def choose(self, eviction: Eviction) -> None:
-        """Let pods be evicted as soon as their turn comes; one eviction of a group at a time."""
+        """Have pods evicted when their turn comes; one eviction per group at a time."""
         assert eviction.group not in self._evictions, f"{eviction.group} has an eviction under way"
         for uid in eviction.victims.keys() & self._eviction_of.keys():
-            del eviction.victims[uid]  # it leaves already, as a member of another group
+            del eviction.victims[uid]  # it already leaves, as a member of another group
         if not eviction.victims:
             return
         self._evictions[eviction.group] = self._chosen[eviction.group] = eviction
@@ -146,10 +143,10 @@ class Victims:
                 self.terminating(pod.uid)
 
     def cancel(self, group: GroupKey) -> bool:
-        """Let the pods of a group stay; whether none of their evictions was handed out yet.
+        """Cancel a group's eviction; return whether none of it was handed out yet.
 
-        If they were and none of them leaves for certain, they stay if nothing was sent to delete
-        them: answers say so.
+        If it was, and no victim certainly leaves, they stay if nothing was sent to delete them;
+        answers will tell.
         """
         eviction = self._chosen.get(group)
         if eviction is None:
@@ -165,14 +162,14 @@ class Victims:
             self._stops.append(StopEvict(eviction.group, frozenset(eviction.awaited)))
 
     def evict(self, turn: Turn) -> Eviction | None:
-        """Hand out the oldest eviction that was chosen, pod by pod, and what is to be stopped."""
+        """Hand out the oldest chosen eviction, pod by pod, and what to stop."""
         turn.effects += self._stops
         self._stops = []
         while self._may_send:
             eviction = self._chosen.pop(next(iter(self._chosen)))
             due = [v for v in eviction.victims.values() if v.stage is VictimStage.CHOSEN]
             if not due:
-                continue  # all of them terminate already
+                continue  # all of them are terminating
             eviction.answered, self._asked[eviction.group] = turn.now, eviction
             self._awaited += len(due)
             for victim in due:
@@ -201,22 +198,22 @@ class Victims:
     # ── what becomes of them ─────────────────────────────────────────────────────────────────
 
     def accepted(self, uid: PodUID) -> None:
-        """The API server has accepted an eviction."""
+        """Record that the API server has accepted an eviction."""
         eviction = self._eviction_of.get(uid)
         if eviction is not None:
             self._leaves(uid, eviction)
 
     def terminating(self, uid: PodUID) -> None:
-        """The watch shows a pod terminating."""
+        """Record that the watch shows a pod terminating."""
         eviction = self._eviction_of.get(uid)
         if eviction is not None:
             eviction.victims[uid].terminating = True
             self._leaves(uid, eviction)
 
     def gone(self, uid: PodUID, *, finished: bool = False) -> Eviction | None:
-        """A pod holds its capacity no more; the eviction that it was of.
+        """Record that a pod no longer holds its capacity; return its eviction.
 
-        One that was told to leave and is gone before the answer has left for that, unless it has
+        A pod that was told to leave and is gone before the answer has left for that, unless it has
         finished.
         """
         eviction = self._eviction_of.get(uid)
@@ -227,7 +224,7 @@ class Victims:
         return eviction
 
     def stays(self, uid: PodUID) -> Eviction | None:
-        """The eviction of a member was stopped; that, unless it leaves all the same."""
+        """Record a stopped eviction of a member; return it, unless the member leaves anyway."""
         eviction = self._eviction_of.get(uid)
         if eviction is None or not (eviction.stopped and uid in eviction.awaited):
             return None
@@ -235,7 +232,7 @@ class Victims:
         return eviction
 
     def _leaves(self, uid: PodUID, eviction: Eviction) -> None:
-        """A member leaves for certain; the next turn knows since when."""
+        """Record that a member certainly leaves; the next turn knows since when."""
         victim = eviction.victims[uid]
         if victim.stage is VictimStage.LEAVING:
             return
@@ -264,7 +261,7 @@ class Victims:
             self._chosen.pop(eviction.group, None)
 
     def _answer(self, uid: PodUID, eviction: Eviction) -> None:
-        """An answer about a member is awaited no more."""
+        """Record that no answer about a member is awaited any more."""
         if uid not in eviction.awaited:
             return
         eviction.awaited.remove(uid)
@@ -274,10 +271,10 @@ class Victims:
             del self._asked[eviction.group]
 
     def expire(self, turn: Turn) -> None:
-        """Take in who leaves; stop to wait for who does not, or whose eviction was refused.
+        """Process departures; stop waiting for members that hang or whose eviction was refused.
 
-        The turn says whose they were, and to whom an eviction was refused until when. One of which
-        nothing was heard is as good as refused, or it would be asked for and waited for for ever.
+        The turn records their groups, and until when an eviction was refused for which group.
+        Without any answer it counts as refused, or it would be waited for for ever.
         """
         turn.departures, self._departures = self._departures, []
         for answer in turn.refused_evictions:
@@ -311,10 +308,10 @@ class Victims:
         if eviction is None:
             return
         if eviction.by and answer.final:
-            # It is gone, or about to be, whatever we do: the watch will show it, or it is late.
+            # It is gone, or about to be, in any case: the watch will show it, or it is late.
             victim = eviction.victims[uid]
             if victim.stage is not VictimStage.LEAVING:
-                victim.stage = VictimStage.CHOSEN  # nobody told it
+                victim.stage = VictimStage.CHOSEN  # it was not told
                 self._leaves(uid, eviction)
             return
         self._remove(uid, eviction)
@@ -323,7 +320,7 @@ class Victims:
         turn.change(eviction.group)
 
     def _late(self, now: float) -> list[PodUID]:
-        """Those who should be gone by now, or of whom nothing was heard."""
+        """Return the victims that should be gone by now, or without any answer."""
         late = dict[PodUID, None]()
         while self._ends and self._ends[0][0] <= now:
             end, uid = heappop(self._ends)
@@ -339,20 +336,20 @@ class Victims:
     # ── what is asked ────────────────────────────────────────────────────────────────────────
 
     def of(self, group: GroupKey) -> Eviction | None:
-        """The eviction of a group that is under way."""
+        """Return the eviction of a group that is under way."""
         return self._evictions.get(group)
 
     def staying(self, group: GroupKey) -> int:
-        """How many members of a group are to leave, and do not terminate yet."""
+        """Return how many members of a group are to leave and do not terminate yet."""
         eviction = self._evictions.get(group)
         if eviction is None:
             return 0
         return sum(not victim.terminating for victim in eviction.victims.values())
 
     def latest(self, group: GroupKey) -> float:
-        """Until when members of a group are waited for, engine clock.
+        """Return until when members of a group are waited for, engine clock.
 
-        Infinity = it is not certain yet that all of them leave; minus infinity = none is to.
+        Infinity = not all of them certainly leave yet; minus infinity = none is to.
         """
         eviction = self._evictions.get(group)
         if eviction is None:
@@ -360,7 +357,7 @@ class Victims:
         return max(victim.end for victim in eviction.victims.values())
 
     def leaving(self) -> Sequence[Pod]:
-        """The members that terminate or are to, and are waited for yet."""
+        """Return the members that terminate or are to, and are still waited for."""
         return [
             victim.pod
             for eviction in self._evictions.values()
@@ -368,7 +365,7 @@ class Victims:
         ]
 
     def deadline(self) -> float | None:
-        """When somebody is late; 0 while one is chosen and not sent, or there is news."""
+        """Return when a victim is late; 0 while one is chosen and not sent, or there is news."""
         if self._may_send or self._leaving or self._departures or self._stops:
             return 0.0
         times = [eviction.until for eviction in self._evictions.values()]

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Report: what users are told, each thing once.
+"""Report: what users are told, each message once.
 
-`reporter` remembers what stands where, `authorship` knows whose groups are ours to write of,
-`conditions` has the words of a group's conditions, `advice` what else its user should know,
-`overdue` whose PodGroup, members or claims do not come, `preparations` what a plan waits for,
-`whereabouts` in which domains of its topology a group lies.
+`reporter` records what was written where, `authorship` decides which groups this scheduler writes
+about, `conditions` words a group's conditions, `advice` other hints for its user, `overdue` knows
+whose PodGroup, members or claims do not come, `preparations` what a plan waits for, `whereabouts`
+in which domains of its topology a group is.
 """
 
 from enbloc.engine.report.advice import advise

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Advice: what a PodGroup asks for that does not count, or not yet."""
+"""Advice: settings of a PodGroup that do not count, or not yet."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from enbloc.framework.facts import GroupFacts
 
 
 def advise(facts: GroupFacts, classes: Mapping[str, PriorityClassSeen]) -> list[str]:
-    """What the user of a group should know beside why it waits, each in half a sentence.
+    """Return what the user of a group should know besides why it waits, each in half a sentence.
 
     Args:
         facts: the group as it is.
@@ -20,7 +20,7 @@ def advise(facts: GroupFacts, classes: Mapping[str, PriorityClassSeen]) -> list[
 
 
 def _raised(facts: GroupFacts) -> str:
-    """A minimum that was raised since the group started (semantics §2.5)."""
+    """Return the advice on a minimum raised since the group started (semantics §2.5)."""
     if facts.group is None or not facts.started:
         return ""
     asked = dict(facts.group.floors())
@@ -44,7 +44,7 @@ def _raised(facts: GroupFacts) -> str:
 
 
 def _coming(facts: GroupFacts) -> str:
-    """Roles that came since the group started, and wait (semantics §2.5)."""
+    """Return the advice on roles that came since the group started, and wait (semantics §2.5)."""
     return ", ".join(
         f"{floor.pending + floor.held} of {floor.minimum} members of role {floor.role} exist, "
         "which are scheduled together"
@@ -53,7 +53,7 @@ def _coming(facts: GroupFacts) -> str:
 
 
 def _ignored(facts: GroupFacts, classes: Mapping[str, PriorityClassSeen]) -> str:
-    """A priorityClassName that would raise the priority, and may not (semantics §2.6)."""
+    """Return the advice on a priorityClassName that may not raise priority (semantics §2.6)."""
     name = facts.group.priority_class if facts.group is not None else ""
     named = classes.get(name)
     if named is None or not facts.members or named.value <= facts.priority:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Authorship: of which groups this scheduler writes, where several of ours run in one cluster."""
+"""Authorship: which groups this scheduler writes about, if several run in one cluster."""
 
 from collections.abc import Collection
 
@@ -9,13 +9,13 @@ from enbloc.model.field_managers import MOST_WRITERS, field_manager, is_another,
 
 
 class Authorship:
-    """Decides for each group whether we write of it (semantics §6.4).
+    """Decides for each group whether this scheduler writes its status (semantics §6.4).
 
-    Each scheduler comes to the same answer by itself, from the members and from the field managers
+    Each scheduler reaches the same answer on its own, from the members and from the field managers
     of the status, so that a group has one author.
 
     Args:
-        names: the schedulerNames that our profiles serve.
+        names: the schedulerNames of this scheduler's profiles.
     """
 
     def __init__(self, names: Collection[str]) -> None:
@@ -24,11 +24,11 @@ class Authorship:
         self._others: set[str] = set()
 
     def ours(self, members: Members) -> bool:
-        """Whether we write of this group.
+        """Whether this scheduler writes the status of a group.
 
-        The scheduler that the oldest live member names does, while none is live the oldest of all;
-        without a member of any that is known, the one that has written of it, and then whoever
-        comes first.
+        The author is the scheduler named by the oldest live member, or by the oldest of all if none
+        is live. Without a member of a known scheduler, it is the one that has written the status,
+        else the first to come.
         """
         writers = members.group.writers if members.group is not None else ()
         others = [writer for writer in writers if is_another(writer, self._names)]
@@ -43,10 +43,10 @@ class Authorship:
         return not others or (self._manager in writers and self._manager < min(others))
 
     def _is_known(self, scheduler: str) -> bool:
-        """Whether it is one of ours, here or elsewhere."""
+        """Whether it is an enbloc scheduler, here or elsewhere."""
         return scheduler in self._names or any(serves(each, scheduler) for each in self._others)
 
     def replaced(self, members: Members) -> tuple[str, ...]:
-        """The other field managers whose part of the status ours takes the place of."""
+        """Return the other field managers whose part of the status this scheduler replaces."""
         writers = members.group.writers if members.group is not None else ()
         return tuple(writer for writer in writers if writer != self._manager)

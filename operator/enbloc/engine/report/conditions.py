@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions: what the scheduler says of a group, in the words of the API."""
+"""Conditions: what the scheduler says about a group, in the words of the API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from enbloc.model.pods import Pod, PodKey
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a group is not scheduled at present: a reason of the API, and a sentence.
+    """Why a group is not scheduled now: a reason of the API, and a sentence.
 
     Attributes:
-        misfits: members that fit no node, each with why.
+        misfits: members that fit no node, each with the cause.
         detail: what a pod without a group lacks, beyond kube-scheduler's words; "" = nothing.
     """
 
@@ -29,17 +29,17 @@ class Explanation:
     detail: str = ""
 
     def of(self, pod: Pod) -> str:
-        """Why this member in particular fits no node; "" = it is not the one."""
+        """Return why this member in particular fits no node; "" = it is not one of these."""
         return self.misfits.get(pod.key, "")
 
 
 class Progress(NamedTuple):
-    """What the engine is at with a group, each in half a sentence; "" = nothing.
+    """What the engine is doing with a group, each in half a sentence; "" = nothing.
 
     Attributes:
-        binding: what a plan of it is at.
-        expired: that its reservation was given up.
-        preempted: by whom members were preempted since it was placed last.
+        binding: the progress of its plan.
+        expired: why its reservation was released.
+        preempted: who preempted members since it was last placed.
     """
 
     binding: str = ""
@@ -47,10 +47,10 @@ class Progress(NamedTuple):
     preempted: str = ""
 
 
-#: Members are being evicted, and none is looked for in the place of those that were lost.
+#: Reasons for which members are being evicted, and lost ones are not replaced.
 _LEAVING: Final = (Reason.TIMED_OUT, Reason.PREEMPTED)
 
-#: Why a preempted group would be said to wait had it not been preempted: its own message follows.
+#: Reasons that a preempted group gives up for `Preempted`; their message follows.
 _WAITS: Final = (
     Reason.PENDING,
     Reason.WAITING_FOR_MEMBERS,
@@ -59,7 +59,7 @@ _WAITS: Final = (
     Reason.PREEMPTED,
 )
 
-#: Nothing was decided yet.
+#: Nothing is decided yet.
 PENDING = Explanation(Reason.PENDING, "waiting for its turn")
 
 
@@ -72,12 +72,12 @@ def conditions(
     satisfied: bool | None = None,
     notes: Sequence[str] = (),
 ) -> tuple[ConditionValue, ...]:
-    """The scheduler's conditions of a group.
+    """Return the scheduler's conditions of a group.
 
     Args:
         facts: the group as it is.
-        why: why its deficit is not placed, where it has one.
-        progress: what the engine is at.
+        why: why its deficit is not placed, if it has one.
+        progress: what the engine is doing.
         ever: it was scheduled before in this incarnation.
         satisfied: whether the floor runs together now; None = it never did.
         notes: what else its user should know.

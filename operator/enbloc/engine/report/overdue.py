@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Overdue: groups whose PodGroup, members or claims do not come; told of after a while."""
+"""Overdue: groups whose PodGroup, members or claims do not come; reported after a while."""
 
 from typing import Final
 
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 
-#: So many groups are told of in one turn.
+#: The most groups that are reported in one turn.
 _MOST_TOLD: Final = 64
 
 
@@ -15,8 +15,8 @@ class Overdue:
     """Since when members wait for their PodGroup, or for each other.
 
     Args:
-        group_grace: seconds that they may be ahead of their PodGroup.
-        member_grace: seconds that they may be ahead of the last of them.
+        group_grace: seconds that members may precede their PodGroup.
+        member_grace: seconds that members may precede the last of them.
     """
 
     def __init__(self, group_grace: float, member_grace: float) -> None:
@@ -24,12 +24,12 @@ class Overdue:
         self._lacking = _Waits(member_grace)
 
     def look(self, facts: GroupFacts, now: float, *, gated: bool) -> None:
-        """Note what this group waits for.
+        """Record what this group waits for.
 
         Args:
             facts: the group as it is.
             now: engine clock.
-            gated: it has its quorum, and waits for something else that is to come.
+            gated: it has its quorum, and waits for something else to come.
         """
         waits = bool(facts.pending) and (gated or not facts.quorum) and not facts.solo
         missing = facts.group is None
@@ -37,26 +37,26 @@ class Overdue:
         self._lacking.note(facts.key, now, waits=waits and not missing)
 
     def forget(self, key: GroupKey) -> None:
-        """Nobody names this group any more."""
+        """Forget a group that no pod names any more."""
         self._missing.forget(key)
         self._lacking.forget(key)
 
     def told(self, key: GroupKey) -> bool:
-        """Whether its members were told, for what it waits for now."""
+        """Whether its members were notified of what it waits for now."""
         return key in self._missing.told or key in self._lacking.told
 
     def deadline(self) -> float | None:
-        """When the next ones should be told."""
+        """Return when the next ones should be notified."""
         times = (self._missing.deadline(), self._lacking.deadline())
         return min((time for time in times if time is not None), default=None)
 
     def due(self, now: float) -> list[GroupKey]:
-        """The groups whose members should be told now; each is given once."""
+        """Return the groups whose members should be notified now; each is returned once."""
         return [*self._missing.due(now), *self._lacking.due(now)]
 
 
 class _Waits:
-    """Groups that wait for one thing, in the order in which they will be told."""
+    """Groups that wait for one thing, in the order in which they will be notified."""
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
@@ -74,7 +74,7 @@ class _Waits:
         self.told.discard(key)
 
     def deadline(self) -> float | None:
-        """The first: each is as long after its begin as the others."""
+        """Return the deadline of the first group: all have the same grace."""
         return next(iter(self._deadlines.values()), None)
 
     def due(self, now: float) -> list[GroupKey]:

@@ -9,16 +9,16 @@ from enbloc.engine.plan import Assignment
 from enbloc.ledgers import Ledgers
 from enbloc.storage.known import Known
 
-#: So many claims are named.
+#: The most claims that are named.
 _MOST_NAMED: Final = 3
 
 
 def preparing(members: Sequence[Assignment], ledgers: Ledgers) -> str:
-    """What PreBind waits for, in half a sentence; "" = for nothing.
+    """Return what PreBind waits for, in half a sentence; "" = nothing.
 
     Args:
         members: of a plan, that are being prepared.
-        ledgers: say which claims are bound by now.
+        ledgers: tell which claims are bound by now.
     """
     known = ledgers.volumes.known
     claims = dict.fromkeys(
@@ -46,7 +46,7 @@ def _bound(key: str, known: Known) -> bool:
 
 
 def _told(key: str, known: Known) -> str:
-    """A claim by its name, with who is to make a volume for it."""
+    """Return a claim by name, with the provisioner of its volume."""
     name = key.partition("/")[2]
     claim = known.claims.get(key)
     found = known.classes.get(claim.storage_class) if claim is not None else None

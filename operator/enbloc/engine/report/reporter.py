@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reporter: what users are told, each thing once, when it changes."""
+"""Reporter: tells users each thing once, when it changes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -36,10 +36,10 @@ from enbloc.model.reasons import GROUP_EVENTS, HAPPENED, MEMBER_EVENTS
 
 _NOTE_LIMIT: Final = 1024
 
-#: Nobody is nominated.
+#: No pod is nominated.
 NOWHERE: Final[Mapping[PodUID, str]] = {}
 
-#: So many members of a group are told by an event what it waits for; all have the condition.
+#: The most members of a group that get an event on what it waits for; all get the condition.
 MOST_TOLD: Final = 64
 
 
@@ -52,14 +52,14 @@ def _cut(text: str) -> str:
 
 
 def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
-    """What a group waits for, as a member says it; `own` is why it fits no node itself."""
-    # A PodGroup that does not exist is what the message is about.
+    """Return what a group waits for, for a member; `own` is why it fits no node itself."""
+    # If the PodGroup does not exist, the message is about just that.
     group = f"PodGroup {facts.key}: {why.message}" if facts.group is not None else why.message
     return f"This member does not fit: {own} {group}" if own else group
 
 
 def _remembered(lives: Sequence[Members]) -> tuple[LifeMemory, ...]:
-    """What another process must know: of the newest life, and of those that matter still."""
+    """Return what another process must know: the newest life, and those that still matter."""
     known = [
         life
         for life in lives
@@ -69,54 +69,54 @@ def _remembered(lives: Sequence[Members]) -> tuple[LifeMemory, ...]:
 
 
 class Reporter:
-    """Remembers what stands where, so that an unchanged verdict writes nothing.
+    """Records what was written, so that an unchanged verdict writes nothing.
 
     Args:
-        names: the schedulerNames that our profiles serve.
+        names: the schedulerNames of this scheduler's profiles.
     """
 
     def __init__(self, names: Collection[str]) -> None:
         self._authorship = Authorship(names)
-        #: PodGroups of which others write.
+        #: PodGroups that other schedulers write about.
         self._others: set[GroupKey] = set()
-        #: What was written last, by PodGroup and by pod.
+        #: What was last written, by PodGroup and by pod.
         self._statuses: dict[GroupKey, SetGroupStatus] = {}
         self._pods: dict[PodUID, tuple[Reason, str, str]] = {}
-        #: The reason of the latest event about a group, and a pod; and of which a pod was warned.
+        #: The reason of the latest event about a group, and a pod; and the warnings of a pod.
         self._said: dict[GroupKey, Reason] = {}
         self._told: dict[PodUID, EventReason] = {}
         self._warned: dict[PodUID, set[EventReason]] = {}
         self._warned_groups: set[GroupKey] = set()
         #: Groups that have started and do not run whole.
         self._below: set[GroupKey] = set()
-        #: Where groups lie that ask for a topology.
+        #: The domains of groups that request a topology.
         self.lying: dict[GroupKey, TopologyStatus] = {}
-        #: What the condition GangRunning of a pod was set to.
+        #: The last value written of a pod's condition GangRunning.
         self._gang_running: dict[PodUID, bool] = {}
 
     @property
     def below_minimum(self) -> int:
-        """How many groups have started and do not run whole now."""
+        """Return how many groups have started and do not run whole now."""
         return len(self._below)
 
     def forget_pod(self, uid: PodUID) -> None:
-        """A pod is gone."""
+        """Forget a pod that is gone."""
         self._pods.pop(uid, None)
         self._told.pop(uid, None)
         self._warned.pop(uid, None)
         self._gang_running.pop(uid, None)
 
     def forget_group(self, key: GroupKey) -> None:
-        """A group is gone."""
+        """Forget a group that is gone."""
         self._said.pop(key, None)
         self._below.discard(key)
         self._warned_groups.discard(key)
         self.lying.pop(key.podgroup, None)
 
     def look(self, members: Members) -> None:
-        """Find out whether a group is another scheduler's to write of (semantics §6.4).
+        """Determine whether another scheduler writes about a group (semantics §6.4).
 
-        What we said of it then is no longer what stands.
+        If so, what this one wrote no longer stands.
 
         Args:
             members: the newest life of the group.
@@ -144,14 +144,14 @@ class Reporter:
         """Write the scheduler's part of a PodGroup's status, if it changed.
 
         Args:
-            turn: what is to be done goes there.
+            turn: receives what to do.
             lives: all lives of the group, the newest last.
-            facts: what is true of the newest.
+            facts: of the newest life.
             item: its place in the queue.
-            why: why its deficit is not placed, where it has one.
-            progress: what the engine is at.
+            why: why its deficit is not placed, if it has one.
+            progress: what the engine is doing.
             notes: what else its user should know.
-            topology: where its bound members lie.
+            topology: where its bound members are.
         """
         members = lives[-1]
         group = members.group
@@ -213,7 +213,7 @@ class Reporter:
             turn.effects.append(status)
 
     def _satisfied(self, turn: Turn, members: Members, facts: GroupFacts) -> bool | None:
-        """Whether the floor runs together now; None before it first did, and when all is over."""
+        """Return whether the floor runs together now; None before it did, and after the end."""
         satisfied = members.runs_whole(facts) if facts.started and facts.members else None
         if satisfied is False:
             self._below.add(facts.key)
@@ -225,7 +225,7 @@ class Reporter:
         return satisfied
 
     def _show_gang(self, turn: Turn, pod: Pod, facts: GroupFacts, *, running: bool) -> None:
-        """Let a member be ready only while its gang is whole; absent is as good as False."""
+        """Let a member be ready only while its gang is whole; no condition counts as False."""
         stands = self._gang_running.get(pod.uid, pod.gang_running or False)
         if stands is running:
             return
@@ -241,27 +241,26 @@ class Reporter:
         why: Explanation,
         nominated: Mapping[PodUID, str] = NOWHERE,
     ) -> None:
-        """A decision failed: say so on every pending member, and once on the group.
+        """Report a failed decision on every pending member, and once on the group.
 
-        A pod without a group gets an event whenever there is something new to say, a member when
-        the reason is another.
+        A pod without a group gets an event for each new message, a member for each new reason.
 
         Args:
-            turn: what is to be done goes there.
+            turn: receives what to do.
             facts: the group.
-            reporter: who says so.
-            why: why.
-            nominated: where its pending pods go once others have left; "" = nowhere, whoever has
-                nominated them.
+            reporter: the component that reports.
+            why: the reason.
+            nominated: where its pending pods go once others have left; "" = nowhere, which removes
+                any nomination.
         """
-        # On today's nodes it is infeasible; an autoscaler can bring others (semantics §6.2).
+        # It is infeasible on the present nodes; an autoscaler can add others (semantics §6.2).
         infeasible = why.reason is Reason.INFEASIBLE
         reason = Reason.UNSCHEDULABLE if infeasible else why.reason
         for pod in facts.pending:
             own = why.of(pod)
             text = _of_member(own, facts, why) if own else why.message
             if facts.solo:
-                text = text.removeprefix(f"pod {pod.key}: ")  # that is where it is said
+                text = text.removeprefix(f"pod {pod.key}: ")  # the condition is on that pod
             node = nominated.get(pod.uid)
             if self._pod_condition(turn, pod, reason, text, node) and facts.solo:
                 self._emit_pod(
@@ -277,9 +276,9 @@ class Reporter:
         self.transition(turn, facts, why)
 
     def gated(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
-        """A group may not be tried: an outdated condition of its members is overwritten.
+        """Replace outdated conditions of the members of a group that may not be tried.
 
-        What is wrong with a spec is always written: it does not pass by itself.
+        An invalid spec is always reported: it does not go away by itself.
         """
         always = why.reason is Reason.INVALID_SPEC
         for pod in facts.pending:
@@ -289,10 +288,10 @@ class Reporter:
         self.transition(turn, facts, why)
 
     def tell_members(self, turn: Turn, facts: GroupFacts, why: Explanation, reporter: str) -> None:
-        """Tell pending members by an event what their gang waits for, once for each reason.
+        """Notify pending members by an event of what their gang waits for, once for each reason.
 
-        Of a large gang the oldest are told, those first that do not fit: events for all would keep
-        others from being written. A pod without a group has its own.
+        In a large gang the oldest are notified, those that do not fit first: events for all would
+        delay other events. A pod without a group has its own.
         """
         reason = MEMBER_EVENTS.get(why.reason)
         if facts.solo or reason is None:
@@ -308,7 +307,7 @@ class Reporter:
                 self._emit_pod(turn, pod, kind, reason, "Scheduling", note, reporter)
 
     def transition(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
-        """One event on the group when the reason changes to one that has an event."""
+        """Write one event on the group when the reason changes to one that has an event."""
         if facts.key.podgroup in self._others or self._said.get(facts.key) is why.reason:
             return
         self._said[facts.key] = why.reason
@@ -317,7 +316,7 @@ class Reporter:
             self.group_event(turn, facts, EventType.WARNING, reason, why.message)
 
     def bound(self, turn: Turn, pod: Pod, node: str, reporter: str) -> None:
-        """A Binding was accepted."""
+        """Report an accepted Binding."""
         self._pods.pop(pod.uid, None)
         note = f"Successfully assigned {pod.key} to {node}"
         self._emit_pod(
@@ -325,7 +324,7 @@ class Reporter:
         )
 
     def suspect(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
-        """Say once on each of the oldest pending members what looks like a mistake in its keys."""
+        """Report likely mistakes in the keys of the oldest pending members, once each."""
         written = facts.group if facts.group is not None and not facts.group.derived else None
         roles = [role.name for role in written.roles] if written else []
         for pod in facts.pending[:MOST_TOLD]:
@@ -351,7 +350,7 @@ class Reporter:
                 self._warn_pod(turn, pod, EventReason.UNKNOWN_ROLE, note, reporter)
 
     def missing_group(self, turn: Turn, facts: GroupFacts, reporter: str) -> None:
-        """Members wait for a PodGroup that does not exist: perhaps a typo."""
+        """Report that members wait for a PodGroup that does not exist: perhaps a typo."""
         namespace, name = facts.key.namespace, facts.key.name
         text = (
             f"PodGroup {facts.key} not found; create it in namespace {namespace}, where its pods "
@@ -378,7 +377,7 @@ class Reporter:
         note: str,
         related: Related | None = None,
     ) -> None:
-        """An event on a PodGroup; a pod without one has its own events."""
+        """Write an event on a PodGroup; a pod without a group has its own events."""
         if facts.group is None or facts.solo or facts.key.podgroup in self._others:
             return
         turn.effects.append(
@@ -397,9 +396,9 @@ class Reporter:
     def _pod_condition(
         self, turn: Turn, pod: Pod, reason: Reason, message: str, nominated: str | None = None
     ) -> bool:
-        """Write a pod's condition, in full; False where it stands already.
+        """Write a pod's condition, in full; return False if it is unchanged.
 
-        What somebody else has nominated a pod for stays, unless that is "".
+        A nomination by another scheduler stays, unless `nominated` is "".
         """
         wanted = (reason, message, nominated or "")
         before = self._pods.get(pod.uid)
@@ -413,17 +412,17 @@ class Reporter:
         return before is None or before[:2] != wanted[:2]
 
     def preempted(self, turn: Turn, pod: Pod, note: str, by: Related | None) -> None:
-        """A pod gives way to one of higher priority."""
+        """Report that a pod is preempted."""
         kind, reason = EventType.NORMAL, EventReason.PREEMPTED
         self._emit_pod(turn, pod, kind, reason, "Preempting", note, SCHEDULER_REPORTER, by)
 
     def warn_pod(self, turn: Turn, pod: Pod, note: str) -> None:
-        """Say once on a pod what of its metadata is ignored."""
+        """Report once on a pod what of its metadata is ignored."""
         reason = EventReason.MALFORMED_OBJECT
         self._warn_pod(turn, pod, reason, note, SCHEDULER_REPORTER)
 
     def warn_group(self, turn: Turn, facts: GroupFacts, note: str) -> None:
-        """Say once on a PodGroup what of its metadata is ignored, until it is gone."""
+        """Report once on a PodGroup what of its metadata is ignored, until it is gone."""
         if facts.key not in self._warned_groups:
             self._warned_groups.add(facts.key)
             kind, reason = EventType.WARNING, EventReason.MALFORMED_OBJECT
@@ -432,7 +431,7 @@ class Reporter:
     def _warn_pod(
         self, turn: Turn, pod: Pod, reason: EventReason, note: str, reporter: str
     ) -> None:
-        """Warn of what a pod says, once."""
+        """Write a warning about a pod, once."""
         warned = self._warned.setdefault(pod.uid, set())
         if reason not in warned:
             warned.add(reason)

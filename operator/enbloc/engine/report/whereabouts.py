@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whereabouts: in which domains of its topology a group's bound members lie, for its status."""
+"""Whereabouts: in which domains of its topology a group's bound members are, for its status."""
 
 from collections import Counter
 from collections.abc import Container, Iterable
@@ -13,7 +13,7 @@ from enbloc.model.nodes import Nodes
 
 
 def topology_status(locality: Locality | None, nodes: Nodes) -> TopologyStatus | None:
-    """Where the bound members of a group lie; None = it asks for no topology, or none is bound."""
+    """Return where a group's bound members are; None = no topology requested, or none bound."""
     rows = held_rows(locality, nodes) if locality is not None else ()
     if locality is None or not rows:
         return None
@@ -28,17 +28,17 @@ def topology_status(locality: Locality | None, nodes: Nodes) -> TopologyStatus |
     return TopologyStatus(names[innermost], path, tuple(zip(names, spread, strict=True)))
 
 
-#: Gangs in more domains than that are counted together.
+#: Gangs in more domains than this are counted together.
 _MOST_DOMAINS: Final = 8
 
 
 def counted(statuses: Iterable[TopologyStatus], levels: Container[str]) -> Counter[tuple[str, str]]:
-    """How many gangs lie in how many domains of each level: `(level, domains)`.
+    """Return how many gangs are in how many domains of each level: `(level, domains)`.
 
     Args:
         statuses: of the gangs.
-        levels: of the Topologies; whoever writes a PodGroup may name any label, and labels of
-            nodes that are levels of none count together, as "".
+        levels: of the Topologies. PodGroups may name any label; node labels that are no level of a
+            Topology count together, as "".
     """
     found: Counter[tuple[str, str]] = Counter()
     for status in statuses:

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topology: in which domain a gang lies, such as one rack.
+"""Topology: in which domain, such as a rack, a gang is placed.
 
 `tree` has the domains of a node table, `room` how many members each could take, `candidates` which
-of them are tried in which order, `regions` what of a trial is left when members must lie in one,
-`ranks` which of alike members takes which row, `refusals` why none does, `apart` who keeps away
-from whom, `reserved` what minResources keep in one. Nothing of it runs for a group that asks for
-no topology.
+of them are tried in which order, `regions` what of a trial is left when members must be in one
+domain, `ranks` which of several identical members takes which row, `refusals` why no domain does,
+`apart` which groups a group keeps away from, `reserved` what minResources reserve in one domain.
+None of it runs for a group that requests no topology.
 """
 
 from enbloc.engine.topology.apart import opinions_apart, worse_rows

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Apart: the domains that hold so many other groups that a group keeps away from them."""
+"""Apart: the domains with so many other groups that a group keeps away from them."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.selectors import Labels
 from enbloc.model.text import several
 
-#: Of the groups that are kept away from so many are named.
+#: The most groups named of those to keep away from.
 _MOST_NAMED: Final = 3
 
 
@@ -28,7 +28,7 @@ class Others(NamedTuple):
 
     Attributes:
         rows: int64[M], where they are.
-        owners: int64[M], of which group each is.
+        owners: int64[M], the group of each.
         names: of these groups, by number.
     """
 
@@ -40,11 +40,11 @@ class Others(NamedTuple):
 def opinions_apart(
     facts: GroupFacts, groups: Groups, state: ClusterState, nodes: Nodes
 ) -> Sequence[Opinion]:
-    """What a group's wish to keep away from others says of each node, as they are now.
+    """Return what a group's anti-affinity to other groups says of each node now.
 
     Args:
         facts: the group.
-        groups: the members of all of them.
+        groups: the members of all groups.
         state: where these are, and where plans put them.
         nodes: the node table.
     """
@@ -58,7 +58,7 @@ def opinions_apart(
         level = domains_of(nodes, labels).levels[-1]
         own = level.codes[np.array(held_rows(facts.locality, nodes), np.int64)]
         full, there = _full(rule.most, level, others[rule.labels], own[own >= 0])
-        # A node in no domain may be near anybody.
+        # A node in no domain may be near any group.
         mask = level.codes >= 0
         mask[mask] = ~full[level.codes[mask]]
         scores = np.zeros(len(nodes), np.int64)
@@ -74,9 +74,9 @@ def opinions_apart(
 def _others(
     labels: Labels, key: GroupKey, groups: Groups, state: ClusterState, nodes: Nodes
 ) -> Others:
-    """The members of other groups with some labels that have a row.
+    """Return the members of other groups with some labels that have a row.
 
-    Lives of which nobody has a place yet, of which there may be thousands, cost next to nothing.
+    Lives without any placed member, of which there may be thousands, cost next to nothing.
     """
     rows: list[int] = []
     owners: list[int] = []
@@ -98,9 +98,9 @@ def _others(
 def _full(
     most: int, level: DomainLevel, others: Others, own: Numbers
 ) -> tuple[Mask, Sequence[str]]:
-    """bool[D]: the domains that hold as many other groups as may be there; who these groups are.
+    """Return bool[D]: the domains with as many other groups as are allowed; and these groups.
 
-    Not those in which the group is itself (`own`): one more member of it brings no group more.
+    Without the domains where the group already is (`own`): another member adds no group there.
     """
     codes = level.codes[others.rows]
     inside = codes >= 0
@@ -112,15 +112,15 @@ def _full(
 
 
 def _words(others: Sequence[str]) -> str:
-    """Groups by name, a few of them."""
+    """Return a few groups by name."""
     return several(sorted(others), _MOST_NAMED) if others else "other groups"
 
 
 def worse_rows(trial: Trial) -> Mask | None:
-    """bool[N]: rows that others go before, for the sake of the gang; None = none are.
+    """Return bool[N]: rows that others are preferred to for the gang; None = none are.
 
-    They are near groups from which it had better be apart, or (`regions.inside`) not near the
-    members that it has.
+    They are near groups from which it should be apart, or (`regions.inside`) not near the members
+    that it has.
     """
     found: Mask | None = None
     for name, view, _ in trial.opinions:

@@ -3,9 +3,9 @@
 """Candidates: the domains in which a deficit may fit, in the order in which they are tried.
 
 The order is that of semantics §11.3: one domain of the preferred level, else of the levels around
-it, from the inside outwards; there first those without rows that others go before, and those that
-hold most members; then the fewest domains of the preferred level, and of each level within it; of
-these the one with the least room; then the fewest nodes; then the first row.
+it, from the inside outwards. Within a level: first those without rows that others are preferred to,
+and those with most held members; then the fewest domains of the preferred level, and of each level
+within it; of these the one with the least room; then the fewest nodes; then the first row.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,10 +21,10 @@ from enbloc.engine.topology.tree import Domains, Numbers
 from enbloc.model.nodes import Mask
 from enbloc.model.topology import TopologyLevels
 
-#: So many domains are tried in one decision, and of large clusters, where each try looks at many
-#: rows, fewer.
+#: The most domains that one decision tries; fewer in large clusters, where each try reads many
+#: rows.
 _MOST_TRIED, _LEAST_TRIED, _MOST_ROWS = 64, 8, 640_000
-#: Of so many domains that are equal otherwise, those with fewer nodes are looked for.
+#: At most this many otherwise equal domains are ordered by their number of nodes.
 _MOST_EQUAL: Final = 16
 
 
@@ -33,7 +33,7 @@ class Candidate:
     """A domain in which the deficit may fit.
 
     Attributes:
-        level: its place among the levels; -1 = it is the whole node table.
+        level: its index among the levels; -1 = it is the whole node table.
         domain: its number there.
         masks: bool[N] each, the rows to try, the fewest first; the last one has all of its rows.
     """
@@ -44,15 +44,15 @@ class Candidate:
 
 
 class Candidates:
-    """Where a deficit may go, and what to say where it goes nowhere.
+    """The domains for a deficit, and the message if none holds it.
 
     Args:
         domains: of the node table.
         levels: what is required and preferred.
         room: what is needed and free.
-        held: the rows of members that are held.
-        worse: bool[N], rows that others go before; None = there are none.
-        due: what must be free in a domain beside that room; None = nothing.
+        held: the rows of held members.
+        worse: bool[N], rows that others are preferred to; None = there are none.
+        due: what must be free in a domain besides that room; None = nothing.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Candidates:
 
     @cached_property
     def pinned(self) -> frozenset[int]:
-        """The domains of the required level that members hold; the others are out of question."""
+        """Return the domains of the required level with held members; all others are excluded."""
         required = self.levels.required
         if required is None:
             return frozenset()
@@ -87,15 +87,15 @@ class Candidates:
         return frozenset(np.unique(codes[codes >= 0]).tolist())
 
     def may_hold(self) -> bool:
-        """Whether some domain of the required level has room enough, of those that may do."""
+        """Whether some permitted domain of the required level has enough room."""
         assert self.levels.required is not None
         enough = self._room(self.levels.required).enough
         return bool(enough[sorted(self.pinned)].any() if self.pinned else enough.any())
 
     def best(self) -> tuple[int, int] | None:
-        """The domain of the required level with the most room, and for how many; None = none.
+        """Return the required-level domain with the most room, and for how many; None = none.
 
-        Of those with equal room the one of which most is free of what is due there.
+        Among equals, the one with the largest share of what is due there free.
         """
         required = self.levels.required
         assert required is not None
@@ -112,7 +112,7 @@ class Candidates:
     # ── in order ─────────────────────────────────────────────────────────────────────────────
 
     def __iter__(self) -> Iterator[Candidate]:
-        """All candidates, the best first; what is dear to know of them is found as they come."""
+        """Yield all candidates, best first; expensive facts are computed on demand."""
         innermost = -1 if self.levels.preferred is None else self.levels.preferred
         outermost = -1 if self.levels.required is None else self.levels.required
         for level in range(innermost, outermost - 1, -1):
@@ -123,7 +123,7 @@ class Candidates:
         return [0] if self.room.everywhere().enough[0] else []
 
     def _in_order(self, place: int) -> Iterator[int]:
-        """The domains of one level that have room enough."""
+        """Yield the domains of one level with enough room."""
         level, found = self.domains.levels[place], self._room(place)
         enough = found.enough.copy()
         required = self.levels.required
@@ -142,7 +142,7 @@ class Candidates:
             part = self.domains.levels[each]
             sizes, groups = self._room(each).slots, level.codes[part.first]
             keys.append(fewest(self.room.members, sizes, groups, level.count))
-        if sum(self.room.counts) > self.room.members:  # some are not needed, and follow
+        if sum(self.room.counts) > self.room.members:  # surplus members follow
             keys.append(-found.usable)
         keys.append(self.room.beyond_of(level))
         table = np.array(keys)[:, numbers]
@@ -154,7 +154,7 @@ class Candidates:
             yield from equal[_MOST_EQUAL:].tolist()
 
     def _by_nodes(self, place: int, tied: list[int]) -> list[int]:
-        """Domains that are equal otherwise, those first that take fewer nodes."""
+        """Return otherwise equal domains, those that take fewer nodes first."""
         if len(tied) < 2:
             return tied
         level = self.domains.levels[place]
@@ -176,7 +176,7 @@ class Candidates:
         return self._rooms[level]
 
     def _has_due(self, due: DueInDomain, level: int) -> Mask:
-        """bool[D]: the domains of a level with as much free as is due, and around it as well."""
+        """Return bool[D]: the domains of a level where what is due is free, there and around."""
         enough, required = due.enough(self.levels.labels[: level + 1]), self.levels.required
         if required is not None and level > required:
             around = self.domains.levels[required].codes[self.domains.levels[level].first]
@@ -184,13 +184,13 @@ class Candidates:
         return enough
 
     def lacking(self, level: int, domain: int) -> str:
-        """What a domain has too little of that is due there; "" = nothing."""
+        """Return what a domain lacks of what is due there; "" = nothing."""
         if self._due is None:
             return ""
         return self._due.lacking(self.levels.labels[: level + 1], domain)
 
     def _in_slices(self, level: int) -> Mask:
-        """bool[D]: the domains of a level that may hold all whole slices, by adding up."""
+        """Return bool[D]: the domains of a level that may hold all whole slices, by sums."""
         own, enough = self.domains.levels[level], np.ones(1, np.bool_)
         for size, place in self.levels.slices:
             part = self.domains.levels[max(place, level)]
@@ -203,9 +203,9 @@ class Candidates:
     # ── within a domain ──────────────────────────────────────────────────────────────────────
 
     def _masks(self, level: int, domain: int) -> Sequence[Mask]:
-        """Its rows, and fewer of them level by level, the fewest first.
+        """Return the domain's rows, and fewer of them level by level, the fewest first.
 
-        Of members of several kinds it is not known which rows they need, but only which domains.
+        For members of several kinds, only the domains that they need are known, not the rows.
         """
         if level < 0:
             whole = np.ones(len(self.room.slots), np.bool_)
@@ -220,33 +220,33 @@ class Candidates:
         for mask in masks[1:]:
             if np.count_nonzero(mask) < np.count_nonzero(narrower[-1]):
                 narrower.append(mask)
-        if self.room.alike and len(narrower) > 1:  # what is between finds no more than the whole
+        if self.room.alike and len(narrower) > 1:  # masks in between find no more than the whole
             narrower = [narrower[0], narrower[-1]]
         return narrower[::-1]
 
     def _inner(self, level: int) -> range:
-        """The levels, within one, of which as few domains are taken as can be."""
+        """Return the levels, within one, of which as few domains as possible are taken."""
         if self.levels.preferred is None:
             return range(0)
         return range(max(level + 1, self.levels.preferred), len(self.domains.levels))
 
     def _fewest(self, within: Mask, place: int) -> Mask:
-        """bool[N]: the rows of the fewest parts that hold the deficit, of some rows.
+        """Return bool[N]: the rows of the fewest parts of some rows that hold the deficit.
 
         Args:
-            within: bool[N], these.
+            within: bool[N], these rows.
             place: the level whose domains are the parts; one beyond the innermost: each row is one.
         """
         rows = np.flatnonzero(within & (self._codes(place) >= 0))
         parts, slots = self._codes(place)[rows], self.room.slots[rows]
         count = int(parts.max(initial=-1)) + 1
         sizes = np.bincount(parts, slots, count).astype(np.int64)
-        if int(sizes.sum()) < self.room.members:  # some of its room is in none of them
+        if int(sizes.sum()) < self.room.members:  # some of its room is in no part
             return within
         near = np.bincount(parts, self._held_at[rows], count).astype(np.int64)
 
         def cost(members: int) -> list[Numbers]:
-            """How many domains of each level further in so many members take in each part."""
+            """Return how many domains of each inner level so many members take in each part."""
             found: list[Numbers] = []
             for inner in range(place + 1, len(self.domains.levels) + self.room.alike):
                 codes = self._codes(inner)[rows]
@@ -263,12 +263,12 @@ class Candidates:
         return mask
 
     def _codes(self, place: int) -> Numbers:
-        """int64[N]: the domain of each row at a level; beyond the innermost one, itself."""
+        """Return int64[N]: the domain of each row at a level; beyond the innermost, the row."""
         if place < len(self.domains.levels):
             return self.domains.levels[place].codes
         return np.arange(len(self.room.slots))
 
 
 def most_tried(rows: int) -> int:
-    """In so many domains something is tried in one decision, on a node table of so many rows."""
+    """Return how many domains one decision tries on a node table of so many rows."""
     return max(_LEAST_TRIED, min(_MOST_TRIED, _MOST_ROWS // max(1, rows)))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks: alike members lie along the tree in the order in which their controller numbers them."""
+"""Ranks: identical members are placed along the tree in the order of their controller's numbers."""
 
 from collections.abc import Hashable, Sequence
 
@@ -16,12 +16,12 @@ Placed = Sequence[tuple[Pod, int]]
 def along_the_tree(
     placed: Placed, alike: Sequence[Hashable], domains: Domains
 ) -> list[tuple[Pod, int]]:
-    """The same rows for the same members, neighbours in rank on rows that are near each other.
+    """Give the same rows to the same members, neighbours in rank to rows that are near each other.
 
     Args:
         placed: members and their rows.
-        alike: equal for those that can take each other's row; None = nobody can take its.
-        domains: says which rows are near each other.
+        alike: equal for members that can swap rows; None = a member that cannot.
+        domains: tells which rows are near each other.
     """
     of: dict[Hashable, list[int]] = {}
     for place, key in enumerate(alike):
@@ -41,7 +41,7 @@ def _turn(pod: Pod) -> tuple[object, ...]:
 
 
 def _depth_first(rows: Sequence[int], domains: Domains) -> list[int]:
-    """Rows as they follow each other in the tree of domains."""
+    """Return rows in the order of the tree of domains."""
     at = np.array(rows, np.intp)
     order = np.lexsort((at, *(level.codes[at] for level in reversed(domains.levels))))
     found: list[int] = at[order].tolist()

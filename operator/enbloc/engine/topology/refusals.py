@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: why no domain holds a gang, with the one that comes nearest."""
+"""Refusals: why no domain holds a gang, and what the best one lacks."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from enbloc.model.nodes import Nodes
 
 
 def no_domain(candidates: Candidates, tried: int, nodes: Nodes, *, everywhere: bool) -> str:
-    """Why no domain of the required level holds the deficit; "" = none is required.
+    """Return why no domain of the required level holds the deficit; "" = none is required.
 
     Args:
-        candidates: none of them did.
-        tried: so many of them were tried.
+        candidates: the domains, none of which holds it.
+        tried: how many of them were tried.
         nodes: the node table.
         everywhere: there was time for all of them.
     """
@@ -58,15 +58,15 @@ def _none_large_enough(candidates: Candidates, required: int, nodes: Nodes) -> s
 
 
 def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> str:
-    """Why no domain of the required level could hold the deficit even if it were empty.
+    """Return why no domain of the required level could hold the deficit even if it were empty.
 
     Args:
-        locality: where members are to lie.
-        packings: the deficit on empty nodes: one of these.
+        locality: where members are to be.
+        packings: the alternative deficits on empty nodes.
         nodes: the node table.
 
     Returns:
-        One sentence; "" = some domain may, or none has any room, which others say.
+        One sentence; "" = some domain may, or none has any room, which is reported elsewhere.
     """
     required = locality.levels.required
     if required is None:
@@ -90,13 +90,13 @@ def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> 
 
 
 def _but(candidates: Candidates, level: int, domain: int, room: int) -> str:
-    """Why a domain is refuted though it has room for enough members; "" = it has not.
+    """Return why a domain with room for enough members is refuted; "" = it has no such room.
 
     Args:
-        candidates: of which none will do.
-        level: the place of its level.
+        candidates: none of which suffices.
+        level: the index of its level.
         domain: its number there.
-        room: for how many members it has room, of whichever kind.
+        room: for how many members of any kind it has room.
     """
     if room < candidates.room.members:
         return ""

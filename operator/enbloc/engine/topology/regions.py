@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Regions: a trial on which members may lie in some rows only, and what that follows from."""
+"""Regions: a trial with members limited to some rows, and how these rows are determined."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeVar
@@ -15,18 +15,18 @@ from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
-#: Of domains that members hold so many are named.
+#: The most domains with held members that are named.
 _MOST_NAMED: Final = 3
 
 
 class Region(NamedTuple):
-    """Where further members may lie.
+    """Where further members may be.
 
     Attributes:
         mask: bool[N]: the rows.
-        near: bool[N]: those that go before the others.
-        pinned: members are there that say so, at each level that is required.
-        outside: why members may not lie on other rows.
+        near: bool[N]: the preferred rows.
+        pinned: members are there that determine it, at each level that is required.
+        outside: why members may not be on other rows.
     """
 
     mask: Mask
@@ -36,13 +36,13 @@ class Region(NamedTuple):
 
 
 def inside(trial: Trial, mask: Mask, reason: str, near: Mask | None = None) -> Trial:
-    """The same trial, on which members may lie in some rows only.
+    """Return the trial with members limited to some rows.
 
     Args:
-        trial: stays as it is.
+        trial: unchanged.
         mask: bool[N]: the rows.
-        reason: why they may not lie elsewhere.
-        near: bool[N]: those of them that go before the others; None = all are as good.
+        reason: why they may not be elsewhere.
+        near: bool[N]: those of them that are preferred; None = all are equally good.
     """
     scores = np.zeros(len(mask), np.int64)
     if near is not None:
@@ -51,7 +51,7 @@ def inside(trial: Trial, mask: Mask, reason: str, near: Mask | None = None) -> T
 
 
 def chain_of(locality: Locality, role: str) -> tuple[Locality, ...]:
-    """What a member of a role must keep to: that of the group, then of each part that it is in."""
+    """Return what a member of a role must keep to: for the group, then for each part it is in."""
     found = (locality,)
     for part in locality.parts:
         if part.about(role):
@@ -60,7 +60,7 @@ def chain_of(locality: Locality, role: str) -> tuple[Locality, ...]:
 
 
 def region_of(chain: Sequence[Locality], placed: Iterable[tuple[Pod, int]], nodes: Nodes) -> Region:
-    """Where members of a role may lie, given who is held and who is placed.
+    """Return where members of a role may be, given the held and placed members.
 
     Args:
         chain: of the role.
@@ -89,7 +89,7 @@ def region_of(chain: Sequence[Locality], placed: Iterable[tuple[Pod, int]], node
 
 
 def _named(name: str, domains: Domains, level: int, rows: Numbers, nodes: Nodes) -> str:
-    """The domains of a level that some rows are in, in words."""
+    """Return the domains of a level that some rows are in, in words."""
     held = np.unique(domains.levels[level].codes[rows])
     held = held[held >= 0]
     if not len(held):
@@ -100,22 +100,22 @@ def _named(name: str, domains: Domains, level: int, rows: Numbers, nodes: Nodes)
 
 
 def rows_around(codes: Numbers, rows: Numbers) -> Mask | None:
-    """bool[N]: the rows that share a domain with one of these; None = these are in none."""
+    """Return bool[N]: the rows that share a domain with one of these; None = these are in none."""
     held = codes[rows]
     held = held[held >= 0]
     return np.isin(codes, held) if len(held) else None
 
 
 def held_rows(locality: Locality, nodes: Nodes) -> list[int]:
-    """The rows of members that are held."""
+    """Return the rows of held members."""
     return [row for name in locality.held if (row := nodes.row(name)) is not None]
 
 
 def required_domains(locality: Locality, nodes: Nodes) -> Numbers | None:
-    """int64[N]: the domain of the required level that each row is in, from 1 on.
+    """Return int64[N]: the domain of the required level of each row, from 1 on.
 
-    0 = members may not lie there, since it is in none, or since others hold another. None = nothing
-    is required.
+    0 = members may not be there: it is in no domain, or others hold another one. None = no level is
+    required.
     """
     if locality.levels.required is None:
         return None
@@ -125,7 +125,7 @@ def required_domains(locality: Locality, nodes: Nodes) -> Numbers | None:
 
 
 def held_ranks(locality: Locality, nodes: Nodes) -> list[tuple[int, int]]:
-    """The ranks of members that are held, each with its row."""
+    """Return the ranks of held members, each with its row."""
     return [
         (rank, row)
         for node, rank in zip(locality.held, locality.ranks, strict=True)
@@ -142,11 +142,11 @@ class Planned(NamedTuple):
 
 
 def misplaced(locality: Locality, planned: Sequence[Planned], nodes: Nodes) -> bool:
-    """Whether these members do not lie with each other, and those that are held, as is required.
+    """Whether these and the held members violate what is required of their domains.
 
     Args:
-        locality: where they are to lie.
-        planned: all members of a plan, whether or not they are bound yet.
+        locality: where they are to be.
+        planned: all members of a plan, whether bound or not.
         nodes: the node table.
     """
     own = [each for each in planned if locality.about(each.pod.role)]
@@ -177,7 +177,7 @@ def _by_slice(ranked: Iterable[tuple[int, R]], size: int) -> dict[int, list[R]]:
 
 
 def _spread(codes: Numbers, planned: Sequence[int | None], held: Sequence[int | None]) -> bool:
-    """Whether rows are in several domains, in none, or in others than those that are held."""
+    """Whether rows are in several domains, in none, or in others than the held ones."""
     domains = {int(codes[row]) for row in planned if row is not None}
     stay = {int(codes[row]) for row in held if row is not None} - {-1}
     return -1 in domains or (len(domains) > 1 if not stay else not domains <= stay)

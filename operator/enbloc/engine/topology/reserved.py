@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reserved: minResources of groups whose members must lie in one domain.
 
-Such a group is admitted to a domain with that much free, and once a member is there, what it may
-still take is kept there from groups that are ordered later (semantics §11.10).
+Such a group is admitted to a domain with that much free. Once a member is there, what the group may
+still take is reserved there against groups later in the order (semantics §11.10).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,28 +21,28 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
 
-#: Node labels of a level and of those around it, the outermost first.
+#: Node labels of a level and of those around it, outermost first.
 Labels = tuple[str, ...]
 #: A domain: the labels of its level, and its number there.
 DomainNumber = tuple[Labels, int]
-#: By the number of a domain, amounts by resource.
+#: Amounts by resource, by number of the domain.
 AmountsByDomain = Mapping[int, Mapping[str, int]]
-#: Of reservations so many are named.
+#: The most reservations that are named.
 _MOST_NAMED: Final = 3
 
 
 class ReservedDomains:
-    """What groups ordered earlier have reserved in single domains.
+    """What groups earlier in the order have reserved in single domains.
 
     Args:
         capacity: all reservations.
-        wanted: of the group that is decided about.
+        wanted: by the group that is being decided.
         nodes: the cluster as that group sees it.
     """
 
     def __init__(self, capacity: Capacity, wanted: Reservation, nodes: Nodes) -> None:
         self._nodes = nodes
-        #: By the labels of its level, who has reserved in which domain, in their order.
+        #: By the labels of its level, the reservations with their domains, in order.
         self._taken: dict[Labels, list[tuple[int, Reservation]]] = {}
         codes: dict[Labels, list[int]] = {}
         for each in capacity.earlier(wanted):
@@ -56,7 +56,7 @@ class ReservedDomains:
                 if row is not None and codes[labels][row] >= 0:
                     self._taken.setdefault(labels, []).append((codes[labels][row], each))
                     break
-        #: By the labels of a level, as of `due`, `spare` and `left`.
+        #: By the labels of a level, the results of `due`, `spare` and `left`.
         self._due: dict[Labels, AmountsByDomain] = {}
         self._spare: dict[Labels, AmountsByDomain] = {}
         self._left: dict[Labels, AmountsByDomain] = {}
@@ -66,25 +66,25 @@ class ReservedDomains:
 
     @property
     def levels(self) -> Collection[Labels]:
-        """The levels of which domains are reserved."""
+        """The levels with reserved domains."""
         return self._taken.keys()
 
     def level(self, labels: Labels) -> DomainLevel:
-        """The domains of a level."""
+        """Return the domains of a level."""
         return domains_of(self._nodes, labels).levels[-1]
 
     def path(self, labels: Labels, code: int) -> str:
-        """A domain in words."""
+        """Return a domain in words."""
         return domains_of(self._nodes, labels).path(self._nodes, len(labels) - 1, code)
 
     def within(self, inner: Labels, outer: Labels) -> Numbers:
-        """int64[D]: of each domain of a level the one of another in which it lies whole, or -1."""
+        """Return int64[D]: for each domain of a level, the outer domain that contains it, or -1."""
         return self._nodes.derived(
             ("domains within", inner, outer), lambda: _within(self.level(inner), self.level(outer))
         )
 
     def due(self, labels: Labels) -> AmountsByDomain:
-        """What is reserved within domains of a level, by their numbers; in others nothing is."""
+        """Return what is reserved in domains of a level, by number; in others nothing is."""
         found = self._due.get(labels)
         if found is None:
             sums: dict[int, dict[str, int]] = {}
@@ -96,9 +96,9 @@ class ReservedDomains:
         return found
 
     def spare(self, labels: Labels) -> AmountsByDomain:
-        """What is free in the domains of a level of which something is reserved, less that.
+        """Return what is free minus what is reserved, in the domains with reservations.
 
-        Below zero is what others lack of what they have reserved.
+        Negative values are what the reservations lack.
         """
         found = self._spare.get(labels)
         if found is None:
@@ -115,7 +115,7 @@ class ReservedDomains:
         return found
 
     def left(self, labels: Labels) -> AmountsByDomain:
-        """The same, and nothing where it is below zero: what others may take there."""
+        """Return `spare` with negative values as 0: what others may take there."""
         found = self._left.get(labels)
         if found is None:
             found = self._left[labels] = {
@@ -125,7 +125,7 @@ class ReservedDomains:
         return found
 
     def _reserved(self, labels: Labels) -> Iterator[tuple[int, Reservation]]:
-        """Who has reserved within which domain of a level, whichever level they named."""
+        """Yield the reservations within each domain of a level, whichever level they name."""
         for own, taken in self._taken.items():
             around = self.within(own, labels).tolist()
             for code, each in taken:
@@ -135,7 +135,7 @@ class ReservedDomains:
     # ── where others may lie ─────────────────────────────────────────────────────────────────
 
     def spared(self, trial: Trial, pods: Sequence[Pod]) -> Trial:
-        """The trial without the domains in which nothing is left for any of these pods."""
+        """Return the trial without the domains where nothing is left for any of these pods."""
         asked = [dict(spec.requests) for spec in {id(pod.spec): pod.spec for pod in pods}.values()]
         full = [
             (labels, code)
@@ -146,9 +146,9 @@ class ReservedDomains:
         return self.without(trial, full)
 
     def roomy(self, trial: Trial, assignments: Sequence[Assignment]) -> Trial:
-        """The trial without the domains that could not take all that is assigned and needed.
+        """Return the trial without the domains that could not take all needed assignments.
 
-        Where nothing of it is needed, without those that could not take each of them.
+        If none is needed, without those that could not take each of them.
         """
         needed: dict[str, int] = {}
         largest: dict[str, int] = {}
@@ -166,7 +166,7 @@ class ReservedDomains:
         return self.without(trial, tight)
 
     def without(self, trial: Trial, domains: Sequence[DomainNumber]) -> Trial:
-        """The trial on which nobody may lie in these domains."""
+        """Return the trial with these domains excluded."""
         if not domains:
             return trial
         codes: dict[Labels, list[int]] = {}
@@ -183,11 +183,11 @@ class ReservedDomains:
     def kept(
         self, assignments: Sequence[Assignment]
     ) -> tuple[Sequence[Assignment], Sequence[DomainNumber]]:
-        """What of a plan leaves alone what is reserved.
+        """Return what of a plan fits beside what is reserved.
 
         Returns:
-            The assignments that stay, of members that are not needed those that fit; and where
-            none stays, the domains of which too much would be taken.
+            The assignments that stay (surplus members as far as they fit); and if none stays, the
+            domains of which too much would be taken.
         """
         left: dict[DomainNumber, dict[str, int]] = {}
         for each in assignments:
@@ -213,7 +213,7 @@ class ReservedDomains:
     def _at(
         self, assignment: Assignment, left: dict[DomainNumber, dict[str, int]]
     ) -> Sequence[DomainNumber]:
-        """The reserved domains that a node is in; what is left of each is put into `left`."""
+        """Return the reserved domains that a node is in; set what is left of each in `left`."""
         row = self._nodes.row(assignment.node)
         if row is None:
             return ()
@@ -227,7 +227,7 @@ class ReservedDomains:
         return found
 
     def spares(self, pod: Pod, node: str, leaving: Sequence[Pod]) -> bool:
-        """Whether a pod on a node would leave alone what is reserved, once others have left."""
+        """Whether a pod on a node would spare what is reserved, once others have left."""
         row, asked = self._nodes.row(node), dict(pod.spec.requests)
         if row is None:
             return False
@@ -243,7 +243,7 @@ class ReservedDomains:
         return True
 
     def words(self, domains: Sequence[DomainNumber]) -> str:
-        """Some domains by name, and who has reserved them."""
+        """Return some domains by name, and the groups that have reserved them."""
         names: list[str] = []
         for labels, code in domains[:_MOST_NAMED]:
             whose = next(str(each.group) for at, each in self._reserved(labels) if at == code)
@@ -254,7 +254,7 @@ class ReservedDomains:
 
 
 class DueInDomain:
-    """What must be free in a domain for a group to be admitted to it, beside room for its members.
+    """What must be free in a domain to admit a group to it, besides room for its members.
 
     Args:
         wanted: what the group wants reserved.
@@ -268,19 +268,19 @@ class DueInDomain:
         self._free: dict[Labels, Mapping[str, Numbers]] = {}
 
     def free(self, labels: Labels) -> Mapping[str, Numbers]:
-        """int64[D]: by resource, what is free in the domains of a level and not reserved."""
+        """Return int64[D] by resource: what is free and not reserved in the domains of a level."""
         if labels not in self._free:
             names = tuple(sorted(self._wanted))
             sums = _sums(self._reserved.level(labels), names, self._nodes)
             for code, due in self._reserved.due(labels).items():
                 for name in names:
-                    if name in due:  # together they may be more than fits in int64
+                    if name in due:  # their sum may exceed int64
                         sums[name][code] = max(0, int(sums[name][code]) - due[name])
             self._free[labels] = sums
         return self._free[labels]
 
     def enough(self, labels: Labels) -> Mask:
-        """bool[D]: the domains of a level that have so much, and so has what lies around them.
+        """Return bool[D]: the domains of a level where what is due is free, there and around them.
 
         What is reserved around a domain may be taken in it.
         """
@@ -293,17 +293,17 @@ class DueInDomain:
         return found
 
     def _enough(self, labels: Labels) -> Mask:
-        """bool[D]: the domains of a level that have so much."""
+        """Return bool[D]: the domains of a level where what is due is free."""
         masks = [each >= self._wanted[name] for name, each in self.free(labels).items()]
         return np.logical_and.reduce(masks)
 
     def share(self, labels: Labels) -> Numbers:
-        """float[D]: of the resource that is scarcest there, which part of what is due is free."""
+        """Return float[D]: the free share of what is due, for the scarcest resource there."""
         free = self.free(labels)
         return np.min([each / self._wanted[name] for name, each in free.items()], axis=0)
 
     def lacking(self, labels: Labels, code: int) -> str:
-        """What a domain has too little of; "" = nothing."""
+        """Return what a domain has too little of; "" = nothing."""
         if lacks := self._lacks(labels, code):
             return lacks
         for outer in self._reserved.levels:
@@ -324,7 +324,7 @@ class DueInDomain:
 
 
 def most_offered(locality: Locality, resource: str, nodes: Nodes) -> tuple[str, int] | None:
-    """The domain of the required level with most of a resource when it is empty, and how much.
+    """Return the required-level domain that offers most of a resource when empty, and how much.
 
     None = no domain is required, or no node is in one.
     """
@@ -340,7 +340,7 @@ def most_offered(locality: Locality, resource: str, nodes: Nodes) -> tuple[str, 
 
 
 def _within(inner: DomainLevel, outer: DomainLevel) -> Numbers:
-    """int64[D]: of each domain of a level the one of another in which it lies whole, or -1."""
+    """Return int64[D]: for each domain of a level, the outer domain that contains it, or -1."""
     found = outer.codes[inner.first]
     rows = np.flatnonzero(inner.codes >= 0)
     codes = inner.codes[rows]
@@ -349,7 +349,7 @@ def _within(inner: DomainLevel, outer: DomainLevel) -> Numbers:
 
 
 def _sums(level: DomainLevel, names: tuple[str, ...], nodes: Nodes) -> dict[str, Numbers]:
-    """int64[D]: by resource, what is free in the domains of a level."""
+    """Return int64[D] by resource: what is free in the domains of a level."""
     if not names:
         return {}
     frees = free_amounts(nodes, names)
@@ -357,14 +357,14 @@ def _sums(level: DomainLevel, names: tuple[str, ...], nodes: Nodes) -> dict[str,
 
 
 def _take(left: dict[str, int], pod: Pod) -> None:
-    """A pod takes what it requests of these resources."""
+    """Subtract what a pod requests of these resources."""
     for name, amount in pod.spec.requests:
         if name in left:
             left[name] -= amount
 
 
 def _give(left: dict[str, int], pod: Pod) -> None:
-    """A pod gives back what it requests of these resources."""
+    """Add what a pod requests of these resources."""
     for name, amount in pod.spec.requests:
         if name in left:
             left[name] += amount

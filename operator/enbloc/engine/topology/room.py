@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Room: how many members of a deficit each domain could take, by adding up.
+"""Room: how many members of a deficit each domain could take, by sums.
 
-It is never less than what there is: what members of several kinds take from each other, and whom
-filters keep apart, is left to the trial.
+It is an upper bound: what members of several kinds take from each other, and which members filters
+keep apart, is left to the trial.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -25,10 +25,10 @@ class Room:
     Attributes:
         needs: the floors; the first is the group's own, of all kinds.
         counts: how many members of each kind there are.
-        places: int64[C, N], how many members of a kind a row could take, were it alone there.
-        slots: int64[N], how many members each row could take, of whatever kind.
-        beyond: int64[N], the same if there were more members than there are.
-        kept: the same as `beyond` of alike members, with sums that are kept; None = of others.
+        places: int64[C, N], how many members of a kind alone a row could take.
+        slots: int64[N], how many members of any kind each row could take.
+        beyond: int64[N], the same if the number of members were unlimited.
+        kept: `beyond` for identical members, with cached sums; None = the members differ.
     """
 
     needs: tuple[Need, ...]
@@ -40,16 +40,16 @@ class Room:
 
     @property
     def members(self) -> int:
-        """How many members are needed in all."""
+        """The number of members needed in all."""
         return self.needs[0].members
 
     @property
     def alike(self) -> bool:
-        """All members are of one kind."""
+        """Whether all members are of one kind."""
         return len(self.counts) == 1
 
     def of_level(self, level: DomainLevel) -> "LevelRoom":
-        """The same for the domains of a level."""
+        """Return the room of the domains of a level."""
         if self.alike:
             slots = self.beyond_of(level) if self.kept is not None else level.sums(self.slots)
             return self._of(slots[None], slots)
@@ -57,13 +57,13 @@ class Room:
         return self._of(by_kind, level.sums(self.slots))
 
     def beyond_of(self, level: DomainLevel) -> Numbers:
-        """int64[D]: what `beyond` adds up to in the domains of a level."""
+        """Return int64[D]: the sum of `beyond` in each domain of a level."""
         if self.kept is not None:
             return self.kept.sums(level.bins, level.count)
         return level.sums(self.beyond)
 
     def everywhere(self) -> "LevelRoom":
-        """The same for all rows as one domain."""
+        """Return the room of all rows as one domain."""
         return self._of(self.places.sum(axis=1, keepdims=True), self.slots.sum(keepdims=True))
 
     def _of(self, by_kind: Numbers, slots: Numbers) -> "LevelRoom":
@@ -79,8 +79,8 @@ class LevelRoom:
     """What the domains of a level could take.
 
     Attributes:
-        slots: int64[D], members of any kind, though there be no more of them.
-        usable: int64[D], of the members that there are.
+        slots: int64[D], members of any kind, if their number were unlimited.
+        usable: int64[D], of the existing members.
         enough: bool[D], whether that may meet every floor.
     """
 
@@ -90,13 +90,13 @@ class LevelRoom:
 
 
 def room_now(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial, steps: int) -> Room:
-    """What a deficit needs, and what is free for it.
+    """Return what a deficit needs, and what is free for it.
 
     Args:
         facts: the group as it is.
         kinds: the classes of its pending members, each once.
         trial: without them.
-        steps: what costs more is not added up, and the room is boundless.
+        steps: if the sums would cost more, the room is unlimited.
     """
     members, rows = max(1, facts.lacking), len(trial.snapshot.nodes)
     slots = _slots_of_alike(facts, kinds, trial)
@@ -109,7 +109,7 @@ def room_now(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial, steps
 
 
 def _slots_of_alike(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial) -> Slots | None:
-    """The slots of the class that all members are of; None = there are several, or others count."""
+    """Return the slots of the members' only class; None = several classes, or others matter."""
     if facts.roles or len(kinds) != 1:
         return None
     [key], pod = kinds, facts.pending[0]
@@ -118,19 +118,19 @@ def _slots_of_alike(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial
 
 
 def room_of(packing: Packing, rows: int) -> Room:
-    """What a packing needs and finds, on a node table of so many rows."""
+    """Return what a packing needs and finds, on a node table of so many rows."""
     places = _of_all(packing.places, packing, rows)
     slots = places.sum(axis=0)
     beyond = _beyond(packing, rows)
     if len(packing.kinds) > 1:
         slots = np.minimum(slots, beyond)
-    # Where a row takes fewer than its room and their number allow, something else limits it.
+    # If a row takes fewer than its room and their number allow, something else limits it.
     limited = slots < np.minimum(beyond, sum(packing.counts))
     return Room(packing.needs, packing.counts, places, slots, np.where(limited, slots, beyond))
 
 
 def _beyond(packing: Packing, rows: int) -> Numbers:
-    """int64[N]: as if each member requested only the least that any of them does."""
+    """Return int64[N]: the room if each member requested only the least that any of them does."""
     least = packing.requests.min(axis=0, initial=2**62)
     room = np.full(len(packing.rows), MOST_SLOTS, np.int64)
     for resource in np.flatnonzero((least > 0) & (least < 2**62)):
@@ -139,7 +139,7 @@ def _beyond(packing: Packing, rows: int) -> Numbers:
 
 
 def _of_all(values: Numbers, packing: Packing, rows: int) -> Numbers:
-    """int64[…, N]: values of the rows of a packing, 0 of the others."""
+    """Return int64[…, N]: the values of a packing's rows, 0 for all other rows."""
     if len(packing.rows) == rows:
         return values
     found = np.zeros((*values.shape[:-1], rows), np.int64)
@@ -148,29 +148,29 @@ def _of_all(values: Numbers, packing: Packing, rows: int) -> Numbers:
 
 
 def boundless(members: int, rows: int) -> Room:
-    """Room for all members on each row: nobody can tell."""
+    """Return room for all members on each row: the real room is unknown."""
     places = np.full((1, rows), members, np.int64)
     return Room((Need(members, (0,)),), (members,), places, places[0], places[0])
 
 
 def fewest(members: int, sizes: Numbers, groups: Numbers, count: int) -> Numbers:
-    """int64[G]: how many of the largest parts of each group it takes to hold so many members.
+    """Return int64[G]: how many of the largest parts of each group hold so many members.
 
     Args:
         members: to be held.
         sizes: int64[P], what each part could hold.
-        groups: int64[P], of which group each is, below `count`; -1 = of none.
+        groups: int64[P], the group of each, below `count`; -1 = of none.
         count: G.
 
     Returns:
-        One more than there are parts where all of them are too small.
+        If all parts together are too small: their number plus one.
     """
     order = np.lexsort((-sizes, groups))
     order = order[groups[order] >= 0]
     of, held = groups[order], np.cumsum(sizes[order])
     starts = np.searchsorted(of, np.arange(count))
-    before = np.append(0, held)[starts]  # what was held by the groups before
-    short = held - sizes[order] - before[of] < members  # without this one it is not enough
+    before = np.append(0, held)[starts]  # what the groups before it hold
+    short = held - sizes[order] - before[of] < members  # too few without this part
     taken = np.bincount(of[short], minlength=count)
     totals = np.bincount(of, sizes[order], count).astype(np.int64)
     return np.where(totals < members, len(sizes) + 1, taken).astype(np.int64)
@@ -182,16 +182,16 @@ def largest_first(
     near: Numbers,
     cost: Callable[[int], Sequence[Numbers]] = lambda _: (),
 ) -> Sequence[int]:
-    """The fewest parts that hold so many members: the largest, and last the best that will do.
+    """Return the fewest parts that hold the members: the largest, and last the best that suffices.
 
     Args:
         members: to be held.
         sizes: int64[P].
-        near: int64[P], how many members each part has already: those with most go first.
+        near: int64[P], how many members each part already has; most go first.
         cost: of holding so many members, int64[P] each, the first counts most; then the size does.
 
     Returns:
-        Their places; all that have room where that is not enough.
+        Their indices; all parts with room if that is not enough.
     """
     order = np.lexsort((-sizes, -near))
     order = order[sizes[order] > 0]

@@ -10,8 +10,8 @@
     codes at "zone"    0   0   0   1  -1
     codes at "rack"    0   0   1   2  -1         z1/r1, z1/r2, z2/r1; outside here as well
 
-Domains are numbered by their first row, so that of equals the one with the first row goes first, as
-everywhere in the engine.
+Domains are numbered by their first row, so that among equals the one with the first row goes first,
+as everywhere in the engine.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,8 +32,8 @@ class DomainLevel:
 
     Attributes:
         label: the node label.
-        codes: int64[N], the domain of each row, from 0 on; -1 = it is outside.
-        bins: int64[N], the same from 1 on; 0 = it is outside.
+        codes: int64[N], the domain of each row, from 0 on; -1 = none.
+        bins: int64[N], the same from 1 on; 0 = none.
         first: int64[D], the first row of each domain.
         parents: int64[D], the domain of each at the level above; 0 at the outermost.
     """
@@ -46,45 +46,45 @@ class DomainLevel:
 
     @property
     def count(self) -> int:
-        """How many domains there are."""
+        """The number of domains."""
         return len(self.first)
 
     def sums(self, values: Numbers) -> Numbers:
-        """int64[D]: what values of rows (int64[N]) add up to in each domain."""
+        """Return int64[D]: the sum in each domain of values of rows (int64[N])."""
         return np.bincount(self.bins, values, 1 + self.count)[1:].astype(np.int64)
 
     def amounts(self, values: Numbers) -> Numbers:
-        """int64[D]: the same of amounts (none below zero), exact; more than fits is the maximum."""
+        """Return int64[D]: exact sums of amounts (none negative), at most the maximum of int64."""
         low = self.sums(values & 0xFFFF_FFFF)
         high = self.sums(values >> 32) + (low >> 32)
         return np.where(high < 2**31, (high << 32) | (low & 0xFFFF_FFFF), MAXIMUM)
 
     def mask(self, domain: int) -> Mask:
-        """bool[N]: the rows of a domain."""
+        """Return bool[N]: the rows of a domain."""
         return self.codes == domain
 
     def outside(self) -> int:
-        """How many rows are in no domain."""
+        """Return how many rows are in no domain."""
         return int(np.count_nonzero(self.codes < 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The domains of a node table, the outermost level first."""
+    """The domains of a node table, outermost level first."""
 
     levels: tuple[DomainLevel, ...]
 
     def path(self, nodes: Nodes, level: int, domain: int) -> str:
-        """A domain in words: the label values from the outermost level on, `z1/b3/r7`."""
+        """Return a domain in words: the label values from the outermost level on, `z1/b3/r7`."""
         row = int(self.levels[level].first[domain])
         labels = dict(nodes.labels_of(row))
         return "/".join(labels[each.label] for each in self.levels[: level + 1])
 
 
 def domains_of(nodes: Nodes, labels: Sequence[str]) -> Domains:
-    """The domains that node labels make, the outermost label first.
+    """Return the domains that node labels define, outermost label first.
 
-    They are kept with the table until a node comes, goes or changes.
+    They are cached with the table until a node comes, goes or changes.
     """
     key = tuple(labels)
     return nodes.derived(("domains", key), lambda: _domains(nodes, key))
@@ -110,9 +110,9 @@ def _domains(nodes: Nodes, labels: Sequence[str]) -> Domains:
 
 
 def lies_in(domains: Domains, rows: Iterable[int]) -> tuple[Sequence[int], int | None]:
-    """In how many domains of each level rows are; and the innermost level at which it is one.
+    """Return how many domains of each level rows are in; and the innermost level with just one.
 
-    Rows outside of a level count in none of its domains, and then that level is not the one.
+    Rows without the label of a level are in none of its domains; such a level cannot be that one.
     """
     at = np.fromiter(rows, np.int64)
     spread: list[int] = []
