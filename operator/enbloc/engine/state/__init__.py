@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""State: what the cluster holds and what is known of every group.
+"""State: what the cluster holds, and what is known of every group.
 
-`cluster` has the tables and who is where; `groups`, `lives` and `members` who belongs together,
-and `gathering` who may yet; `claims` is the ledger of capacity that somebody may count on,
-`capacity` adds its amounts up, `order` says who is before whom, `nominations` which pods of other
+`cluster` has the tables and where each pod is; `groups`, `lives` and `members` record which pods
+form a group, and `gathering` which still may; `claims` is the ledger of reserved capacity,
+`capacity` sums up its amounts, `order` compares groups, `nominations` knows which pods of other
 schedulers claim a node. `trials` makes the copy of the cluster that a group may see. `checkpoint`
-and `log` remember the tables of recent decisions.
+and `log` record the tables of recent decisions.
 """
 
 from enbloc.engine.state.capacity import Capacity, Reservation, beyond, free_amounts, reserved

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Capacity: how much of the cluster a group may take, where others have reserved amounts of it.
+"""Capacity: how much of the cluster a group may take where others have reserved amounts of it.
 
 A reservation is an amount that an admitted group may still take, on no node in particular. It is
 kept whole, whatever is free; what *stands* of it is cut to what is free, in the holders' order. So
-a group ordered earlier takes capacity without asking, and the last reservations by order give way,
-so far as capacity is lacking and no further; what returns goes to them before it goes to anyone
-ordered later. The other groups of its holder's owner share a reservation, unless they have one or
+a group earlier in the order takes capacity without asking, and the last reservations in the order
+are cut, only as far as capacity is lacking; freed capacity goes to them before it goes to any group
+later in the order. The other groups of the holder's owner share a reservation, unless they have or
 want one of their own.
 """
 
@@ -33,13 +33,13 @@ class Reservation(NamedTuple):
     """What one group may still take of the cluster, or wants to.
 
     Attributes:
-        owner: of the holder, "" = none; of who asks, the owner whose reservations it shares, "" =
-            nobody's: it has none, or minResources of its own.
+        owner: of the holder, "" = none; of an asking group, the owner whose reservations it shares,
+            "" = none: it has no owner, or minResources of its own.
         order: its place in the order; the smaller is served first, no two groups share one.
         due: amounts by resource; only what is above zero.
         labels: node labels of the level in one domain of which it is to be taken, and of those
-            around it, the outermost first; empty = anywhere.
-        nodes: in that domain, of members that are held.
+            around it, outermost first; empty = anywhere.
+        nodes: in that domain, of held members.
     """
 
     group: GroupKey
@@ -50,12 +50,12 @@ class Reservation(NamedTuple):
     nodes: tuple[str, ...] = ()
 
     def shared_by(self, asking: "Reservation") -> bool:
-        """Whether who asks fills this one, and so is not held back by it."""
+        """Whether the asking group uses this reservation, and so is not held back by it."""
         return self.group == asking.group or (self.owner == asking.owner != "")
 
 
 class Capacity:
-    """The reservations that stand at one moment.
+    """The reservations at one moment.
 
     Args:
         reservations: one for each group that holds one.
@@ -65,11 +65,11 @@ class Capacity:
         self.reservations = sorted(reservations, key=lambda each: each.order)
 
     def __bool__(self) -> bool:
-        """Anybody has reserved anything; if not, nothing here needs to be asked."""
+        """Whether anything is reserved; if not, callers can skip the rest."""
         return bool(self.reservations)
 
     def earlier(self, wanted: Reservation, order: Key | None = None) -> Iterator[Reservation]:
-        """Those of others ordered before who asks, or before that place in the order."""
+        """Yield others' reservations that precede the asking group, or that place in the order."""
         before = wanted.order if order is None else order
         for each in self.reservations:
             if each.order < before and not each.shared_by(wanted):
@@ -78,14 +78,15 @@ class Capacity:
     # ── what others may take ─────────────────────────────────────────────────────────────────
 
     def admits(self, wanted: Reservation, nodes: Nodes) -> str:
-        """Whether the capacity that a group wants before any member starts is free, and its own.
+        """Return why the capacity a group wants before any member starts is not free for it.
 
         Args:
             wanted: of a group that is not admitted yet.
             nodes: the cluster as the group sees it.
 
         Returns:
-            "", or a sentence that names what is lacking, and who has reserved it.
+            "" if it is free, or a sentence that names what is lacking and which groups have
+            reserved it.
         """
         if not wanted.due:
             return ""
@@ -100,11 +101,11 @@ class Capacity:
     def kept(
         self, wanted: Reservation, assignments: Sequence[Assignment], nodes: Nodes
     ) -> tuple[Sequence[Assignment], str]:
-        """What of a plan leaves alone the capacity that others have reserved.
+        """Return what of a plan fits beside the capacity that others have reserved.
 
         Args:
             wanted: of the group that is planned.
-            assignments: the plan's; needed members stay all or none, of the others those that fit.
+            assignments: the plan's; needed members stay all or none, others as far as they fit.
             nodes: the cluster as the group sees it, without the plan.
 
         Returns:
@@ -138,11 +139,11 @@ class Capacity:
     def spares(
         self, wanted: Reservation, nodes: Nodes
     ) -> Callable[[Iterable[Pod], Iterable[Pod]], bool]:
-        """Tells whether pods of a group leave alone what is reserved, once others have left.
+        """Return a test whether pods of a group spare what is reserved, once others have left.
 
         Args:
             wanted: of the group.
-            nodes: the cluster as the group sees it; those others are there.
+            nodes: the cluster as the group sees it, with those others.
         """
         resources = tuple(sorted(self._before(wanted, wanted.order)))
         left = self._left(wanted, nodes, resources) if resources else {}
@@ -161,10 +162,10 @@ class Capacity:
     def _left(
         self, wanted: Reservation, nodes: Nodes, resources: tuple[str, ...]
     ) -> dict[str, int]:
-        """How much of each resource a group may take.
+        """Return how much of each resource a group may take.
 
-        That is what is free and not reserved by others ordered before it; and in any case what is
-        left of the earlier reservations that it shares, in the place that these have in the order.
+        That is what is free and not reserved by groups earlier in the order; but at least what is
+        left of earlier reservations that it shares, at their place in the order.
         """
         free = free_capacity(nodes, resources)
         before = self._before(wanted, wanted.order)
@@ -178,7 +179,7 @@ class Capacity:
         return left
 
     def _before(self, wanted: Reservation, order: Key) -> Counter[str]:
-        """What others ordered before are due."""
+        """Return what groups earlier in the order are due."""
         total: Counter[str] = Counter()
         for each in self.earlier(wanted, order):
             for name, amount in each.due.items():  # in half the time of `update`
@@ -188,9 +189,9 @@ class Capacity:
     # ── what stands ──────────────────────────────────────────────────────────────────────────
 
     def standing(self, nodes: Nodes) -> dict[GroupKey, Counter[str]]:
-        """What stands of each reservation, the earliest by order first.
+        """Return what stands of each reservation, the earliest in the order first.
 
-        Together it never exceeds what is free: earlier ones are served first.
+        The sum never exceeds what is free: earlier ones are served first.
         """
         resources = sorted({resource for each in self.reservations for resource in each.due})
         free = free_capacity(nodes, tuple(resources)) if resources else {}
@@ -202,7 +203,7 @@ class Capacity:
         return found
 
     def check(self, nodes: Nodes) -> None:
-        """Assert the law: what is requested and what stands reserved is within what is offered.
+        """Assert that what is requested and what stands reserved is within what is offered.
 
         Raises:
             AssertionError: an invariant is broken.
@@ -229,7 +230,7 @@ class Capacity:
         )
 
     def _whose(self, wanted: Reservation, resource: str) -> str:
-        """Who has reserved a resource before this group; "" = nobody."""
+        """Return which groups have reserved a resource before this group; "" = none."""
         amount = self._before(wanted, wanted.order)[resource]
         if not amount:
             return ""
@@ -238,13 +239,13 @@ class Capacity:
 
 
 def reserved(claims: Iterable[Claim], order: Order, limits: Mapping[str, int]) -> Capacity:
-    """The reservations of these claims; holders without a place in the order hold nothing.
+    """Return the reservations of these claims; holders without a place in the order hold nothing.
 
     Args:
-        claims: amounts of the cluster, and whose they are.
-        order: who is before whom.
-        limits: how much of a resource those of minResources keep at most in one namespace; the
-            last by order are cut.
+        claims: amounts of the cluster, and their holders.
+        order: which group precedes which.
+        limits: the most of a resource that minResources reserve in one namespace; the last in the
+            order are cut.
     """
     found: list[Reservation] = []
     subject: set[GroupKey] = set()
@@ -263,7 +264,7 @@ def reserved(claims: Iterable[Claim], order: Order, limits: Mapping[str, int]) -
 def _within(
     limits: Mapping[str, int], reservations: Iterable[Reservation], subject: Container[GroupKey]
 ) -> Iterator[Reservation]:
-    """What of these the limits of each namespace leave, in their order."""
+    """Yield what the limits of each namespace leave of these, in their order."""
     left: dict[str, dict[str, int]] = {}
     for each in sorted(reservations, key=lambda reservation: reservation.order):
         if each.group not in subject:
@@ -278,21 +279,21 @@ def _within(
 
 
 def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:
-    """How much of each resource can be reserved: what is free on the nodes that take pods.
+    """Return how much of each resource can be reserved: what is free on nodes that take pods.
 
-    Those are ready and not cordoned. What one node lacks is taken from no other: whoever may create
-    pods with a node may write any request.
+    These are ready and not cordoned. What one node lacks is not taken from others: whoever may
+    create pods with a node may write any request.
     """
     return dict(zip(resources, sums(free_amounts(nodes, resources)), strict=True))
 
 
 def free_amounts(nodes: Nodes, resources: tuple[str, ...]) -> Amounts:
-    """int64[R, N]: the same of each node; 0 on those that take no pods."""
+    """Return int64[R, N]: what is free on each node; 0 on those that take no pods."""
     return nodes.frees(resources).clip(min=0) * (nodes.ready & ~nodes.unschedulable)
 
 
 def beyond(resource: str, needed: int, offered: int, who: str = "all nodes together have") -> str:
-    """MinResources can never be met on the nodes that there are, with the number that shows it."""
+    """Return that minResources can never be met on the present nodes, with the number."""
     return (
         f"minResources needs {render(resource, needed)} {resource}; {who} "
         f"{render(resource, offered)}"
@@ -300,7 +301,7 @@ def beyond(resource: str, needed: int, offered: int, who: str = "all nodes toget
 
 
 def short_of(resource: str, needed: int, free: int) -> str:
-    """MinResources cannot be met now, with the number that shows it."""
+    """Return that minResources cannot be met now, with the number."""
     return (
         f"minResources needs {render(resource, needed)} {resource} free in the cluster; "
         f"{render(resource, free)} is free"

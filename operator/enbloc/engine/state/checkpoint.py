@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoint: what the tables held at one moment, as plain facts to which changes are applied."""
+"""Checkpoint: the tables at one moment, as plain facts to which changes are applied."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,8 +37,8 @@ from enbloc.model.workloads import WorkloadKey, Workloads
 class Seat(msgspec.Struct, frozen=True, gc=False):
     """A pod is counted on a node from now on: its requests, labels and constraints.
 
-    The node need not be there. Who had a seat has left it before. There is one for each pod, so it
-    is small.
+    The node need not exist. A pod leaves its old seat first. There is one seat per pod, so it is
+    small.
 
     Attributes:
         decided: the volumes and devices that a plan decided for it; None = no plan put it there.
@@ -50,7 +50,7 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
 
 
 class SeatLeft(msgspec.Struct, frozen=True, gc=False):
-    """A pod is counted nowhere any more; one is made for each pod that goes, so it is cheap."""
+    """A pod is no longer counted; one is made for each pod that goes, so it is cheap."""
 
     uid: PodUID
 
@@ -63,7 +63,7 @@ class Pending(NamedTuple):
 
 
 class PlanWithdrawn(NamedTuple):
-    """What a plan that was given up holds of a member yet; None = nothing any more."""
+    """What an abandoned plan still holds of a member; None = nothing any more."""
 
     member: Withdrawn
     decided: Decisions | None = None
@@ -90,17 +90,17 @@ TABLE_CHANGES: Final = (
 
 @dataclass(slots=True)
 class Checkpoint:
-    """Who is where, on what, and what else plugins may look at.
+    """Where each pod is, and what else plugins may read.
 
     Attributes:
         resources: their names, in the order of their columns.
-        nodes: in the order of their rows, on which it depends which of equals is the first.
-        seats: also on nodes that are not there; those of claims too.
+        nodes: in the order of their rows, which decides which of equals is the first.
+        seats: also on nodes that do not exist; those of claims too.
         namespaces: their labels.
         workloads: their selectors.
-        facts: the objects that tell of volumes and devices, by kind and key.
+        facts: the objects about volumes and devices, by kind and key.
         holders: the pods that name claims.
-        withdrawn: what plans that were given up hold yet.
+        withdrawn: what abandoned plans still hold.
     """
 
     resources: Sequence[str] = ()
@@ -114,11 +114,11 @@ class Checkpoint:
     _rows: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the rows of the nodes."""
+        """Index the rows of the nodes."""
         self._rows = {node.name: row for row, node in enumerate(self.nodes)}
 
     def fork(self) -> "Checkpoint":
-        """A copy of one's own; it refers to the same frozen facts."""
+        """Return an independent copy; it refers to the same frozen facts."""
         return Checkpoint(
             tuple(self.resources),
             list(self.nodes),
@@ -131,12 +131,12 @@ class Checkpoint:
         )
 
     def apply(self, change: TableChange) -> None:
-        """Take in what changed next, in time that does not depend on how much there is.
+        """Apply the next change, in time that does not depend on the size of the tables.
 
         Raises:
-            KeyError: who left, or the node that was removed, is not there.
+            KeyError: the pod that left, or the node that was removed, is not there.
         """
-        if isinstance(change, Seat):  # nearly every change is one of the first two
+        if isinstance(change, Seat):  # nearly every change is of the first two kinds
             self.seats[change.pod.uid] = change
         elif isinstance(change, SeatLeft):
             del self.seats[change.uid]
@@ -215,14 +215,14 @@ class Arrays:
             self._workloads.put(key, selector)
 
     def add(self, seat: Seat) -> None:
-        """Count a pod on a node, if that is there."""
+        """Count a pod on a node, if that exists."""
         row = self.nodes.row(seat.node)
         if row is not None:
             self.nodes.add(row, seat.pod, seat.decided)
             self._placed.put(seat.pod, row)
 
     def snapshot(self, ledgers: Mapping[str, object]) -> Snapshot:
-        """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
+        """Return frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
         return Snapshot(
             self.nodes.snapshot(),
             self._placed.snapshot(),

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims: capacity on a node or in the cluster, from when, for whom, and against whom.
 
-One ledger holds whatever takes capacity without being a pod that the API server shows there:
+One ledger records everything that takes capacity without being a pod on a node in the API server:
 
 =====================  ==================  ========================================  ==============
-who claims             what                against                                   until
+claimed by             what                against                                   until
 =====================  ==================  ========================================  ==============
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
@@ -14,12 +14,12 @@ minResources           an amount           groups ordered later, but of its owne
 another scheduler      a pod's node        groups of no higher priority, or all      five minutes
 =====================  ==================  ========================================  ==============
 
-¹ those of the same owner that have no minResources themselves share it.
+¹ groups of the same owner that have no minResources themselves share it.
 
 A claim on a node that has begun is counted in the tables, as a pod is; a decision about a group
-that it does not count against takes it off its own copy. One that begins later is in no table; a
-decision about a group that may still run then puts it there. Amounts are added up when somebody
-asks (`enbloc.engine.state.capacity`).
+that may ignore it removes it from its own copy. A later claim is in no table; a decision about a
+group that may still run then adds it there. Amounts are summed up on demand
+(`enbloc.engine.state.capacity`).
 """
 
 import enum
@@ -37,7 +37,7 @@ from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 ClaimId = str
 Amount = tuple[tuple[str, int], ...]
 
-#: Purposes, by which those who claim find their own again.
+#: Purposes, by which claimants find their own claims.
 PLAN: Final = "plan"
 HELD: Final = "held"
 NOMINATION: Final = "nomination"
@@ -46,7 +46,7 @@ PREEMPTION: Final = "preemption"
 
 
 class Against(enum.Enum):
-    """Which groups must leave a claim alone."""
+    """Which groups must respect a claim."""
 
     EVERYONE = "every group"
     LATER = "groups ordered after its holder"
@@ -54,23 +54,23 @@ class Against(enum.Enum):
 
 
 class Claim(NamedTuple):
-    """Capacity that somebody may count on.
+    """Capacity reserved by a claimant.
 
     Attributes:
-        id: unique; of a pod's seat, the pod's UID.
+        id: unique; for a pod's seat, the pod's UID.
         purpose: what it is for.
-        against: who must leave it alone; its holder never must.
+        against: the groups that must respect it; its holder never must.
         holder: the group that it is for; None = a pod of another scheduler.
-        owner: groups of one owner share amounts, and need not leave each other's alone.
+        owner: groups of one owner share amounts, and need not respect each other's.
         pod: what is counted on `node`; None = it is an amount.
         node: where.
         amount: `(resource, amount)` of the cluster, on no node in particular.
-        labels: of an amount of one domain, the node labels of its level and of those around it, the
+        labels: for an amount of one domain, the node labels of its level and of those around it,
             outermost first; empty = it is of the whole cluster.
-        nodes: of an amount of one domain, some that are in it.
+        nodes: for an amount of one domain, some that are in it.
         start: when it begins, engine clock; −infinity = it has begun.
-        end: when it is over; infinity = not by time; NaN = the next turn will say.
-        decided: what `pod` gets there of volumes and devices; None = it has none.
+        end: when it is over; infinity = not by time; NaN = the next turn sets it.
+        decided: the volumes and devices that `pod` gets there; None = it has none.
     """
 
     id: ClaimId
@@ -89,16 +89,16 @@ class Claim(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """It is on a node, and has begun: the tables count it."""
+        """Whether it is on a node and has begun, so that the tables count it."""
         return self.pod is not None and self.start == -math.inf
 
     def counts_against(self, facts: GroupFacts, order: Order) -> bool:
-        """Whether a decision about this group must leave it alone."""
+        """Whether a decision about this group must respect it."""
         if self.holder == facts.key:
             return False
         same = self.holder is not None and self.holder.podgroup == facts.key.podgroup
         if same and self.against is Against.LATER:
-            return False  # what one life of a group lost does not hold up another
+            return False  # what one life of a group lost does not block another
         match self.against:
             case Against.EVERYONE:
                 return True
@@ -109,19 +109,19 @@ class Claim(NamedTuple):
 
 
 class Claims:
-    """The ledger. Tables follow it: `ClusterState` alone adds and drops claims on nodes.
+    """The ledger. Tables follow it: only `ClusterState` adds and drops claims on nodes.
 
     Attributes:
-        plans: the claims of open plans, by the pod's UID: many, and alike for everyone.
-        version: another one whenever `amounts` may be others.
+        plans: the claims of open plans, by the pod's UID: many, and the same for every group.
+        version: changes whenever `amounts` may have changed.
     """
 
     def __init__(self) -> None:
         self.plans: dict[str, Claim] = {}
         self.version = 0
-        #: All but those of plans, by their ids.
+        #: All except those of plans, by id.
         self._others: dict[ClaimId, Claim] = {}
-        #: The same by purpose and holder, the oldest first; no entry is empty.
+        #: The same by purpose and holder, oldest first; no entry is empty.
         self._of: dict[tuple[str, GroupKey | None], dict[ClaimId, Claim]] = {}
 
     def __iter__(self) -> Iterator[Claim]:
@@ -129,7 +129,7 @@ class Claims:
         yield from self._others.values()
 
     def get(self, claim: ClaimId) -> Claim | None:
-        """A claim, if it stands."""
+        """Return a claim that has not ended."""
         return self.plans.get(claim) or self._others.get(claim)
 
     def put(self, claim: Claim) -> None:
@@ -143,7 +143,7 @@ class Claims:
         self._of.setdefault((claim.purpose, claim.holder), {})[claim.id] = claim
 
     def drop(self, claim: ClaimId) -> Claim | None:
-        """A claim is over; what it was, None if there was none."""
+        """Drop a claim; return it, None if there was none."""
         found = self._others.pop(claim, None)
         if found is None:
             return self.plans.pop(claim, None)
@@ -156,16 +156,16 @@ class Claims:
         return found
 
     def of(self, purpose: str, holder: GroupKey | None = None) -> Sequence[Claim]:
-        """The claims of one purpose, other than plans', for one group, the oldest first."""
+        """Return the claims of one purpose, other than plans', for one group, oldest first."""
         found = self._of.get((purpose, holder))
         return tuple(found.values()) if found else ()
 
     def with_purpose(self, purpose: str) -> list[Claim]:
-        """All claims of one purpose, other than plans', the oldest first."""
+        """Return all claims of one purpose, other than plans', oldest first."""
         return [claim for claim in self._others.values() if claim.purpose == purpose]
 
     def fork(self) -> "Claims":
-        """A copy of one's own."""
+        """Return an independent copy."""
         fork = Claims()
         fork.plans = dict(self.plans)
         for claim in self._others.values():
@@ -175,7 +175,7 @@ class Claims:
     # ── what counts for whom ─────────────────────────────────────────────────────────────────
 
     def set_aside(self, facts: GroupFacts, order: Order) -> list[Claim]:
-        """Claims that are counted on nodes, and that a decision about this group may ignore."""
+        """Return claims counted on nodes that a decision about this group may ignore."""
         return [
             claim
             for claim in self._others.values()
@@ -183,12 +183,12 @@ class Claims:
         ]
 
     def to_come(self, facts: GroupFacts, order: Order, until: float = math.inf) -> list[Claim]:
-        """Claims on nodes that begin while a group may still run, and that it must respect.
+        """Return claims on nodes that begin while a group may still run, and that it must respect.
 
         Args:
             facts: the group.
-            order: who is before whom.
-            until: when the group ends at the latest; infinity = nobody knows.
+            order: which group precedes which.
+            until: when the group ends at the latest; infinity = unknown.
         """
         return [
             claim
@@ -199,29 +199,29 @@ class Claims:
         ]
 
     def open_to_some(self) -> list[Claim]:
-        """Claims that are counted on nodes, and do not count against every group."""
+        """Return claims that are counted on nodes, and do not count against every group."""
         return [claim for claim in self._others.values() if claim.counted]
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────
 
     def over(self, now: float) -> list[Claim]:
-        """Claims whose end has come."""
+        """Return claims whose end has come."""
         return [claim for claim in self._others.values() if claim.end <= now]
 
     def begun(self, now: float) -> list[Claim]:
-        """Claims whose start has come, and that do not count yet."""
+        """Return claims whose start has come, and that are not counted yet."""
         return [c for c in self._others.values() if -math.inf < c.start <= now]
 
     def amounts(self) -> list[Claim]:
-        """Amounts of the cluster that are claimed, and whose start has come."""
+        """Return claimed amounts of the cluster whose start has come."""
         return [c for c in self._others.values() if c.amount and c.start == -math.inf]
 
     def undated(self) -> list[Claim]:
-        """Claims of which the next turn says when they end."""
+        """Return claims whose end the next turn sets."""
         return [claim for claim in self._others.values() if math.isnan(claim.end)]
 
     def deadline(self) -> float | None:
-        """When the next one begins or ends; 0 while one has no date yet."""
+        """Return when the next one begins or ends; 0 while one has no end yet."""
         times = (
             time
             for claim in self._others.values()
@@ -232,7 +232,7 @@ class Claims:
 
 
 def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
-    """What is counted for a lost pod: it requests what that did, and no selector sees it."""
+    """Return what is counted for a lost pod: the same requests, invisible to selectors."""
     spec = pod.spec
     room = PodSpec(
         requests=spec.requests,
@@ -245,7 +245,7 @@ def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
 
 
 def nominated(claim: ClaimId, pod: Pod, node: str) -> Pod:
-    """What is counted for a pending pod where it is to go: all that it keeps others out by.
+    """Return what is counted for a pending pod on its future node: all that excludes others.
 
     Affinity, anti-affinity and topology spread see it as they will see the pod; it is no member of
     any group.

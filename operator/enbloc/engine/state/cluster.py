@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""ClusterState: what the cluster holds, counting the room that plans have reserved.
+"""ClusterState: what the cluster holds, including the capacity that plans have reserved.
 
 A pod's seat is where its requests are counted::
 
@@ -8,10 +8,10 @@ A pod's seat is where its requests are counted::
         ▲                        │  ▲                                                         ▲
         └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
 
-What plans have reserved, and what else is counted without being a pod that is there, are claims
+What plans have reserved, and what else is counted without being a pod on a node, are claims
 (`enbloc.engine.state.claims`).
 
-This object alone changes the node table and the pod table.
+Only this object changes the node table and the pod table.
 """
 
 import math
@@ -62,30 +62,30 @@ _NODE_ACTIONS = {
 }
 
 
-#: When so many labels are selected, and twice as many as were, those of pods gone are forgotten.
+#: At this many selected labels, and twice as many as before, those of gone pods are forgotten.
 _MOST_SELECTED: Final = 4096
 
 
 class ClusterState:
-    """The tables, and who is where.
+    """The tables, and where each pod is.
 
     Attributes:
         nodes: the table of nodes, with what is requested on each.
         placed: the table of pods that are counted on a node.
-        pods: every pod that is known, by UID.
+        pods: every known pod, by UID.
         namespaces: the labels of each namespace, by its name.
         budgets: the PodDisruptionBudgets.
         workloads: the selectors of Services and controllers.
-        facts_version: grows with every change of an object that tells of volumes or devices.
-        foreign_version: grows with every change that no plan of ours made; a plan whose snapshot
-            has the same number needs no second look.
+        facts_version: grows with every change of an object about volumes or devices.
+        foreign_version: grows with every change that no plan of this scheduler made; a plan whose
+            snapshot has the same number need not be checked again.
         rankings: kept across decisions; notified of every pod that comes and goes.
-        claims: what is counted, or reserved, without being a pod that is there.
+        claims: what is counted, or reserved, without being a pod on a node.
         log: every change of the tables, and the decisions between them.
-        withdrawals: what plans that were given up hold yet.
+        withdrawals: what abandoned plans still hold.
 
     Args:
-        ours: the scheduler names that we serve; the pending pods of others may claim a node.
+        ours: the scheduler names served here; the pending pods of others may claim a node.
         log: how many of the latest changes and decisions are kept.
         alive: other schedulers that are known to run.
     """
@@ -106,23 +106,23 @@ class ClusterState:
         self._ours = ours
         #: Grows with every change of a namespace.
         self._namespaces_version = 0
-        #: When the labels that selectors name are more, those of pods gone are forgotten.
+        #: With more labels that selectors name, those of gone pods are forgotten.
         self._most_selected = _MOST_SELECTED
-        #: Where each pod is counted, claims with a pod too; the node need not be there.
+        #: Where each pod is counted, claims with a pod too; the node need not exist.
         self._seats: dict[PodUID, Seat] = {}
-        #: The same by node, and by PodGroup of Kubernetes, in less than sets take; none is empty.
+        #: The same by node, and by Kubernetes PodGroup, in less memory than sets; none is empty.
         self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
         self._of_pod_group: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
 
     @property
     def epoch(self) -> object:
-        """Differs whenever what plugins see at PreFilter has changed, other than by pods."""
+        """Changes whenever what plugins see at PreFilter has changed, other than by pods."""
         nodes = self.nodes
         versions = (self._namespaces_version, self.workloads.version)
         return (nodes.version, nodes.images_version, *versions)
 
     def snapshot(self, ledgers: Mapping[str, object] | None = None) -> Snapshot:
-        """Frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
+        """Return frozen facts for one decision; `ledgers` are the Reserve plugins' own."""
         return Snapshot(
             self.nodes.snapshot(),
             self.placed.snapshot(),
@@ -132,7 +132,7 @@ class ClusterState:
         )
 
     def apply(self, event: ClusterFact) -> list[Happening]:
-        """Take what the API server shows of nodes, namespaces and workloads."""
+        """Record what the API server shows of nodes, namespaces and workloads."""
         match event:
             case happened.NodeSeen():
                 return self._node_seen(event)
@@ -156,7 +156,7 @@ class ClusterState:
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
     def pod_seen(self, pod: Pod) -> list[Happening]:
-        """Take a pod as the API server shows it; say what happened to the cluster."""
+        """Record a pod as the API server shows it; return what happened to the cluster."""
         old = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
         if pod.spec.holds:
@@ -177,12 +177,12 @@ class ClusterState:
     def _wanted(
         self, pod: Pod, seat: Seat | None, claimed: Claim | None, *, planned: bool
     ) -> Seat | None:
-        """The seat that a pod is to have, given the one that it has and what it claimed."""
+        """Return the seat that a pod is to have, given its present seat and its claim."""
         if pod.node and not pod.finished:
             same = seat is not None and seat.node == pod.node
             return Seat(pod.node, pod, seat.decided if seat and same else None)
         if planned and seat is not None:
-            # The room is kept as it was planned, until the answer and the watch agree.
+            # The planned capacity is kept until the answer and the watch agree.
             kept = replace(
                 pod,
                 spec=seat.pod.spec,
@@ -199,10 +199,10 @@ class ClusterState:
         return None
 
     def _move(self, seat: Seat | None, wanted: Seat | None) -> None:
-        """Give a pod the seat that it is to have, in place of the one that it has.
+        """Move a pod from its seat to the one that it is to have.
 
-        A plan that bound the pod has made the change that consists of copied labels, and no other
-        plan need look again for it. Where nobody selects by these labels, not even a ranking must.
+        If only copied labels differ, the plan that bound the pod has made that change, and no other
+        plan is checked again for it. If no selector names these labels, not even a ranking is.
         """
         copied = copied_labels(seat, wanted, self.nodes)
         if copied is None:
@@ -219,7 +219,7 @@ class ClusterState:
         return self.rankings.selected.in_namespace(pod.key.namespace)
 
     def _relabel(self, seat: Seat) -> None:
-        """A pod keeps its seat, and all that is counted there, under labels that nobody selects."""
+        """Relabel a seat, and all that is counted there, where no selector names the labels."""
         self.log.note(seat)
         self._seats[seat.pod.uid] = seat
         row = self.nodes.row(seat.node)
@@ -227,12 +227,12 @@ class ClusterState:
             self.placed.put(seat.pod, row)
 
     def pod_gone(self, uid: PodUID) -> list[Happening]:
-        """A pod was deleted; where it held room, that is free."""
+        """Drop a deleted pod; what it held is free."""
         pod = self.pods.pop(uid, None)
         self.claims.drop(uid)
         self._nominations.forget(uid)
         own_ledgers(self.nodes).leave(uid)
-        if pod is not None and pod.spec.holds:  # whatever serves its extended resources by now
+        if pod is not None and pod.spec.holds:  # for any device that now serves its resources
             self.log.note(Pending(uid))
         if pod is None or uid not in self._seats:
             return []
@@ -242,7 +242,7 @@ class ClusterState:
         return [Happening(Resource.POD, Action.DELETE, pod=pod, group=pod.group), *decided]
 
     def _node_seen(self, event: happened.NodeSeen) -> list[Happening]:
-        """Add or update a node; pods that were waiting for it are counted on it."""
+        """Add or update a node; count the pods that were waiting for it."""
         node = event.node
         old = self.nodes.node(node.name)
         change = self._put(node)
@@ -260,7 +260,7 @@ class ClusterState:
                 else:
                     self._count(seat)
             return [Happening(Resource.NODE, Action.ADD, node=node)]
-        if node.unschedulable:  # to be cordoned helps nobody
+        if node.unschedulable:  # cordoning helps no group
             change &= ~NodeChange.UNSCHEDULABLE
         action = Action(0)
         for flag, meaning in _NODE_ACTIONS.items():
@@ -269,7 +269,7 @@ class ClusterState:
         return [Happening(Resource.NODE, action, node=node, old_node=old)] if action else []
 
     def _put(self, node: Node) -> NodeChange:
-        """Write a node's row, and count what is placed of resources that no node offered before."""
+        """Write a node's row, and count placed requests of resources that no node has offered."""
         new = self.nodes.new_resources(node)
         if not new:
             return self.nodes.put(node)
@@ -287,7 +287,7 @@ class ClusterState:
         return change
 
     def _could_hold(self, node: str, pod: Pod) -> bool:
-        """Whether a pod would fit on a node were it alone there; a node to come may be large."""
+        """Whether a pod alone would fit on a node; a node still to come may be large."""
         row = self.nodes.row(node)
         return row is None or all(
             self.nodes.allocatable(resource)[row] >= amount
@@ -309,7 +309,7 @@ class ClusterState:
             self.nodes.remove(row, self._seats[uid].pod)
         self.nodes.drop(name)
         if row < len(self.nodes):
-            # The last row moved into the free place; its pods move with it.
+            # The last row moved into the free index; its pods move with it.
             for uid in self._on.get(self.nodes.names[row], ()):
                 self.placed.put(self._seats[uid].pod, row)
         return [Happening(Resource.NODE, Action.DELETE, node=node)]
@@ -339,7 +339,7 @@ class ClusterState:
         key: WorkloadKey,
         selector: Selector | None,
     ) -> list[Happening]:
-        """Add, update or drop a Service or a controller; nobody waits for one."""
+        """Add, update or drop a Service or a controller; no group waits for one."""
         if selector is not None:
             self.rankings.selected.select(selector, key.namespace)
         if self.workloads.put(key, selector):
@@ -366,7 +366,7 @@ class ClusterState:
         return [Happening(Resource(event.kind), Action.DELETE, fact=old)]
 
     def _enter(self, pod: Pod, old: Pod | None) -> None:
-        """The ledgers know who names which claims, and is not over."""
+        """Tell the ledgers which claims an unfinished pod names."""
         known = old is not None and not old.finished
         if pod.finished:
             if known:
@@ -377,7 +377,7 @@ class ClusterState:
             self.log.note(Pending(pod.uid, pod))
 
     def _notice(self, pod: Pod) -> None:
-        """A pod's selectors may tell others apart; those of pods that are gone, no longer."""
+        """Note the labels that a pod's selectors name; forget those of gone pods if too many."""
         selected = self.rankings.selected
         selected.notice(pod.spec, pod.key.namespace)
         if selected.size > self._most_selected:
@@ -391,15 +391,15 @@ class ClusterState:
     # ── claims ───────────────────────────────────────────────────────────────────────────────
 
     def claim(self, claim: Claim, now: float, *, crowded: bool = False) -> bool:
-        """Enter a claim; one on a node is counted there as soon as it begins.
+        """Enter a claim; a claim on a node is counted there once it begins.
 
         Args:
             claim: what is claimed.
             now: the engine's clock.
-            crowded: what is there yet will leave: the node may have less than is claimed.
+            crowded: pods there will leave: the node may have less free than is claimed.
 
         Returns:
-            False where its node is gone, or has not what it asks for; then there is no claim.
+            False if its node is gone or lacks what it requests; then there is no claim.
         """
         if claim.start <= now:
             claim = claim._replace(start=-math.inf)
@@ -443,7 +443,7 @@ class ClusterState:
         return self.release(self.claims.over(now))
 
     def _make_way(self, nodes: Iterable[str], order: Order) -> None:
-        """End what is held, the latest in order first, where an earlier group took the room."""
+        """End held claims, the latest in order first, where an earlier group took the capacity."""
         held = self.claims.with_purpose(HELD)
         for node in nodes if held else ():
             here = [claim for claim in held if claim.node == node]
@@ -456,7 +456,7 @@ class ClusterState:
                     self._leave(PodUID(claim.id))
 
     def _suffices(self, node: str) -> bool:
-        """Whether a node, if it is there, has all that is counted on it."""
+        """Whether a node, if it exists, has all that is counted on it."""
         row = self.nodes.row(node)
         return row is None or all(
             self.nodes.free(resource)[row] >= 0 for resource in self.nodes.space.names
@@ -465,7 +465,7 @@ class ClusterState:
     # ── reservations ─────────────────────────────────────────────────────────────────────────
 
     def assume(self, plan: Plan, order: Order) -> None:
-        """Count the members of a plan where it puts them: the only change that a decision makes."""
+        """Count the members of a plan on their nodes: the only change that a decision makes."""
         seats = [Seat(each.node, each.pod, each.decided) for each in plan.assignments]
         for seat in seats:
             pod = seat.pod
@@ -478,7 +478,7 @@ class ClusterState:
         self._make_way({assignment.node for assignment in plan.assignments}, order)
 
     def forget(self, uid: PodUID, number: int) -> list[Release]:
-        """Give back what one reserved member of a plan holds; empty if it holds nothing."""
+        """Release what one reserved member of a plan holds; empty if it holds nothing."""
         if self.claims.plans.pop(uid, None) is None:
             return []
         decided = self._decided(uid)
@@ -490,7 +490,7 @@ class ClusterState:
         return [room, *others]
 
     def _decided(self, uid: PodUID) -> list[Resource]:
-        """Of what kinds a pod holds something that no object shows yet."""
+        """Return the kinds of what a pod holds that no object shows yet."""
         seat = self._seats.get(uid)
         if seat is None or not seat.pod.spec.holds:
             return []
@@ -499,16 +499,16 @@ class ClusterState:
         return [*found, Resource.RESOURCE_CLAIM] if devices is not None else found
 
     def places(self, pod_group: GroupKey, but: PodUID) -> bool:
-        """Whether a pod of a PodGroup of Kubernetes, other than this one, has a seat."""
+        """Whether a pod of a Kubernetes PodGroup, other than this one, has a seat."""
         seats = self._of_pod_group.get(pod_group, {})
         return len(seats) > (but in seats)
 
     def seat(self, uid: PodUID) -> Seat | None:
-        """Where a pod is counted; None if it has no seat."""
+        """Return where a pod is counted; None if it has no seat."""
         return self._seats.get(uid)
 
     def on(self, node: str) -> Sequence[Pod]:
-        """The pods that are counted on a node, by UID."""
+        """Return the pods that are counted on a node, by UID."""
         return [self._seats[uid].pod for uid in sorted(self._on.get(node, ()))]
 
     # ── seats ────────────────────────────────────────────────────────────────────────────────
@@ -518,7 +518,7 @@ class ClusterState:
         self._count(seat)
 
     def _note(self, seat: Seat) -> None:
-        """A pod has a seat, and is not counted yet."""
+        """Record a pod's seat, before it is counted."""
         self.log.note(seat)
         self._seats[seat.pod.uid] = seat
         if (group := _pod_group(seat.pod)) is not None:
@@ -526,7 +526,7 @@ class ClusterState:
         self._on[seat.node][seat.pod.uid] = None
 
     def _count_all(self, seats: Iterable[Seat]) -> None:
-        """Count pods of which none is counted, and at once those that are alike on a row."""
+        """Count pods that are not counted yet; identical ones on a row at once."""
         found = [(row, s) for s in seats if (row := self.nodes.row(s.node)) is not None]
         alike: dict[tuple[int, int], list[PodSpec]] = {}
         for row, seat in found:
@@ -566,7 +566,7 @@ class ClusterState:
             self.rankings.journal.note(PlacedChange(seat.pod, row, left=True))
 
     def check(self) -> None:
-        """Assert conservation: what the node table counts, and the log says, are the seats.
+        """Assert conservation: what the node table and the log count equals the seats.
 
         Raises:
             AssertionError: an invariant is broken.
@@ -587,14 +587,14 @@ class ClusterState:
         )
 
     def check_rankings(self, profiles: Mapping[str, Profile]) -> None:
-        """Assert that what is kept across decisions says what would be said anew.
+        """Assert that rankings kept across decisions equal new ones.
 
         Raises:
-            AssertionError: an incremental answer went astray.
+            AssertionError: an incremental answer is wrong.
         """
         self.rankings.check(profiles, self.snapshot(), self.epoch)
 
 
 def _pod_group(pod: Pod) -> GroupKey | None:
-    """The PodGroup of Kubernetes that a pod names; None = none."""
+    """Return the Kubernetes PodGroup that a pod names; None = none."""
     return GroupKey(pod.key.namespace, pod.pod_group) if pod.pod_group else None

@@ -8,8 +8,8 @@
                                           ▲                              │ else
                                           └───the floor runs again─── relaunched
 
-Fresh, it is the PodGroup's, whole. Started, it never rises, and roles that come are no part of it
-until they are held. Relaunched, what succeeded before needs no members any more.
+Fresh, it is the PodGroup's, whole. Started, it never rises, and new roles are no part of it until
+they are held. Relaunched, earlier successes are deducted.
 """
 
 from collections import Counter
@@ -31,13 +31,13 @@ class LifeFloor:
     Attributes:
         started: when it last began to run together, server seconds; None = not yet, or no member
             has been bound since.
-        captured: the minimums when it started, by role ("" = the group's own), lowered since where
-            the PodGroup was, and raised by roles that came and were placed; empty = it has not
-            started, and nothing that counts for it succeeded before.
-        counts: the same of the tree: how many children of each node were enough, by sub-group
+        captured: the minimums at the start, by role ("" = the group's own): lowered since with the
+            PodGroup, raised by new roles that were placed. Empty = it has not started, and nothing
+            that counts for it succeeded before.
+        counts: the same for the tree: how many children of each node were enough, by sub-group
             ("" = of the group); empty = it never started, or every role is needed.
-        before: of each role, how many had succeeded when no member was bound any more: what is
-            relaunched starts anew without them.
+        before: by role, how many had succeeded when no member was bound any more: a relaunched gang
+            starts anew without them.
     """
 
     def __init__(self) -> None:
@@ -48,22 +48,22 @@ class LifeFloor:
 
     @property
     def relaunched(self) -> bool:
-        """It started, something of it succeeded, and then nobody was bound any more."""
+        """Whether it started, something of it succeeded, and then no member was bound any more."""
         return bool(self.before)
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def start(self, group: Group | None, since: float) -> None:
-        """It runs together since then (server seconds)."""
+        """Record that it runs together since then (server seconds)."""
         if group is not None:
             self.captured = {role: self.of(group, role, least) for role, least in group.floors()}
         self.started = since
         self.lower(group)
 
     def stop(self, succeeded: Counter[str]) -> None:
-        """Nobody is bound any more; so many of each role succeeded in this life.
+        """Record that no member is bound any more, and the successes of each role in this life.
 
-        If none did, the floor is the PodGroup's, whole, whatever it was before.
+        If there are none, the floor is the PodGroup's, whole, whatever it was before.
         """
         self.captured = self._captured_in_all()
         self.started, self.before = None, succeeded
@@ -71,9 +71,9 @@ class LifeFloor:
             self.captured, self.counts = {}, {}
 
     def lower(self, group: Group | None) -> None:
-        """The PodGroup may have changed: of a started group the least since it started counts.
+        """Lower a started floor with the PodGroup: the lowest value since the start counts.
 
-        A role that came is no part of it; of a tree, it is one more to choose from.
+        A new role is no part of it; in a tree, it is one more to choose from.
         """
         if group is None or self.started is None:
             return
@@ -88,12 +88,12 @@ class LifeFloor:
             self.counts = counts_known(tree, self.counts, known)
 
     def welcome(self, group: Group, floors: Iterable[Floor], held: int) -> None:
-        """Roles that came since it started are held: from now on it needs them too.
+        """Add new roles that are held: from now on it needs them too.
 
         Args:
             group: the PodGroup.
             floors: of these roles.
-            held: how many members are held, theirs among them: the floor never rises beyond that.
+            held: how many members are held, theirs included: the floor never rises beyond that.
         """
         came = {floor.role: floor.minimum for floor in floors}
         total = min(group.min_member, held, self.captured[""] + sum(came.values()))
@@ -103,7 +103,7 @@ class LifeFloor:
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
     def of(self, group: Group, role: str, minimum: int) -> int:
-        """What counts of a minimum of the PodGroup; role "" = the group's own."""
+        """Return what counts of a minimum of the PodGroup; role "" = the group's own."""
         if self.started is not None:
             return min(minimum, self.captured.get(role, minimum))
         if not self.relaunched:
@@ -116,13 +116,13 @@ class LifeFloor:
         return max(1, minimum - self.before.total())
 
     def coming(self, group: Group | None) -> AbstractSet[str]:
-        """The roles with a minimum that came since it started, and were not placed yet."""
+        """Return the roles with a minimum that came since the start, and are not placed yet."""
         if self.started is None or group is None or self.counts or group.tree is not None:
             return frozenset()
         return {role for role, least in group.minimums() if least} - self.captured.keys()
 
     def tree(self, group: Group) -> Tree | None:
-        """The tree as it counts: of a started group no node needs more than at the start."""
+        """Return the tree as it counts: in a started group no node needs more than at the start."""
         tree = group.tree
         if not self.counts:
             return tree
@@ -135,14 +135,14 @@ class LifeFloor:
     # ── after a restart ──────────────────────────────────────────────────────────────────────
 
     def remembered(self, group: Group | None) -> tuple[tuple[str, int], ...]:
-        """The captured floor for status, `(role, minimum)`; who succeeded before counts too."""
+        """Return the captured floor for status, `(role, minimum)`, with earlier successes."""
         most = dict(group.floors()) if group is not None else {}
         captured = self._captured_in_all().items()
         return tuple(sorted((role, min(least, most.get(role, least))) for role, least in captured))
 
     def recall(self, memory: LifeMemory, *, believed: bool) -> None:
-        """Take over what status remembers; its start only if that can be believed."""
-        # Of a role that came and was not placed yet some wrote a minimum of 0.
+        """Restore what status records; the start only if it can be believed."""
+        # Some statuses have a minimum of 0 for a new role that was not placed yet.
         self.captured = {role: least for role, least in memory.minimums if least or not role}
         self.counts = dict(memory.group_counts)
         self.started = memory.started if believed else None
@@ -150,14 +150,14 @@ class LifeFloor:
     def guess(
         self, group: Group, bound: Sequence[Pod], done: Counter[str], known: int | None
     ) -> None:
-        """It started, and nobody wrote down what it needed then.
+        """Guess the floor of a started group whose needs at the start are not recorded.
 
         Args:
             group: the PodGroup.
             bound: its bound members.
             done: how many of each role succeeded.
             known: the floor in the binding record of the member that was bound last; None = none.
-                Where that is held, or was raised since, the roles are complete as they are.
+                If that is held, or was raised since, the roles are complete as they are.
         """
         counts = Counter(pod.role for pod in bound) + done
         if (tree := group.tree) is not None:
@@ -171,7 +171,7 @@ class LifeFloor:
     def _guess_tree(
         self, group: Group, tree: Tree, counts: Counter[str], known: int | None
     ) -> None:
-        """The same of a tree: as many children of each node as are whole, or as it needs now."""
+        """Guess it for a tree: each node needs its whole children, or what it needs now."""
         whole = {role for role, least in group.minimums() if counts[role] >= least}
         complete = known is None or counts.total() >= known
         floor = min(group.min_member, 1 if known is None else known)
@@ -179,7 +179,7 @@ class LifeFloor:
         self.counts = counts_whole(tree, whole) if complete else tree.counts()
 
     def _captured_in_all(self) -> dict[str, int]:
-        """The captured floor, of which those count too that had succeeded before it started."""
+        """Return the captured floor, plus what had succeeded before it started."""
         before = self.before if self.started is not None else _NONE
         return {
             role: least + (before[role] if role else before.total())

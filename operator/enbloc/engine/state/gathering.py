@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gathering: members of one identity, and with whom they may be counted (semantics §2.4)."""
+"""Gathering: members of one identity, and with which they may be counted (semantics §2.4)."""
 
 import math
 from collections import Counter
@@ -13,17 +13,17 @@ from enbloc.model.groups import Group
 from enbloc.model.incarnation import attempt_of
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 
-#: Who was there when the floor was first held, and has no quorum of its own for so long after its
-#: last pod came (seconds), is no next run, but of that life.
+#: Members that existed when the floor was first held, and have no quorum of their own for this long
+#: after their last pod came (seconds), are no next run but belong to that life.
 COMPANION_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """The live members of one identity in one life of which nothing is bound or planned.
+    """The live members of one identity in one life without a bound or planned member.
 
     Attributes:
-        pods: in the order in which they came; there is one at least.
+        pods: in the order of arrival; at least one.
     """
 
     identity: str
@@ -49,15 +49,15 @@ def has_quorum(each: Gathering, group: Group | None) -> bool:
 
 
 def names(each: Gathering) -> bool:
-    """Whether the life of an identity has its name from it."""
+    """Whether the life is named after this identity."""
     return next(iter(each.life.identities), None) == each.identity
 
 
 def was_with(life: Members, each: Gathering) -> bool:
-    """Whether members were there when the plan of a life was made.
+    """Whether members existed when the plan of a life was made.
 
-    What this process did not see is told by times of whole seconds: who came no later than the
-    members that gave the life its place in the queue, or before any of it was bound.
+    What this process did not see is derived from times of whole seconds: they came no later than
+    the members that gave the life its place in the queue, or before any of it was bound.
     """
     if life.planned_here:
         return each.identity in life.companions
@@ -68,7 +68,7 @@ def was_with(life: Members, each: Gathering) -> bool:
 
 
 def closed_with(lives: Sequence[Members], each: Gathering) -> Members | None:
-    """The life whose floor was first held while these were there, though it may have ended."""
+    """Return the life whose floor was first held while these existed, even if it has ended."""
     closed = [life for life in reversed(lives) if life.scheduled is not None]
     living = next((life for life in closed if life.live), None)
     if living is not None and was_with(living, each):
@@ -79,7 +79,7 @@ def closed_with(lives: Sequence[Members], each: Gathering) -> Members | None:
 def vacant_in(
     lives: Sequence[Members], identities: Mapping[PodUID, str]
 ) -> list[tuple[Members, str]]:
-    """The identities of which nothing is live, and not all succeeded, where others are live.
+    """Return the identities without a live member that did not all succeed, where others live.
 
     Args:
         lives: the newest last.
@@ -95,7 +95,7 @@ def vacant_in(
 
 
 def awaited(life: Members, them: Sequence[Gathering], group: Group | None) -> bool:
-    """Whether a life of which status knows has companions that wait; it notes them."""
+    """Record the waiting companions of a life in status; return whether there are any."""
     if life.scheduled is not None:
         since = -math.inf if life.live else life.scheduled
         life.companions = {
@@ -109,7 +109,7 @@ def awaited(life: Members, them: Sequence[Gathering], group: Group | None) -> bo
 
 
 def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
-    """Identities without a quorum gather in one life, but no two attempts of one JobSet."""
+    """Group identities without a quorum in one life, but no two attempts of one JobSet."""
     outdated = _outdated([each.identity for each in rest])
     mixed = [each for each in rest if each.identity not in outdated]
     old = [[each] for each in rest if each.identity in outdated]
@@ -117,7 +117,7 @@ def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
 
 
 def _outdated(identities: Iterable[str]) -> frozenset[str]:
-    """Attempts of a JobSet of which a newer one is among these identities."""
+    """Return the attempts of a JobSet for which these identities include a newer one."""
     attempts = {its: named for its in identities if (named := attempt_of(its))}
     newest: dict[str, int] = {}
     for jobset, attempt in attempts.values():
@@ -126,10 +126,10 @@ def _outdated(identities: Iterable[str]) -> frozenset[str]:
 
 
 def note_attempts(lives: Sequence[Members]) -> list[Members]:
-    """Of one JobSet's attempts only the newest is worth completing.
+    """Mark lives with outdated attempts: only a JobSet's newest attempt is worth completing.
 
     Returns:
-        The lives of which that is otherwise now.
+        The lives for which that has changed.
     """
     if not any("/" in each for life in lives for each in life.identities):
         return []
@@ -144,10 +144,10 @@ def note_attempts(lives: Sequence[Members]) -> list[Members]:
 
 
 def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None) -> Members | None:
-    """The life that an identity is of though nothing but times says so; None = there is none.
+    """Return the life to which an identity belongs by times alone; None = there is none.
 
     Args:
-        lives: of which somebody found the members after a restart.
+        lives: whose members were found after a restart.
         each: has live members, the oldest first.
         group: of all of them.
     """
@@ -164,10 +164,10 @@ def planned_with(lives: Sequence[Members], each: Gathering, group: Group | None)
 
 
 def joined(life: Members, each: Gathering, group: Group | None) -> bool:
-    """Whether an identity was planned with a member of an open plan, by a former leader.
+    """Whether a former leader planned an identity with a member of an open plan.
 
     Args:
-        life: of the plan; the binding record of the member names that of the identity.
+        life: of the plan; the binding record of the member names the identity's life.
         each: of another life.
         group: of both.
     """
@@ -176,20 +176,20 @@ def joined(life: Members, each: Gathering, group: Group | None) -> bool:
 
 
 def _may_mix(life: Members, each: Gathering, group: Group | None) -> bool:
-    """Whether an identity may be of a life: it is no gang by itself, nor another attempt."""
+    """Whether an identity may belong to a life: it is no gang by itself, nor another attempt."""
     attempts = [attempt_of(its) for its in (*life.identities, each.identity)]
     apart = len({named[0] for named in attempts if named}) == sum(map(bool, attempts))
     return apart and not has_quorum(each, group)
 
 
 def _lacks(life: Members, group: Group | None) -> bool:
-    """Whether those who are known to be of a life are too few for its floor."""
+    """Whether the known members of a life are too few for its floor."""
     done = (pod for pod in life.pods.values() if pod.phase is Phase.SUCCEEDED)
     return not has_quorum(Gathering("", life, [*life.live.values(), *done]), group)
 
 
 def goes_on(life: Members, bare: Sequence[Pod]) -> bool:
-    """Whether pods without a controller, which share one identity, are of a life still."""
+    """Whether pods without a controller, which share one identity, still belong to a life."""
     if not life.pods and life.scheduled is None:
         return True  # nothing of it was ever bound
     scheduled = life.scheduled or 0.0
@@ -199,13 +199,13 @@ def goes_on(life: Members, bare: Sequence[Pod]) -> bool:
 
 
 def there(life: Members, pod: Pod) -> bool:
-    """Whether a pod was there when members of a life were bound."""
+    """Whether a pod existed when members of a life were bound."""
     return queued(life, pod) or any(
         pod.created < (each.scheduled_at or 0.0) for each in life.pods.values() if each.node
     )
 
 
 def queued(life: Members, pod: Pod) -> bool:
-    """Whether a pod was there when a life got its place in the queue, by its binding records."""
+    """Whether a pod existed when a life got its place in the queue, by its binding records."""
     records = [record for each in life.pods.values() if (record := record_of(each))]
     return any(pod.created <= record.queue_time for record in records)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Groups: every group that is known, and which of them each pod belongs to."""
+"""Groups: every known group, and to which of them each pod belongs."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,15 +21,15 @@ from enbloc.model.topology import Topology
 
 
 class Groups:
-    """The members of every group, a pod without one being a group of one.
+    """The members of every group; a pod without a group is a group of one.
 
     Args:
-        profiles: by schedulerName; pods that name none of them are not ours to place.
+        profiles: by schedulerName; pods that name none of them are not placed here.
         assumed: UIDs of pods that hold a reservation.
         raises: a PodGroup's class may raise its priority, not only lower it.
 
     Attributes:
-        settled: the first lists are complete, so that a new group begins with nothing to recall.
+        settled: the first lists are complete, so that a new group has nothing to restore.
         classes: PriorityClasses by name.
         topologies: by name.
     """
@@ -44,19 +44,19 @@ class Groups:
         self._profiles = dict(profiles)
         self._assumed = assumed
         self._raises = raises
-        #: Each life of each group, and each pod without one, by its key.
+        #: Each life of each group, and each pod without a group, by key.
         self._members: dict[GroupKey, Members] = {}
-        #: By PodGroup; the lives of each are in `_members` as well.
+        #: By PodGroup; its lives are in `_members` as well.
         self._lives: dict[GroupKey, Lives] = {}
-        #: The group of each member: as the pod names it, or its implied one.
+        #: The group of each member: the named one, or the implied one.
         self._key_of: dict[PodUID, GroupKey] = {}
-        #: By family, the PodGroups that are of it; no entry is empty.
+        #: By family, its PodGroups; no entry is empty.
         self._of_owner: dict[str, dict[GroupKey, None]] = {}
-        #: By namespace, label and value, the PodGroups that have it; no entry is empty.
+        #: By namespace, label and value, the PodGroups with it; no entry is empty.
         self._with_label: dict[tuple[str, str, str], dict[GroupKey, None]] = {}
         #: PodGroups that name a PriorityClass.
         self._classed: set[GroupKey] = set()
-        #: When members of a PodGroup are to be arranged anew; those without a time are not in it.
+        #: When to arrange members of a PodGroup again; without entries that have no time.
         self._waiting: dict[GroupKey, float] = {}
         self.settled = False
         self.classes: dict[str, PriorityClassSeen] = {}
@@ -69,25 +69,25 @@ class Groups:
         return self._members[key]
 
     def get(self, key: GroupKey) -> Members | None:
-        """One life of a group, if it is known."""
+        """Return one life of a group, if it is known."""
         return self._members.get(key)
 
     def lives(self, key: GroupKey) -> Sequence[Members]:
-        """The lives of the same PodGroup, the newest last; empty = nothing is known of it."""
+        """Return the lives of the same PodGroup, the newest last; empty = it is unknown."""
         lives = self._lives.get(key.podgroup)
         return tuple(lives) if lives is not None else ()
 
     def newest(self, members: Members) -> Members:
-        """The newest life of the same PodGroup."""
+        """Return the newest life of the same PodGroup."""
         lives = self._lives.get(members.key.podgroup)
         return members if lives is None else lives.newest
 
     def named(self, uid: PodUID) -> GroupKey | None:
-        """The group that a pod named when it was seen last; None = it is no member."""
+        """Return the group that a pod named when it was last seen; None = it is no member."""
         return self._key_of.get(uid)
 
     def key_of(self, uid: PodUID) -> GroupKey | None:
-        """The life of a pod that is a member; None = it is none, or its life is over."""
+        """Return the life of a member; None = it is no member, or its life is over."""
         key = self._key_of.get(uid)
         lives = self._lives.get(key) if key is not None else None
         if lives is None:
@@ -98,7 +98,7 @@ class Groups:
     # ── PodGroups ────────────────────────────────────────────────────────────────────────────
 
     def take_group(self, key: GroupKey, group: Group | None) -> Sequence[Members]:
-        """A PodGroup was added, changed or deleted (None); its lives."""
+        """Record an added, changed or deleted (None) PodGroup; return its lives."""
         lives = self._obtain(key)
         before = lives.group.family if lives.group is not None else ""
         self._own(key, before, group.family if group is not None else "")
@@ -120,12 +120,12 @@ class Groups:
         return lives
 
     def _list(self, lives: Lives) -> None:
-        """Know each life by its key."""
+        """Index each life by its key."""
         for life in lives:
             self._members[life.key] = life
 
     def _own(self, key: GroupKey, before: str, owner: str) -> None:
-        """A PodGroup is of this family now; "" = none."""
+        """Move a PodGroup to this family; "" = none."""
         if before != owner:
             family = self._of_owner.get(before, {})
             family.pop(key, None)
@@ -135,7 +135,7 @@ class Groups:
             self._of_owner.setdefault(owner, {})[key] = None
 
     def _label(self, key: GroupKey, before: Group | None, now: Group | None) -> None:
-        """A PodGroup has other labels now."""
+        """Index the new labels of a PodGroup."""
         was = before.labels if before is not None else ()
         has = now.labels if now is not None else ()
         if was == has:
@@ -149,11 +149,11 @@ class Groups:
             self._with_label.setdefault((key.namespace, *label), {})[key] = None
 
     def pod_groups(self) -> Sequence[Group]:
-        """Every PodGroup that exists."""
+        """Return every PodGroup that exists."""
         return [lives.group for lives in self._lives.values() if lives.group is not None]
 
     def labelled(self, namespace: str, labels: Labels) -> Sequence[GroupKey]:
-        """The PodGroups of a namespace that have all of these labels."""
+        """Return the PodGroups of a namespace that have all of these labels."""
         if not labels:
             return [key for key in self._lives if key.namespace == namespace]
         found = [self._with_label.get((namespace, *label), {}) for label in labels]
@@ -161,13 +161,13 @@ class Groups:
         return [key for key in fewest if all(key in each for each in found)]
 
     def of_owner(self, owner: str) -> Sequence[Members]:
-        """The lives of the groups whose PodGroups are of one family."""
+        """Return the lives of the groups whose PodGroups are of one family."""
         return [life for key in self._of_owner.get(owner, ()) for life in self._lives[key]]
 
     # ── members ──────────────────────────────────────────────────────────────────────────────
 
     def settle(self) -> None:
-        """The first lists are complete: each group finds out which life its members belong to."""
+        """Assign members to lives in each group, once the first lists are complete."""
         self.settled = True
         for key, lives in self._lives.items():
             del self._members[key]
@@ -178,8 +178,8 @@ class Groups:
         """Add or update a member.
 
         Returns:
-            The lives that this changes, its own first; empty for a pod that only takes room, and
-            for one whose life is over.
+            The lives that this changes, its own first; empty for a pod that only takes capacity, or
+            whose life is over.
         """
         if pod.group is None:
             return self._enter_alone(pod)
@@ -206,11 +206,11 @@ class Groups:
         return self.ours(pod) and not pod.node and not pod.finished
 
     def ours(self, pod: Pod) -> bool:
-        """The pod names one of our profiles."""
+        """Whether the pod names a profile of this scheduler."""
         return pod.scheduler in self._profiles
 
     def leave(self, uid: PodUID) -> GroupKey | None:
-        """A pod is a member no more; the life to be looked at, None = it was no member."""
+        """Remove a pod; return the life to review, None = it was no member."""
         key = self._key_of.pop(uid, None)
         if key is None:
             return None
@@ -221,14 +221,14 @@ class Groups:
         return (lives.remove(uid) or lives.newest).key
 
     def _tidy(self, lives: Lives) -> None:
-        """A PodGroup of which nothing is known any more, and no life to be forgotten, is gone."""
+        """Drop a PodGroup of which nothing is known any more, and that has no life to forget."""
         if lives.empty and not any(life.key in self._members for life in lives):
             self._lives.pop(lives.key, None)
 
     # ── lives ────────────────────────────────────────────────────────────────────────────────
 
     def arrange(self, members: Members, now: float) -> Sequence[GroupKey]:
-        """Put members that gather where the rules have them now (semantics §2.4).
+        """Put gathering members where the rules now place them (semantics §2.4).
 
         Returns:
             The lives of the same PodGroup that this changed.
@@ -244,7 +244,7 @@ class Groups:
         return self._changed(lives, changed)
 
     def commit(self, members: Members, plan: Plan) -> Sequence[GroupKey]:
-        """A plan of a group's members is open; the lives that are others now."""
+        """Commit a group's life to an open plan; return the lives that have changed."""
         members.plan = plan.id
         if members.solo:
             return ()
@@ -253,7 +253,7 @@ class Groups:
         return self._changed(lives, lives.commit(members, planned))
 
     def plan_ended(self, members: Members) -> None:
-        """No plan of a group's members is open any more."""
+        """Record that no plan of a group's members is open any more."""
         if not members.solo:
             members.committed = False
 
@@ -264,23 +264,23 @@ class Groups:
 
     @property
     def deadline(self) -> float | None:
-        """When members of some group are to be arranged anew; None = never by time."""
+        """Return when to arrange members of some group again; None = never by time."""
         return min(self._waiting.values(), default=None)
 
     def overdue(self, now: float) -> Sequence[GroupKey]:
-        """The newest lives of the groups of which members are to be arranged now."""
+        """Return the newest lives of the groups whose members are to be arranged now."""
         due = [key for key, at in self._waiting.items() if at <= now]
         return [self._lives[key].newest.key for key in due]
 
     def over(self, members: Members) -> bool:
-        """Whether nothing is known of a group any more, or nothing more of one of its lives."""
+        """Whether nothing more is known of a group, or of one of its lives."""
         if members.solo:
             return not members.pods
         lives = self._lives[members.key.podgroup]
         return lives.empty or lives.spare(members)
 
     def drop(self, members: Members) -> None:
-        """Forget one life of a group, or a pod without one."""
+        """Forget one life of a group, or a pod without a group."""
         del self._members[members.key]
         lives = self._lives.get(members.key.podgroup)
         if lives is None:
@@ -293,7 +293,7 @@ class Groups:
             self._tidy(lives)
 
     def naming_class(self, name: str) -> list[GroupKey]:
-        """The groups whose PodGroup names this PriorityClass."""
+        """Return the groups whose PodGroup names this PriorityClass."""
         return [
             members.key
             for members in self
@@ -301,7 +301,7 @@ class Groups:
         ]
 
     def facts(self, members: Members) -> GroupFacts:
-        """What is true of a group now."""
+        """Return the facts of a group now."""
         facts = members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
         group = facts.group
         if group is None or not members.in_topology:
@@ -310,11 +310,11 @@ class Groups:
         return replace(facts, locality=locality, problem=facts.problem or problem)
 
     def in_topology(self) -> list[GroupKey]:
-        """The groups whose PodGroup asks for a topology."""
+        """Return the groups whose PodGroup requests a topology."""
         return [members.key for members in self if members.in_topology]
 
     def placed_below(self, priority: int, placed: Placed) -> Mask:
-        """bool[P]: the placed pods whose priority, or that of their group, is lower."""
+        """Return bool[P]: the placed pods with a lower priority, or group priority."""
         mask: Mask = placed.priority < priority
         lives = (life for key in self._classed for life in self._lives[key])
         lowered = (life for life in lives if self.priority(life) < priority)
@@ -323,10 +323,10 @@ class Groups:
         return mask
 
     def priority(self, members: Members) -> int:
-        """The priority of a group now, without the other facts."""
+        """Return the priority of a group now, without the other facts."""
         return members.priority(self.classes, raises=self._raises)
 
     def profile(self, facts: GroupFacts) -> Profile:
-        """The profile that decides about a group: the one that its members name."""
+        """Return the profile that decides about a group: the one that its members name."""
         name = facts.pending[0].scheduler if facts.pending else ""
         return self._profiles.get(name) or next(iter(self._profiles.values()))

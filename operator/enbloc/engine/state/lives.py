@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lives: which members of one PodGroup are one gang (semantics §2.4).
+"""Lives: which members of one PodGroup form one gang (semantics §2.4).
 
 Each pod has an identity. Identities that are placed together are one life, and each life is a gang
 of its own::
@@ -11,8 +11,8 @@ of its own::
          alone: a life  ▼                                          identity comes           ▼
          of its own                                                                        over
 
-Who gathers may be arranged anew whenever something changes, since nothing of it counts yet. Who
-comes to a life that is committed or closed begins the next one, unless a rule says that it joins.
+Gathering members may be arranged again whenever something changes, since nothing of them counts
+yet. Others that come to a committed or closed life begin the next one, unless a rule joins them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ from enbloc.model.pods import Phase, Pod, PodUID
 
 _NOTHING: Final = LifeMemory("")
 
-#: So many lives of one PodGroup may be live at once; who is of further ones waits.
+#: At most this many lives of one PodGroup may be live at once; members of further ones wait.
 MOST_LIVES: Final = 8
 
 
@@ -49,7 +49,7 @@ class Lives:
     """The lives of one PodGroup, the newest last; there is always one.
 
     Attributes:
-        key: as pods and the PodGroup name it.
+        key: of the PodGroup, as pods name it.
         group: the PodGroup; None while it does not exist.
     """
 
@@ -58,11 +58,11 @@ class Lives:
         self.group: Group | None = None
         self._lives = [Members(key)]  #: The newest is the last; there is always one.
         self._next = 1  #: The number of the next life.
-        self._of: dict[PodUID, Members | None] = {}  #: None = of a life that is over.
+        self._of: dict[PodUID, Members | None] = {}  #: None = its life is over.
         self._identities: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
         self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
-        self._companions: dict[str, float] = {}  #: Until when they are taken for companions.
-        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  #: Finished, of no life yet.
+        self._companions: dict[str, float] = {}  #: Until when they count as companions.
+        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no life yet.
         self._settled = False  #: The first lists are complete.
 
     def __iter__(self) -> Iterator[Members]:
@@ -75,17 +75,17 @@ class Lives:
 
     @property
     def empty(self) -> bool:
-        """Nothing is known of this group any more."""
+        """Whether nothing is known of this group any more."""
         return self.group is None and not self._of
 
     def life_of(self, uid: PodUID) -> Members | None:
-        """The life of a pod; None = it is unknown, or its life is over."""
+        """Return the life of a pod; None = it is unknown, or its life is over."""
         return self._of.get(uid)
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def take_group(self, group: Group | None) -> None:
-        """The PodGroup was added, changed or deleted."""
+        """Record an added, changed or deleted PodGroup."""
         self.group = group
         for life in self._lives:
             life.group = group
@@ -93,7 +93,7 @@ class Lives:
                 life.take_group(group)
 
     def put(self, pod: Pod) -> list[Members]:
-        """Add or update a member; the lives that this changes, its own first."""
+        """Add or update a member; return the lives that this changes, its own first."""
         if not self._settled:
             self._of[pod.uid] = self.newest
             self.newest.put(pod)
@@ -119,7 +119,7 @@ class Lives:
         return [life, *(each for each in changed if each is not life)]
 
     def remove(self, uid: PodUID) -> Members | None:
-        """A member was deleted; the life that it was of, None = one that is over."""
+        """Remove a deleted member; return its life, None = one that is over."""
         life = self._of.pop(uid, None)
         its = self._identities.pop(uid, "")  # "" = the first lists are not complete yet
         self._unclaimed.get(its, {}).pop(uid, None)
@@ -148,9 +148,9 @@ class Lives:
     # ── who is of which life ─────────────────────────────────────────────────────────────────
 
     def _identify(self, pod: Pod) -> str:
-        """What says of which life a pod is; a member that another one controls is of its life.
+        """Set the identity of a pod; a member controlled by another member shares that one's.
 
-        One step, and never further: owners can be forged into a circle. What was said once stays.
+        One step, and no further: owners can be forged into a circle. A set identity stays.
         """
         its = self._identities[pod.uid] = self._said_by(pod)
         return its
@@ -168,7 +168,7 @@ class Lives:
         return driver
 
     def _take_orphans(self, uid: PodUID, its: str) -> list[Members]:
-        """The pod that controls some members has appeared: they are of its identity."""
+        """Give the members that a new pod controls its identity."""
         left: list[Members] = []
         for each in self._orphans.pop(uid, ()):
             self._identities[each] = its
@@ -188,12 +188,12 @@ class Lives:
         return list(dict.fromkeys(left))
 
     def _recorded(self, pod: Pod) -> Members | None:
-        """The life that the binding record of a pod names."""
+        """Return the life that the binding record of a pod names."""
         name = recorded_incarnation(pod)
         return next((life for life in self._lives if life.incarnation == name != ""), None)
 
     def _known(self, its: str, pod: Pod) -> Members | None:
-        """The life of a pod that nobody saw before it finished, or terminated."""
+        """Return the life of a pod that was not seen before it finished or terminated."""
         recorded = self._recorded(pod)
         for life in reversed(self._lives):
             if its in life.identities or life is recorded:
@@ -203,9 +203,9 @@ class Lives:
         return self._take_in(self.newest, its, pod)
 
     def _place(self, its: str, pod: Pod) -> Members | None:
-        """The life of a live pod that is new; another one begins where no life may have it.
+        """Return the life of a new live pod; begin another one if no life may have it.
 
-        None = somebody else has bound it, and there are too many lives: it only takes capacity.
+        None = another scheduler has bound it, and there are too many lives: it only takes capacity.
         """
         for life in reversed(self._lives):
             if its in life.identities and (its != BARE or life.live):
@@ -221,7 +221,7 @@ class Lives:
         return self._take_in(gathering, its, pod)
 
     def _too_many(self, pod: Pod) -> bool:
-        """Whether a pod, which somebody else has bound, would be the first of one life too many."""
+        """Whether a pod bound by another scheduler would be the first of one life too many."""
         if not (pod.live and pod.node):
             return False
         return sum(bool(life.live) for life in self._lives if not life.gathers) >= MOST_LIVES
@@ -237,9 +237,9 @@ class Lives:
         return life
 
     def _forget_identities(self, life: Members) -> None:
-        """Who joins a life that goes on for ever is forgotten when nothing of it is left.
+        """Forget identities that joined a permanent life once nothing of them is left.
 
-        If more comes of it, it joins again.
+        If more pods of them come, they join again.
         """
         present = {self._identities[uid] for uid in life.pods} | set(islice(life.identities, 1))
         life.identities = {its: None for its in life.identities if its in present}
@@ -247,13 +247,13 @@ class Lives:
         life.most_identities = max(MOST_KNOWN, 2 * len(present))
 
     def _name(self, its: str, pod: Pod) -> str:
-        """What a life is called that begins with this pod; no two that are known have one name."""
+        """Return the name of a life that begins with this pod; unique among the known ones."""
         name = short(str(pod.uid)) if its == BARE else its
         taken = {life.incarnation for life in self._lives}
         return name if name not in taken else short(f"{name}+{pod.uid}")
 
     def _begin_anew(self, its: str, pod: Pod) -> Members:
-        """All that there was is over."""
+        """End all lives, and begin a new one."""
         newest = self.newest
         if newest.incarnation:
             self._unclaimed.clear()
@@ -263,13 +263,13 @@ class Lives:
         return self._take_in(newest, its, pod)
 
     def _end(self, life: Members) -> None:
-        """Its members, if any are there still, are of the past."""
+        """End a life; any remaining members no longer count."""
         for uid in life.pods:
             self._of[uid] = None
         life.identities = {}
 
     def _new(self, memory: LifeMemory = _NOTHING) -> Members:
-        """Another life, of which so much is remembered."""
+        """Create another life, with what is recorded of it."""
         life = Members(self.key._replace(life=self._next))
         self._next += 1
         life.group, life.incarnation = self.group, memory.incarnation
@@ -287,9 +287,9 @@ class Lives:
         self._lives.remove(members)
 
     def spare(self, members: Members) -> bool:
-        """Whether a life may be forgotten: another is newer, and there is nothing to count in it.
+        """Whether a life may be forgotten: another one is newer, and nothing in it counts.
 
-        One that held its floor is remembered while there are few, since its controller may yet
+        A life that held its floor is remembered while there are few, since its controller may still
         create another pod of it.
         """
         if members.live or len(self._lives) == 1:
@@ -303,11 +303,11 @@ class Lives:
 
     @property
     def deadline(self) -> float | None:
-        """When somebody is taken for part of a life that is there; None = nobody is."""
+        """When an identity is to be taken as a companion of an existing life; None = none is."""
         return min(self._companions.values(), default=None)
 
     def commit(self, members: Members, planned: Iterable[PodUID]) -> list[Members]:
-        """A plan of a life is open: who has no part in it gathers elsewhere.
+        """Commit a life to an open plan: members outside it gather elsewhere.
 
         Returns:
             The lives that gained or lost members.
@@ -324,17 +324,17 @@ class Lives:
         return self._keep_only(members, {self._identities[uid] for uid in (*planned, *held)})
 
     def _bound_by_another(self, members: Members, pod: Pod) -> list[Members]:
-        """A member that gathers, or is planned, was bound: by a former leader, or by anybody.
+        """Record that a gathering or planned member was bound by a former leader, or by others.
 
-        It is of the life that its binding record names; else who was not planned with it leaves.
-        Who is planned stays: those join it that the former leader had planned with it.
+        It belongs to the life in its binding record; otherwise members that were not planned with
+        it leave. Planned members stay; those that the former leader planned with it join them.
 
         Returns:
             The lives that this changes, its own first.
         """
         life = self._recorded(pod)
         if members.committed:
-            if life is None or life is members:  # nobody joins it
+            if life is None or life is members:  # no member joins it
                 return [members]
             them = self._gathering([life])
             joining = [(each, members) for each in them if joined(members, each, self.group)]
@@ -358,7 +358,7 @@ class Lives:
         return list(dict.fromkeys([members, *self._keep_only(members, stay)]))
 
     def _keep_only(self, members: Members, identities: set[str]) -> list[Members]:
-        """Whoever is of another identity gathers elsewhere; the lives that this changes."""
+        """Move members of other identities to a gathering life; return the changed lives."""
         leaving = [
             each
             for each in self._gathering([members])
@@ -371,7 +371,7 @@ class Lives:
         return self._move((each, gathering) for each in leaving)
 
     def arrange(self, now: float) -> list[Members]:
-        """Put identities of which nothing is bound or planned where the rules have them now.
+        """Put identities without a bound or planned member where the rules now place them.
 
         Args:
             now: the engine's clock.
@@ -408,7 +408,7 @@ class Lives:
         return list(dict.fromkeys((*changed, *note_attempts(self._lives))))
 
     def _gathering(self, lives: Sequence[Members]) -> list[Gathering]:
-        """The identities of these lives that have live members, the oldest first."""
+        """Return the identities of these lives that have live members, the oldest first."""
         found: dict[tuple[Members, str], list[Pod]] = {}
         for life in lives:
             for pod in life.live.values():
@@ -419,7 +419,7 @@ class Lives:
     def _host(
         self, each: Gathering, vacant: list[tuple[Members, str]], now: float
     ) -> Members | None:
-        """The life that an identity joins; None = it waits for a floor of its own, as yet."""
+        """Return the life that an identity joins; None = it still waits for a floor of its own."""
         if self._is_one(each.identity):
             begun = (life for life in reversed(self._lives) if not life.gathers)
             return next((life for life in begun if life.live), None)
@@ -428,7 +428,7 @@ class Lives:
         living = closed_with(self._lives, each)
         if not vacant and living is None:
             return None
-        if now < each.latest + COMPANION_SECONDS:  # more of it may come: perhaps it is another run
+        if now < each.latest + COMPANION_SECONDS:  # more may come: it may be another run
             self._companions[each.identity] = each.latest + COMPANION_SECONDS
             return None
         if not vacant:
@@ -439,13 +439,13 @@ class Lives:
         return life
 
     def _is_one(self, its: str) -> bool:
-        """Whether the PodGroup belongs to whoever makes all of its members, in a single life."""
+        """Whether the PodGroup belongs to the creator of all its members, in a single life."""
         return self.group is not None and joins(its, self.group.owner)
 
     def _by_themselves(
         self, sets: Sequence[Sequence[Gathering]], lives: Sequence[Members]
     ) -> list[tuple[Gathering, Members]]:
-        """A life for each set of identities, so that as few pods move as can be.
+        """Return a life for each set of identities, so that as few pods as possible move.
 
         Beyond MOST_LIVES, those that came last wait together.
         """
@@ -471,7 +471,7 @@ class Lives:
         return found
 
     def _move(self, moves: Iterable[tuple[Gathering, Members]]) -> list[Members]:
-        """Give identities of which nothing counts yet to other lives, finished members too.
+        """Move identities of which nothing counts yet to other lives, with finished members.
 
         Returns:
             The lives that gained or lost members.
@@ -498,11 +498,10 @@ class Lives:
     # ── after a restart ──────────────────────────────────────────────────────────────────────
 
     def settle(self) -> None:
-        """The first lists are complete: find out which lives the members that we found are of.
+        """Assign the members found at the start to lives, once the first lists are complete.
 
-        A life is known by its name in status or in a binding record, and by the identities that
-        status lists. Those of which no member is live are over, unless none of any life is: then
-        the newest is there still.
+        A life is known by its name in status or in a binding record, and by the identities in
+        status. Lives without a live member are over; if none has one, the newest continues.
         """
         if self._settled:
             return
@@ -535,7 +534,7 @@ class Lives:
         note_attempts(self._lives)
 
     def _settle_named(self, pods: Sequence[Pod], named: dict[str, Members]) -> list[Pod]:
-        """Find the members of lives that have a name; who is of none of these, the oldest first."""
+        """Find the members of lives that have a name; return the others, the oldest first."""
         left: list[Pod] = []
         remembered = tuple(reversed(self._lives))
         for pod in pods:
@@ -562,9 +561,9 @@ class Lives:
         return self._without_companions(strangers)
 
     def _without_companions(self, strangers: Sequence[Pod]) -> list[Pod]:
-        """Without those that were there when members of a life were bound.
+        """Return the pods without those that existed when members of a life were bound.
 
-        They are of it where it has no live member left; or where its floor was not held yet, and
+        These belong to it if it has no live member left; or if its floor was not held yet and
         they have no quorum of their own: they were planned with it.
         """
         if not self._lives:
@@ -587,7 +586,7 @@ class Lives:
         return left
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
-        """Forget the lives of which nothing is live; of these the newest in status may stay."""
+        """Forget lives without a live member; the newest of them in status may stay."""
         them = self._gathering(self._lives)
         living = [life for life in self._lives if awaited(life, them, self.group) or life.live]
         if not living and not any(pod.live for pod in strangers):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Localities: what a PodGroup says of topology, with the Topologies that there are."""
+"""Localities: what a PodGroup requests of topology, resolved with the existing Topologies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from enbloc.model.topology import (
 def locality_of(
     group: Group, bound: Sequence[Pod], topologies: Mapping[str, Topology]
 ) -> tuple[Locality | None, str]:
-    """Where members of a group are to lie, None = anywhere; and what is wrong, "" = nothing is.
+    """Return where members of a group are to be, None = anywhere; and the problem, "" = none.
 
     Args:
         group: its PodGroup.
@@ -50,7 +50,7 @@ def locality_of(
 def _levels(
     parts: Sequence[Locality], aparts: Sequence[tuple[Apart, tuple[str, ...]]]
 ) -> tuple[Level, ...]:
-    """Of which levels it is told where a group lies that requires and prefers none."""
+    """Return the levels to report for a group that requires and prefers none."""
     if parts:
         return parts[0].levels.levels
     return tuple(Level(label, label) for label in aparts[0][1])
@@ -63,17 +63,17 @@ def _part(
     bound: Sequence[Pod],
     topologies: Mapping[str, Topology],
 ) -> tuple[list[Locality], str]:
-    """Where members of one part are to lie, or where it says nothing, of those within it.
+    """Return where members of one part are to be, or if it says nothing, of the parts within it.
 
     Args:
         part: of a PodGroup.
         topology: the name of the Topology that the PodGroup names.
-        around: what holds for whatever the part is of; None = nothing does.
+        around: what applies to the enclosing part; None = nothing.
         bound: the bound members of the PodGroup.
         topologies: by name.
 
     Returns:
-        These, and what is wrong; "" = nothing is.
+        These, and the problem; "" = none.
     """
     request = replace(part.request, topology=topology)
     levels, problem = resolved(request, topologies, part.field)
@@ -92,7 +92,7 @@ def _part(
 
 
 def _contradicts(levels: TopologyLevels, around: TopologyLevels, field: str) -> str:
-    """What is wrong with a part's levels, given what is required of all; "" = nothing is."""
+    """Return what is wrong with a part's levels, given the requirement for all; "" = nothing."""
     inner, outer = levels.required, around.required
     if inner is None or outer is None or levels.levels != around.levels or inner >= outer:
         return ""

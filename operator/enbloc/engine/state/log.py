@@ -9,7 +9,7 @@
         └── applied ┘                   └── is taken again on the checkpoint and the changes
             when it drops out               between
 
-So what is remembered is bounded, and nothing of it is copied before somebody wants a dump.
+So memory is bounded, and nothing is copied before a dump is requested.
 """
 
 from collections import deque
@@ -26,20 +26,20 @@ from enbloc.engine.state.checkpoint import (
 )
 from enbloc.ledgers import weight_of_fact
 
-#: Of what the pods were read from of which entries speak: few entries reach it but made-up ones.
+#: Bytes of the source of the pods in the entries: only made-up entries are likely to reach it.
 _MOST_BYTES: Final = 16 * 2**20
 
 
 class Weighed(Protocol):
-    """An entry that says how much it keeps from being forgotten."""
+    """An entry that states how many bytes it keeps in memory."""
 
     @property
     def weight(self) -> int:
-        """Bytes of what it speaks of, roughly."""
+        """Bytes that it refers to, roughly."""
         ...
 
 
-#: A change, or a decision that was made between changes: the log does not look into it.
+#: A change, or a decision between changes: the log does not inspect it.
 Entry = TableChange | Weighed
 
 
@@ -48,8 +48,8 @@ class Log:
 
     Args:
         limit: how many of them are kept; older changes are part of the checkpoint.
-        resources: by which the tables count, in the order of their columns.
-        most: bytes that they may keep from being forgotten.
+        resources: returns those counted in the tables, in the order of their columns.
+        most: the most bytes that they may keep in memory.
     """
 
     def __init__(
@@ -57,19 +57,19 @@ class Log:
     ) -> None:
         self._limit = limit
         self._most = most
-        #: What `_weights` add up to, bytes.
+        #: The sum of `_weights`, bytes.
         self._bytes = 0
         self._resources = resources
         #: The tables before the first of `_entries`.
         self._checkpoint = Checkpoint()
-        #: The latest changes and decisions, and the bytes of each: no more than is allowed.
+        #: The latest changes and decisions, and the bytes of each, within the limits.
         self._entries: deque[Entry] = deque()
         self._weights: deque[int] = deque()
-        #: No decision was dropped.
+        #: Whether no decision was dropped.
         self._whole = True
 
     def note(self, entry: Entry) -> None:
-        """One more change or decision."""
+        """Add a change or a decision."""
         entries = self._entries
         entries.append(entry)
         weight = entry.pod.size if type(entry) is Seat else _weight(entry)
@@ -79,7 +79,7 @@ class Log:
             self._drop()
 
     def _drop(self) -> None:
-        """Let the oldest entries become part of the checkpoint, until what is left is allowed."""
+        """Move the oldest entries into the checkpoint, until the rest is within the limits."""
         entries = self._entries
         while len(entries) > self._limit or self._bytes > self._most:
             oldest = entries.popleft()
@@ -90,28 +90,28 @@ class Log:
                 self._whole = False
 
     def present(self) -> Checkpoint:
-        """The tables as they are now, a copy."""
+        """Return the present tables, as a copy."""
         return after(self.begin(), self._entries)
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """What was noted and is still known, the last one last."""
+        """Return the entries that are still kept, the latest last."""
         return tuple(self._entries)
 
     @property
     def whole(self) -> bool:
-        """No decision has dropped out."""
+        """Whether no decision was dropped."""
         return self._whole
 
     def begin(self) -> Checkpoint:
-        """The tables before all of `entries`, a copy."""
+        """Return the tables before all of `entries`, as a copy."""
         made = self._checkpoint.fork()
-        made.resources = self._resources()  # others get a column with the nodes that offer them
+        made.resources = self._resources()  # others get a column from nodes that offer them
         return made
 
 
 def _weight(entry: Entry) -> int:
-    """Of all but seats; nearly every other one is small."""
+    """Return the bytes of an entry; 0 for seats, and for other changes, which are small."""
     if isinstance(entry, FactSeen):
         return weight_of_fact(entry.fact)
     if isinstance(entry, Pending):
@@ -120,7 +120,7 @@ def _weight(entry: Entry) -> int:
 
 
 def after(tables: Checkpoint, entries: Iterable[Entry]) -> Checkpoint:
-    """The tables once the changes among these entries are applied to them.
+    """Return the tables after the changes among these entries.
 
     Raises:
         KeyError: the entries do not follow from the tables.

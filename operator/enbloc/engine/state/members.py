@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members: one life of a group's members, and what it means for the floor (semantics §1, §2)."""
+"""Members: one life of a group's members, and what it counts for the floor (semantics §1, §2)."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -20,27 +20,27 @@ from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.times import CLOCK_ERROR
 
-#: So many identities of a life are written to status.
+#: The most identities of a life that are written to status.
 MOST_IDENTITIES: Final = 32
 
-#: With more of them, those of a life that everybody joins are forgotten once nothing is left.
+#: With more of them, a life that every identity joins forgets those without a pod.
 MOST_KNOWN: Final = 4 * MOST_IDENTITIES
 
 _NONE: Final = Counter[str]()
 
 
 def solo_key(pod: Pod) -> GroupKey:
-    """The key of the implied group of a pod without one; no PodGroup can have such a name."""
+    """Return the key of the implied group of a pod without one; no PodGroup can have that name."""
     return GroupKey(pod.key.namespace, "/" + pod.key.name)
 
 
 def record_of(pod: Pod) -> BindingRecord | None:
-    """The binding record of a pod that has a node; None = it has none that can be read."""
+    """Return the binding record of a pod that has a node; None = it has no readable one."""
     return read_binding_record(pod.binding_record) if pod.node and pod.binding_record else None
 
 
 def recorded_incarnation(pod: Pod) -> str:
-    """The incarnation that the binding record of a pod names; "" = none."""
+    """Return the incarnation that the binding record of a pod names; "" = none."""
     record = record_of(pod)
     return record.incarnation if record is not None else ""
 
@@ -49,7 +49,7 @@ _NO_SUCCESSES: Final = Successes()
 
 
 class Members:
-    """The pods of one life of a group, and what is remembered of it.
+    """The pods of one life of a group, and what is recorded of it.
 
     Attributes:
         group: its PodGroup; None while it does not exist.
@@ -57,23 +57,23 @@ class Members:
         pods: its known members, finished ones too.
         live: those that are neither finished nor terminating.
         incarnation: name of this life; "" before the first member.
-        identities: of its members, in the order in which they came.
-        most_identities: so many are kept before those without a pod are looked for.
-        scheduled: when its floor was first held, server seconds; None = not yet. From then on no
-            further identity is taken in without a reason (semantics §2.4).
+        identities: of its members, in the order of arrival.
+        most_identities: this many are kept before those without a pod are sought.
+        scheduled: when its floor was first held, server seconds; None = not yet. From then on it
+            takes in no further identity without a reason (semantics §2.4).
         floor: which minimum counts for it, and whether it started.
         queue_time: kept for the incarnation once the quorum was there; None before.
-        plan: the last plan of which a Binding was sent; "" = none was.
+        plan: the last plan of which a Binding was sent; "" = none.
         committed: a plan of it is open.
-        superseded: a newer attempt of its JobSet is there.
-        companions: identities that were there when a plan was made that they have no part in.
-        planned_here: this process made a plan of it before its floor was held, and so knows them.
-        lost: identities of which a member is gone, and did not succeed.
-        crowded: it gathers who must wait until one of too many other lives ends.
+        superseded: there is a newer attempt of its JobSet.
+        companions: identities that existed when a plan was made without them.
+        planned_here: this process made a plan of it before its floor was held, so it knows them.
+        lost: identities with a member that is gone and did not succeed.
+        crowded: it gathers members that wait until one of too many other lives ends.
         done: members that succeeded since it last had none bound, as far as this process saw it.
     """
 
-    # Of a pod without a group, of which there are many, these stay as they are.
+    # For a pod without a group, of which there are many, these keep their values.
     incarnation = ""
     scheduled: float | None = None
     floor = LifeFloor()
@@ -82,7 +82,7 @@ class Members:
     committed = superseded = crowded = False
     #: There was a time without a live member.
     _emptied = False
-    #: Successes that status counts and nobody saw, by role.
+    #: Successes, by role, that status counts and this process did not see.
     _forgotten = _NONE
     done = _NO_SUCCESSES
 
@@ -98,7 +98,7 @@ class Members:
             self.begin()
 
     def begin(self) -> None:
-        """Another life begins with this one's place; whoever is known was of the one before."""
+        """Begin another life in this one's place; all known pods belonged to the one before."""
         self.pods.clear()
         self.live.clear()
         self._with_node.clear()
@@ -119,9 +119,9 @@ class Members:
         self.done = _NO_SUCCESSES
         #: Members that are counted in `done`, or were before the life was relaunched.
         self._counted: set[PodUID] = set()
-        #: Those that succeeded since it last had no member bound.
+        #: Members that succeeded since it last had no member bound.
         self._fresh: set[PodUID] = set()
-        #: Those with whom the floor ran.
+        #: The members with which the floor ran.
         self._runners = Runners()
         self._emptied = False
 
@@ -132,13 +132,13 @@ class Members:
 
     @property
     def in_topology(self) -> bool:
-        """Its PodGroup says where its members, or those of a part, are to lie."""
+        """Whether its PodGroup states where its members, or those of a part, are to be."""
         group = self.group
         return group is not None and bool(group.topology or group.topology_parts)
 
     @property
     def at_rest(self) -> bool:
-        """A pod without a group that is bound or finished, and so needs nothing more."""
+        """Whether it is a pod without a group, bound or finished, that needs nothing more."""
         return self.solo and all(pod.node or pod.finished for pod in self.pods.values())
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
@@ -165,7 +165,7 @@ class Members:
             self.done.add(pod)
 
     def remove(self, uid: PodUID) -> None:
-        """A member was deleted; what succeeded stays counted."""
+        """Remove a deleted member; successes stay counted."""
         self.pods.pop(uid, None)
         self.live.pop(uid, None)
         if not self.solo:
@@ -173,7 +173,7 @@ class Members:
             self._with_node.discard(uid)
 
     def take_group(self, group: Group | None) -> None:
-        """The PodGroup was added, changed or deleted; its status may remember more than we saw."""
+        """Record an added, changed or deleted PodGroup; its status may list more than was seen."""
         self.group = group
         for memory in remembered_lives(group):
             if memory.incarnation and memory.incarnation == self.incarnation:
@@ -181,31 +181,31 @@ class Members:
         self.floor.lower(group)
 
     def close(self, now: float) -> None:
-        """The floor is held for the first time: from here on it is known who is of this life."""
+        """Record that the floor is first held: from here on the members of this life are known."""
         if self.scheduled is None:
             self.scheduled = now
 
     def start(self, now: float) -> None:
-        """The floor runs together; it has not before a Binding, which the server timed."""
+        """Record that the floor runs together: not before a Binding, which the server timed."""
         bound = max((pod.bound_at for pod in self._held_pods()), default=now)
         self.floor.start(self.group, max(now, min(bound, now + CLOCK_ERROR)))
         self._runners = Runners(self._who_runs())
 
     def _who_runs(self) -> list[PodUID]:
-        """Those that run, and those that have succeeded since it last had none bound."""
+        """Return the running members, and those that succeeded since it last had none bound."""
         return [pod.uid for pod in self.live.values() if pod.running] + [*self._fresh]
 
     def remade(self, facts: GroupFacts, now: float) -> bool:
-        """Note who runs; whether nobody is left with whom the floor ran, and it is not held."""
+        """Record which members run; return whether no runner is left and the floor is not held."""
         self._runners.look(now, self._who_runs() if self.runs_whole(facts) else None)
         if not facts.deficit:
             return False
         return not self._runners.any_left(self._with_node | self._fresh)
 
     def stop(self) -> None:
-        """No member is bound any more: what is relaunched is a gang that has not started.
+        """Record that no member is bound any more: a relaunched gang has not started.
 
-        What succeeded counts for it no more.
+        Earlier successes no longer count for it.
         """
         self.floor.stop(self.succeeded)
         self._forgotten = _NONE
@@ -213,7 +213,7 @@ class Members:
         self._fresh.clear()
 
     def recall(self, memory: LifeMemory) -> None:
-        """Take over what status counts and nobody saw: pods that were deleted since."""
+        """Restore what status counts and this process did not see: pods deleted since."""
         seen = self.succeeded
         more = count_succeeded(seen, memory) - seen
         if not more:
@@ -224,10 +224,10 @@ class Members:
             self._forgotten = self._forgotten + more
 
     def settle(self, memory: LifeMemory | None) -> None:
-        """The first lists are complete, and these are the members: what is known of their life.
+        """Derive what is known of the life, once the first lists are complete.
 
         Args:
-            memory: what status remembers of it; None = nothing.
+            memory: what status records of it; None = nothing.
         """
         bound = self.bound
         records = [record for pod in self._held_pods() if (record := record_of(pod))]
@@ -238,9 +238,9 @@ class Members:
             self.floor.recall(memory, believed=self._believed(memory.started, records))
             self.recall(memory)
             if self.floor.captured and self.started is None:
-                self.stop()  # what succeeded since then is not told apart from what did before
+                self.stop()  # earlier and later successes cannot be told apart
         elif not any(pod.binding_record for pod in bound):
-            # Somebody else has bound them: without a status a running one is proof enough.
+            # Another scheduler has bound them: without a status, a running one is proof enough.
             running = [pod for pod in bound if pod.running]
             times = [pod.bound_at for pod in running]
             self.floor.started = min(times, default=None)
@@ -253,12 +253,12 @@ class Members:
                 known = record_of(last) if last is not None else None
                 floor = known.floor if known is not None else None
                 self.floor.guess(self.group, bound, self._held_successes, floor)
-            # Nobody wrote down with whom it ran.
+            # The members with which it ran are not recorded.
             self._runners = Runners([*self._with_node, *self._fresh])
         self.floor.lower(self.group)
 
     def memory(self) -> LifeMemory:
-        """What another process must know of this life."""
+        """Return what another process must know of this life."""
         roles = self.group.roles if self.group is not None else ()
         succeeded = self.succeeded if roles else _NONE
         return LifeMemory(
@@ -278,9 +278,9 @@ class Members:
         return [p for p in self.pods.values() if p.bound or p.phase is Phase.SUCCEEDED]
 
     def _believed(self, started: float | None, records: Iterable[BindingRecord]) -> bool:
-        """Whether somebody who is there can have run when status says that the floor did.
+        """Whether a present member can have run when status says that the floor did.
 
-        Where nobody is there any more, nothing contradicts it.
+        If no member is present, nothing contradicts it.
         """
         if started is None:
             return False
@@ -299,21 +299,21 @@ class Members:
 
     @property
     def succeeded(self) -> Counter[str]:
-        """How many members of each role succeeded in this incarnation; "" = without a role.
+        """Return how many members of each role succeeded in this incarnation; "" = without a role.
 
-        Never goes back within an incarnation. Of a role that the PodGroup does not name, what
-        happened before this process was there counts as without a role.
+        It never decreases within an incarnation. For a role that the PodGroup does not name,
+        successes before this process started count as without a role.
         """
         return self._held_successes + self.floor.before
 
     @property
     def all_succeeded(self) -> int:
-        """How many members succeeded in this incarnation; it never goes back within it."""
+        """Return how many members succeeded in this incarnation; it never decreases within it."""
         return self._held_successes.total() + self.floor.before.total()
 
     @property
     def held_succeeded(self) -> int:
-        """How many of them are held: those since some member was bound."""
+        """Return how many of them are held: those since some member was bound."""
         return self._held_successes.total()
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
@@ -326,10 +326,10 @@ class Members:
         *,
         raises: bool = False,
     ) -> GroupFacts:
-        """What is true of this group now.
+        """Return the facts of this group now.
 
         Args:
-            ours: the scheduler names that we serve.
+            ours: the scheduler names served here.
             assumed: UIDs of pods that hold a reservation, and so are not pending.
             classes: PriorityClasses by name.
             raises: the group's class may raise its priority, not only lower it.
@@ -396,9 +396,9 @@ class Members:
         )
 
     def unmet(self) -> Sequence[Floor]:
-        """The group's own floor, then that of each role, as if nobody were bound.
+        """Return the group's own floor, then that of each role, as if no member were bound.
 
-        Those of all roles: a sub-group that need not be there is whole or not at all, too.
+        All roles are included: an optional sub-group is whole or absent, too.
         """
         group, done = self.group, self._held_successes
         least = self.floor.of(group, "", group.min_member) if group else 1
@@ -406,10 +406,10 @@ class Members:
         return (Floor("", least, 0, 0, done.total()), *roles)
 
     def _bound_by_us(self, bound: Sequence[Pod]) -> bool:
-        """Whether a Binding of ours placed a member that is held.
+        """Whether a Binding of this scheduler placed a held member.
 
-        Anybody can write what looks like a binding record, so it counts only where this process or
-        status knows of a plan; and a life that a newer one follows is not completed first.
+        Anybody can forge a binding record, so it counts only if this process or status knows of a
+        plan; and a life that a newer one follows is not completed first.
         """
         if self.superseded or not self.plan:
             return False
@@ -418,7 +418,7 @@ class Members:
     def _floors(
         self, group: Group, pending: list[Pod], bound: list[Pod], succeeded: Counter[str]
     ) -> tuple[Floor, ...]:
-        """A floor for each role that has a minimum."""
+        """Return a floor for each role that has a minimum."""
         waiting = Counter(pod.role for pod in pending)
         sitting = Counter(pod.role for pod in bound)
         of = self.floor.of
@@ -429,18 +429,18 @@ class Members:
         )
 
     def _ranks(self, bound: Sequence[Pod]) -> tuple[int, ...]:
-        """Of members that are bound or have succeeded: whoever replaces a lost one takes its."""
+        """Return the ranks of bound and succeeded members: replacements take those of lost ones."""
         taken = {pod.rank for pod in bound if pod.rank is not None} | self.done.ranks
         return tuple(sorted(taken))
 
     @property
     def bound(self) -> list[Pod]:
-        """The live members with a node."""
+        """Return the live members with a node."""
         return [pod for pod in self.live.values() if pod.node]
 
     @property
     def gathers(self) -> bool:
-        """Whether nothing of it is bound or planned, nor ever was all of its floor."""
+        """Whether nothing of it is bound or planned, and its floor was never held whole."""
         if self.scheduled is not None or self.committed or self.all_succeeded:
             return False
         return not self._with_node
@@ -457,7 +457,7 @@ class Members:
         )
 
     def priority(self, classes: Mapping[str, PriorityClassSeen], *, raises: bool) -> int:
-        """The lowest of its live members (of those that succeeded, while none is live).
+        """Return the lowest priority of its live members (without any, of those that succeeded).
 
         Args:
             classes: PriorityClasses by name.
@@ -509,9 +509,9 @@ class Members:
 
 
 def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
-    """What status remembers, life by life, the newest last; its top level alone where it is old.
+    """Return what status records of each life, the newest last; of an old status, its top level.
 
-    A status that was written before any member came names no life, and so remembers none.
+    A status that was written before any member came names no life, and so records none.
     """
     if group is None:
         return ()
@@ -531,12 +531,12 @@ def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
 
 
 def _able(pending: list[Pod], coming: Sequence[Floor]) -> list[Pod]:
-    """Without members of roles that came and lack others, unless nobody else is pending."""
+    """Drop members of incomplete new roles, unless no other member is pending."""
     short = {floor.role for floor in coming if not floor.quorum}
     return [pod for pod in pending if pod.role not in short] or pending
 
 
 def _gates(gated: list[Pod]) -> tuple[str, ...]:
-    """The names of the scheduling gates of these pods, each once, of the oldest first."""
+    """Return the names of the scheduling gates of these pods, each once, oldest pod first."""
     oldest = sorted(gated, key=lambda pod: pod.seniority)
     return tuple(dict.fromkeys(gate for pod in oldest for gate in pod.gates))

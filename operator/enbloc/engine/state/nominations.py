@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nominations: pending pods of other schedulers that will be on a certain node.
 
-A pod is nominated there, or is a DaemonSet's and pinned to it by its name (semantics §6.1). Whoever
-may create pods may write both, so neither counts for long, nor against groups of higher priority;
-and a pinned one only where its scheduler is alive.
+A pod is nominated there, or belongs to a DaemonSet and is pinned to it by name (semantics §6.1).
+Any user who may create pods can write both, so neither counts for long, nor against groups of
+higher priority; a pinned pod counts only if its scheduler is alive.
 """
 
 import math
@@ -15,12 +15,12 @@ from enbloc.engine.state.claims import NOMINATION, Against, Claim
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.requirements import Operator
 
-#: What came to nothing is forgotten after so many seconds (semantics §6.1).
+#: A claim that led to nothing is forgotten after this many seconds (semantics §6.1).
 NOMINATION_SECONDS: Final = 300.0
 
 
 class Nominations:
-    """Which pods of other schedulers claim a node, and which claims came to nothing.
+    """Which pods of other schedulers claim a node, and which claims led to nothing.
 
     Args:
         alive: other schedulers that are known to run.
@@ -28,11 +28,11 @@ class Nominations:
 
     def __init__(self, alive: Container[str]) -> None:
         self._alive = alive
-        #: By pod, the node of a nomination that time has ended, for as long as it names that node.
+        #: By pod, the node of an expired nomination, for as long as the pod names that node.
         self._lapsed: dict[PodUID, str] = {}
 
     def claim(self, pod: Pod, before: Claim | None) -> Claim | None:
-        """What a pending pod of another scheduler claims; None = nothing, or not any more.
+        """Return what a pending pod of another scheduler claims; None = nothing, or no longer.
 
         Args:
             pod: as it is.
@@ -45,29 +45,29 @@ class Nominations:
             return None
         if self._lapsed.get(pod.uid) == node:
             return None
-        # Events carry no time: the next turn says when five minutes are over.
+        # Events carry no time: the next turn sets when five minutes are over.
         end = before.end if before is not None and before.node == node else math.nan
         if pinned:
             end = pod.created + NOMINATION_SECONDS
         return Claim(pod.uid, NOMINATION, Against.NOT_ABOVE, pod=pod, node=node, end=end)
 
     def _comes_soon(self, pod: Pod) -> bool:
-        """Its controller wants it on its node, and its scheduler runs."""
+        """Whether its controller wants it on its node, and its scheduler runs."""
         owner = pod.owner
         daemon = owner is not None and (owner.kind, owner.api_version) == ("DaemonSet", "apps/v1")
         return daemon and pod.scheduler in self._alive
 
     def lapse(self, claim: Claim) -> None:
-        """A nomination is over; the same one claims nothing again."""
+        """End a nomination; the same one claims nothing again."""
         self._lapsed[PodUID(claim.id)] = claim.node
 
     def forget(self, uid: PodUID) -> None:
-        """A pod is gone, or is no pending pod of another scheduler."""
+        """Forget a pod that is gone, or is no pending pod of another scheduler."""
         self._lapsed.pop(uid, None)
 
 
 def pinned_to(spec: PodSpec) -> str:
-    """The only node that required node affinity by `metadata.name` leaves, as DaemonSets do."""
+    """Return the only node that required node affinity by `metadata.name` leaves."""
     names: set[str] = set()
     for term in spec.node_affinity or ():
         exact = [f for f in term.fields if f.key == "metadata.name" and f.operator is Operator.IN]

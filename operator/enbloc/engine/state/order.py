@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Order: who is before whom, in the queue, among claims, for repair, victims and what-if.
+"""Order: which group precedes which, in the queue, among claims, for repair, victims and what-if.
 
-It is the profile's QueueSort plugin. Each group's key is asked for when the group changes, and
-kept; everybody compares the kept keys, so that nobody can be before another in one place and after
-it in another. A key that others could not be compared with is refused here, so that no comparison
-elsewhere can fail. A plugin whose keys depend on more than the group says so (`Reorders`), and then
-all keys are asked for again in the turn that notices.
+It is the profile's QueueSort plugin. Each group's key is requested when the group changes, and
+kept; all comparisons use the kept keys, so that the order is the same everywhere. A key that others
+could not be compared with is refused here, so that no comparison elsewhere can fail. A plugin whose
+keys depend on more than the group says so (`Reorders`); then all keys are requested again in the
+turn that notices.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,31 +35,31 @@ class Order:
 
     def __init__(self, profile_of: Callable[[GroupFacts], Profile]) -> None:
         self._profile_of: Final = profile_of
-        #: The place of each group that has one; all can be compared, being of one shape.
+        #: The place of each group that has one; all have one shape and can be compared.
         self._keys: dict[GroupKey, Key] = {}
-        #: What every key is made of, place by place; None before the first one.
+        #: The types of every key, element by element; None before the first one.
         self._shape: object = None
-        #: By profile, the order_version that its QueueSort gave last.
+        #: By profile, the last order_version of its QueueSort.
         self._versions: dict[str, object] = {}
-        #: Whom the latest key was asked of, and how many of its places equals share.
+        #: The plugin that gave the latest key, and how many of its elements equals share.
         self._plugin: object = None
         self._places: int | None = None
 
     def fork(self) -> "Order":
-        """A copy of one's own."""
+        """Return an independent copy."""
         fork = Order(self._profile_of)
         fork._keys, fork._shape = dict(self._keys), self._shape
         return fork
 
     def key(self, facts: GroupFacts) -> Key:
-        """The place of a group as these facts have it; nothing is remembered.
+        """Return the place of a group with these facts; nothing is recorded.
 
         Raises:
             PluginError: the plugin failed, or its key is no tuple, or of another shape than the
-                first key was: whatever was compared once may still be in a heap.
+                first key: earlier keys may still be in a heap.
         """
         plugin = self._profile_of(facts).queue_sort
-        if plugin is not self._plugin:  # all profiles have the same
+        if plugin is not self._plugin:  # all profiles share one
             places = plugin.level_places if decide.implements(plugin, decide.Levels) else None
             self._plugin, self._places = plugin, places if isinstance(places, int) else None
         group = facts.group or Group(facts.key)
@@ -77,43 +77,43 @@ class Order:
         return key
 
     def note(self, facts: GroupFacts) -> Key:
-        """A group changed: its place from now on.
+        """Set the place of a changed group.
 
         Raises:
-            PluginError: as `key`; the group then keeps the place that it had. One that had none is
-                after all others.
+            PluginError: as `key`; the group then keeps its place. A group without one is after all
+                others.
         """
         key = self._keys[facts.key] = self.key(facts)
         return key
 
     def level(self, key: Key) -> Key | None:
-        """What this key and those of equals begin with.
+        """Return the prefix that this key shares with those of equals.
 
-        None = the plugin says of nobody that they are equal.
+        None = the plugin defines no equals.
         """
         return None if self._places is None else key[: self._places]
 
     def of(self, group: GroupKey) -> Key | None:
-        """The place of a group; None = it has none, and is after all others."""
+        """Return the place of a group; None = it has none, and is after all others."""
         return self._keys.get(group)
 
     def before(self, one: GroupKey, other: GroupKey) -> bool:
-        """Whether one group is before another; no group is before itself."""
+        """Whether one group precedes another; no group precedes itself."""
         mine, its = self._keys.get(one), self._keys.get(other)
         return mine is not None and one != other and (its is None or mine < its)
 
     def first_to_last(self, groups: Iterable[GroupKey]) -> list[GroupKey]:
-        """These groups, each once, in order."""
+        """Return these groups, each once, in order."""
         return sorted(groups, key=lambda group: (group not in self._keys, self._keys.get(group)))
 
     def forget(self, group: GroupKey) -> None:
-        """A group is gone."""
+        """Forget a group that is gone."""
         self._keys.pop(group, None)
 
     def outdated(self, profiles: Iterable[Profile]) -> bool:
-        """Whether a plugin says that its keys are others now; asked once for each such change.
+        """Whether a plugin says that its keys have changed; asked once for each such change.
 
-        One that fails to say so has said nothing: the order stays as it is.
+        A plugin that fails to answer has said nothing: the order stays as it is.
         """
         changed = False
         for profile in profiles:
@@ -133,8 +133,8 @@ class Order:
 
 
 def _shape(key: object) -> object:
-    """What a key is made of, place by place: keys of one shape can always be compared."""
-    known = _SHAPES.get(type(key))  # of most parts of most keys, without asking what they are
+    """Return the types of a key, element by element: keys of one shape can be compared."""
+    known = _SHAPES.get(type(key))  # of most elements of most keys, without further checks
     if known is not None and key == key:  # noqa: PLR0124 - NaN is before and after nobody
         return known
     if isinstance(key, tuple):

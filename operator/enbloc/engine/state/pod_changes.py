@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pod changes: what a change of a pod is to groups that wait."""
+"""Pod changes: what a change of a pod means to waiting groups."""
 
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.pods import Pod
 
 
 def pod_happenings(old: Pod | None, pod: Pod, *, freed: bool) -> list[Happening]:
-    """What a change of a pod is to those who wait.
+    """Return what a change of a pod means to waiting groups.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/events.go PodSchedulingPropertiesChange.
     """
-    if freed:  # the events of who left and of who came have the same listeners
+    if freed:  # the events of leaving and arriving pods have the same listeners
         action = Action.DELETE | (Action.ADD if pod.node and old and not old.node else Action(0))
     elif old is None or (pod.node and old.node != pod.node):
         action = Action.ADD

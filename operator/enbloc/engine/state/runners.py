@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runners: with whom the floor of a started gang ran, as long as any of them is left.
+"""Runners: the members with which a started gang's floor ran, as long as any of them is left.
 
-Who runs when it starts is one at once; who joins, once the floor has run with it for
-SETTLED_SECONDS in all. A gang of which no runner is left, and that is incomplete, was made anew one
-by one: it has not started (semantics §1).
+A member that runs at the start is one at once; one that joins, once the floor has run with it for
+SETTLED_SECONDS in all. An incomplete gang without any runner left was recreated pod by pod: it has
+not started (semantics §1).
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Final
 
 from enbloc.model.pods import PodUID
 
-#: So long the floor must have run with a member that joins (seconds).
+#: Seconds for which the floor must have run with a member that joins.
 SETTLED_SECONDS: Final = 60.0
 
 
@@ -21,13 +21,13 @@ class Runners:
     """The members with which the floor ran, and for how long."""
 
     def __init__(self, first: Iterable[PodUID] = ()) -> None:
-        #: Those with whom the floor ran, and when they joined by the clock below.
+        #: The members with which the floor ran, and when they joined by the clock below.
         self._joined = dict.fromkeys(first, -math.inf)
-        self._ran = 0.0  #: For how long the floor ran in all, seconds
-        self._since: float | None = None  #: It runs since then; None = it does not
+        self._ran = 0.0  #: How long the floor ran in all, seconds
+        self._since: float | None = None  #: It has run since then; None = it does not run
 
     def look(self, now: float, running: Iterable[PodUID] | None) -> None:
-        """Take in who runs.
+        """Record which members run.
 
         Args:
             now: the engine's clock.
@@ -40,6 +40,6 @@ class Runners:
             self._joined.setdefault(uid, self._ran)
 
     def any_left(self, present: Container[PodUID]) -> bool:
-        """Whether one of them is among these; the others are forgotten."""
+        """Whether one of them is among these; forget the others."""
         self._joined = {uid: at for uid, at in self._joined.items() if uid in present}
         return any(self._ran - at >= SETTLED_SECONDS for at in self._joined.values())

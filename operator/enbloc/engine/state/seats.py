@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seats: in what the seat that a pod is to have differs from the one that it has."""
+"""Seats: how the seat that a pod is to have differs from its present one."""
 
 from collections.abc import Set as AbstractSet
 
@@ -11,16 +11,16 @@ from enbloc.model.pods import Pod
 
 
 def differs(seat: Seat | None, wanted: Seat | None) -> bool:
-    """Whether a pod must be counted anew: elsewhere, or as another one."""
+    """Whether a pod must be counted again: elsewhere, or with other properties."""
     if seat is None or wanted is None:
         return seat is not wanted
     return seat.pod.labels != wanted.pod.labels or _differs_beyond_labels(seat, wanted)
 
 
 def copied_labels(seat: Seat | None, wanted: Seat | None, nodes: Nodes) -> AbstractSet[str] | None:
-    """The keys of new labels, where these are what an API server copies from a node at a Binding.
+    """Return the keys of new labels, if an API server copied these from the node at a Binding.
 
-    None where a seat differs in anything else.
+    None if a seat differs in anything else.
     """
     if seat is None or wanted is None or _differs_beyond_labels(seat, wanted):
         return None

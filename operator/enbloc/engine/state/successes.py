@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Successes: what the members of one life count for that succeeded (semantics §2.2)."""
+"""Successes: what succeeded members of one life count for (semantics §2.2)."""
 
 from collections import Counter
 
@@ -8,12 +8,12 @@ from enbloc.model.pods import Pod
 
 
 class Successes:
-    """What the members count for that succeeded, deleted ones too; none is taken back.
+    """What succeeded members count for, deleted ones too; none is taken back.
 
     Attributes:
-        roles: how many of each role; "" = without one.
+        roles: the number of each role; "" = without one.
         requests: what they requested, by resource.
-        ranks: which ranks they have.
+        ranks: their ranks.
         priority: the lowest of them; None = there are none.
         recorded: one has a binding record.
         earliest: server time at which the first of them was bound; None = there are none.
@@ -30,7 +30,7 @@ class Successes:
         self.latest: float | None = None
 
     def add(self, pod: Pod) -> None:
-        """One more member succeeded."""
+        """Record one more succeeded member."""
         self.roles[pod.role] += 1
         self.requests.update(dict(pod.spec.requests))
         if pod.rank is not None:

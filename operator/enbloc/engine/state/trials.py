@@ -16,10 +16,11 @@ from enbloc.ledgers import reclaim
 from enbloc.model.nodes import Nodes
 from enbloc.model.snapshot import Snapshot
 
-#: So many kinds of alike members labels may make of a group's; each is asked of all nodes.
+#: The most kinds into which labels may divide a group's alike members; all nodes
+#: are checked for each.
 MOST_BY_LABELS: Final = 128
 
-#: What plugins learned of the nodes, for one group at one time.
+#: Returns what plugins learned about the nodes, for one group at one time.
 Opinions = Callable[[Profile, GroupFacts, Nodes, float], Sequence[Opinion]]
 
 
@@ -28,8 +29,8 @@ class Trials:
 
     Args:
         state: the cluster.
-        order: who is before whom.
-        opinions: what the memories of the profile's plugins say.
+        order: which group precedes which.
+        opinions: returns what the memories of the profile's plugins say.
     """
 
     def __init__(self, state: ClusterState, order: Order, opinions: Opinions) -> None:
@@ -45,21 +46,21 @@ class Trials:
         *,
         keep: bool = True,
     ) -> Trial:
-        """The present state with the claims that count against this group, and no others.
+        """Return the present state with the claims that count against this group, and no others.
 
         Args:
-            profile: whom to ask.
+            profile: its plugins are asked.
             facts: the group.
             now: the engine's clock.
             ledgers: the Reserve plugins' own.
-            keep: use rankings of earlier decisions, and keep these.
+            keep: use rankings of earlier decisions, and keep new ones.
 
         Raises:
             PluginError: a plugin failed; or labels tell too many of its members apart.
         """
         snapshot = self._state.snapshot(ledgers)
         reclaim(snapshot.nodes, facts.key)
-        # What a ledger or an extender says may change any answer: such rankings are not kept.
+        # A ledger or an extender may change any answer: such rankings are not kept.
         alone = keep and not profile.reserve and not profile.extenders
         trial = Trial(
             profile,
@@ -73,10 +74,10 @@ class Trials:
         return trial
 
     def _names(self, facts: GroupFacts, snapshot: Snapshot) -> Named | None:
-        """The labels that tell members apart, where all that selectors name are too many.
+        """Return the labels that tell members apart, if all that selectors name are too many.
 
-        Then those that decide where a member may go, rather than where it had better go; and last
-        those of them that its own namespace names. None = there are few.
+        Then those that decide where a member may go, not its score; and last those of them that its
+        own namespace names. None = there are few.
         """
         namespace, pods = facts.key.namespace, facts.pending
         if len(pods) <= MOST_BY_LABELS:
@@ -105,7 +106,7 @@ class Trials:
 
 
 def adjust(trial: Trial, facts: GroupFacts, claims: Claims, order: Order) -> None:
-    """Let the claims count that this group must leave alone, and no others."""
+    """Apply the claims that this group must respect, and no others."""
     for claim in claims.set_aside(facts, order):
         if claim.pod is not None:
             trial.remove_from(claim.pod, claim.node)

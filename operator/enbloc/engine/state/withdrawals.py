@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Withdrawals: what plans that were given up hold yet, for requests of theirs may be under way.
+"""Withdrawals: what abandoned plans still hold, because requests of theirs may be under way.
 
 ::
 
@@ -18,26 +18,26 @@ from enbloc.model.pods import PodUID
 
 
 class Withdrawals:
-    """Members of plans that were given up in the middle of their PreBind.
+    """Members of plans that were abandoned in the middle of their PreBind.
 
     Args:
-        nodes: whose ledgers count what is held.
+        nodes: their ledgers count what is held.
         log: of the changes of the tables.
     """
 
     def __init__(self, nodes: Nodes, log: Log) -> None:
         self._nodes, self._log = nodes, log
-        #: By plan and pod, those that were begun and not ended.
+        #: By plan and pod, those begun and not ended.
         self._members: dict[tuple[str, PodUID], Withdrawn] = {}
 
     def begin(self, group: GroupKey, plan: str, uid: PodUID, decided: Decisions) -> None:
-        """A plan is given up: what could be given to two pods stays in use for now."""
+        """Abandon a plan: what could be given to two pods stays in use for now."""
         if decided.devices is not None:
             member = self._members[plan, uid] = Withdrawn(group, plan, uid)
             self._note(PlanWithdrawn(member, decided))
 
     def end(self, plan: str, uid: PodUID) -> list[Happening]:
-        """All that was done for the member is taken back, and who waits for it may be helped."""
+        """Record that PreBind of the member is undone; return what may help waiting groups."""
         member = self._members.pop((plan, uid), None)
         if member is None:
             return []
