@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trial: a private copy of the cluster on which members of one group are placed.
 
-`trial` is the copy and its forks, `in_order` places members one after the other, `ranking` what the
-plugins say of every node for one class of alike pods, by the `evaluators` that they give; `totals`
-is what that adds up to and which rows are best, `extremes` whether some rows can be told of without
-the others, `slots` for how many further pods each has room. `ranking_cache` keeps a ranking across
-decisions, `lookahead` where the next pods of a stream go. `selected_labels` says which pods are
-alike as far as selectors go, `opinions` is what extenders and plugins that learn add to it.
-`plugin_calls` turns whatever a plugin does wrong into one error.
+`trial` is the copy and its forks, `in_order` places members one after the other, `ranking` is what
+the plugins say of every node for one class of identical pods, through the `evaluators` that they
+return; `totals` sums it up and finds the best rows, `extremes` tells whether some rows can be
+updated without the others, `slots` for how many further pods each has room. `ranking_cache` keeps a
+ranking across decisions, `lookahead` where the next pods of a stream go. `selected_labels` tells
+which pods selectors can tell apart, `opinions` adds what extenders and plugins that learn say.
+`plugin_calls` turns any fault of a plugin into one error.
 """
 
 from enbloc.engine.trial.in_order import meet, place_deficit

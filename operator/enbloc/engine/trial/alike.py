@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Alike: the rows that alike pods take one after the other, told without placing them.
+"""Alike: the rows that identical pods take one after the other, found without placing them.
 
-Who takes a row changes only what that row scores, where nothing that is asked looks beyond it. So
-`count` pods never go beyond the `count` best rows, and what these score with further pods is asked
-of all at once::
+A pod that takes a row changes the score of that row alone, if nothing that is asked looks beyond
+it. So `count` pods never go beyond the `count` best rows, and the scores of these with further pods
+are requested all at once::
 
     row        with 0   1    2  …
     n7           90    85   80        each pod takes the highest that is left: n7, n2, n7, n4, …
     n2           88    81
     n4           83
 
-Of `count` pods, at most `count / m` rows can get `m` each: for so many of the best, the totals with
-`m` pods are asked beforehand, and for another row when it comes to that.
+With `count` pods, at most `count / m` rows can get `m` each: for so many of the best, the totals
+with `m` pods are requested beforehand; for any other row, on demand.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from enbloc.model.nodes import Nodes
 
 Numbers = npt.NDArray[np.intp]
 
-#: For so many further pods on a row, at most, totals are asked beforehand.
+#: The most further pods on a row for which totals are requested beforehand.
 _LEVELS: Final = 64
 
 
 def rows_in_turn(
     ranking: Ranking, nodes: Nodes, count: int, among: Numbers | None = None
 ) -> list[int]:
-    """Where pods of a class go, each on the best row that those before it leave.
+    """Return where pods of a class go, each on the best row that those before it leave.
 
     Args:
         ranking: of the class, up to date, `row_by_row`.
@@ -44,8 +44,8 @@ def rows_in_turn(
         among: intp[R], ascending, the rows to which they may go; None = all.
 
     Returns:
-        At most `count` rows in order. Fewer where no row is feasible any more, or where what comes
-        next is only known once these are placed; none means that no row is feasible.
+        At most `count` rows in order. Fewer if no row is feasible any more, or if the next one is
+        only known once these are placed; none means that no row is feasible.
 
     Raises:
         PluginError: a plugin raised or broke its contract.
@@ -54,7 +54,7 @@ def rows_in_turn(
     if not len(rows):
         return []
     ahead = _Ahead(ranking, nodes, rows, count)
-    # The best on top, of equals the first row; with it its place in `rows`, and who came to it.
+    # The best on top, of equals the first row; with it its index in `rows`, and its further pods.
     heap = [
         (-total, row, place, 0)
         for place, (row, total) in enumerate(
@@ -90,7 +90,7 @@ class _Ahead:
         self._others: dict[tuple[int, int], int] = {}
 
     def total(self, place: int, more: int) -> int:
-        """The total of the row at a place with so many further pods."""
+        """Return the total of the row at an index with so many further pods."""
         asked = self._asked
         if more <= len(asked.wide) and place < asked.wide[more - 1]:
             return self._totals[asked.first[more - 1] + place]
@@ -105,13 +105,13 @@ class _Ahead:
 
 
 class _Asked(NamedTuple):
-    """What is asked beforehand.
+    """What is requested beforehand.
 
     Attributes:
-        wide: of how many of the best rows the totals with 1, 2, … further pods are asked.
+        wide: for how many of the best rows the totals with 1, 2, … further pods are requested.
         first: where the answers for each of these begin.
-        places: intp[A], the row of each question, by its place.
-        levels: int64[A], how many further pods each is about.
+        places: intp[A], the row of each question, by its index.
+        levels: int64[A], the number of further pods in each question.
     """
 
     wide: Sequence[int]
@@ -122,7 +122,7 @@ class _Asked(NamedTuple):
 
 @lru_cache(16)
 def _asked_ahead(rows: int, count: int) -> _Asked:
-    """The questions about so many of the best rows for so many pods; the same for alike gangs."""
+    """Return the questions for so many of the best rows and pods; the same for identical gangs."""
     wide = [min(rows, count // more) for more in range(1, min(count, _LEVELS) + 1)]
     levels = np.repeat(np.arange(1, len(wide) + 1), wide)
     places = np.concatenate([np.arange(each) for each in wide])

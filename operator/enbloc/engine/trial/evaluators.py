@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluators: what filters and scores the nodes for one pod, as plugins give it."""
+"""Evaluators: what filters and scores the nodes for one pod, as plugins return it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from enbloc.model.snapshot import Snapshot
 def of_claims(
     pod: Pod, profile: Profile, snapshot: Snapshot, *, scored: bool
 ) -> list[tuple[str, Any]] | None:
-    """What filters by a pod's claims, then what scores by them; None = the pod is refused."""
+    """Return the filters, then the scorers, by a pod's claims; None = the pod is refused."""
     found: dict[str, object] = {}
     for plugin in profile.pre_filter:
         if plugin.name in profile.reads_claims:
@@ -40,14 +40,14 @@ def of_claims(
 
 
 def same(one: object, other: object) -> bool:
-    """Whether one equals the other, as it says itself."""
+    """Whether one equals the other, by its own `__eq__`."""
     return bool(one == other)
 
 
 def evaluators_of(
     plugins: Iterable[decide.Plugin], found: Mapping[str, object]
 ) -> list[tuple[str, decide.Filter]]:
-    """What filters, in Filter's order: what PreFilter gave, or the plugin itself."""
+    """Return the filters in Filter's order: what PreFilter returned, or the plugin itself."""
     evaluators: list[tuple[str, decide.Filter]] = []
     for plugin in plugins:
         evaluator: object = found.get(plugin.name, plugin)
@@ -62,7 +62,7 @@ def evaluators_of(
 def scorers_of(
     plugins: Iterable[decide.Plugin], found: Mapping[str, object]
 ) -> list[tuple[decide.Plugin, Scorer]]:
-    """What scores, in Score's order: what PreScore gave, or the plugin itself."""
+    """Return the scorers in Score's order: what PreScore returned, or the plugin itself."""
     scorers: list[tuple[decide.Plugin, Scorer]] = []
     for plugin in plugins:
         scorer: object = found.get(plugin.name, plugin)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extremes: which rows may come and go before scores have to be normalised anew."""
+"""Extremes: which rows may come and go before scores must be normalised again."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,14 +11,14 @@ from enbloc.engine.trial.parts import ScorePart
 from enbloc.framework import decide
 from enbloc.model.nodes import Mask, Rows
 
-#: Of more rows that come and go at once, what there is is counted anew instead.
+#: If more rows come and go at once, everything is counted again instead.
 _MOST_MOVES: Final = 256
 
 
 class Extremes:
-    """How many feasible rows have the least and the greatest of each raw score that is normalised.
+    """How many feasible rows have the minimum and the maximum of each normalised raw score.
 
-    What `by_extremes` normalises stays as it is on the other rows while some row has each of these.
+    What `by_extremes` normalises stays the same on other rows while some row has each of these.
 
     Args:
         scores: all of a ranking.
@@ -38,7 +38,7 @@ class Extremes:
             self._counts.append(_ends(raw[mask]))
 
     def copy(self, scores: Sequence[ScorePart]) -> "Extremes":
-        """The same for the ranking's own scores, or those of a fork."""
+        """Return a copy for the ranking's own scores, or those of a fork."""
         made = object.__new__(Extremes)
         made._unknown = self._unknown
         made._raws = [score.raw for score in scores if score.normalizer is not None]
@@ -46,9 +46,9 @@ class Extremes:
         return made
 
     def move(self, gained: Sequence[int], lost: Sequence[int]) -> bool:
-        """Rows have become feasible, and ceased to be; whether others' scores may change.
+        """Record rows that turned; return whether the scores of others may change.
 
-        Then this tells nothing any more.
+        If so, this object is invalid.
         """
         if self._unknown or len(gained) + len(lost) > _MOST_MOVES:
             return True
@@ -64,7 +64,7 @@ class Extremes:
         return False
 
     def lose(self, row: int) -> bool:
-        """A row is not feasible any more; whether the normalised scores of others may change."""
+        """Record that a row is infeasible; return whether others' normalised scores may change."""
         if self._unknown:
             return True
         alone = False
@@ -76,27 +76,27 @@ class Extremes:
         return alone
 
     def of(self, scores: Sequence[ScorePart]) -> Iterable[tuple[ScorePart, list[Any]]]:
-        """The scores that are normalised, each with the extremes of what is raw."""
+        """Return the normalised scores, each with the extremes of its raw scores."""
         normalized = (score for score in scores if score.normalizer is not None)
         return zip(normalized, map(list, self._counts), strict=True)
 
 
 def _ends(raw: decide.Scores) -> dict[Any, int]:
-    """How often there is the least and the greatest."""
+    """Return how often the minimum and the maximum occur."""
     if not len(raw):
         return {}
     return {end: int((raw == end).sum()) for end in {raw.min(), raw.max()}}
 
 
 class Turned(NamedTuple):
-    """Rows that have become feasible, and that have ceased to be."""
+    """Rows that have become feasible, and rows that have ceased to be."""
 
     gained: list[int]
     lost: list[int]
 
 
 def turned_between(rows: Rows, before: Mask, after: Mask) -> Turned | None:
-    """The rows that are feasible and were not, or were and are not; None = there are none."""
+    """Return the rows that turned feasible or infeasible; None = there are none."""
     if np.array_equal(before, after):
         return None
     numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

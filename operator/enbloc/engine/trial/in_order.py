@@ -15,10 +15,10 @@ from enbloc.model.pods import Pod
 def place_deficit(
     facts: GroupFacts, order: Sequence[Pod], trial: Trial, outcome: Outcome
 ) -> list[Pod]:
-    """Place the deficit from members in this order; give back those that were not tried.
+    """Place the deficit from members in this order; return those that were not tried.
 
-    Each role's deficit is met from members of that role, then the group's from all that are
-    left; a member that does not fit is passed over while others can meet the floor in its place.
+    Each role's deficit is met from members of that role, then the group's from all that are left. A
+    member that does not fit is passed over while others can meet the floor in its place.
     """
     left = list(order)
     turn = {pod.uid: index for index, pod in enumerate(order)} if facts.roles else {}
@@ -31,7 +31,7 @@ def place_deficit(
             break
     else:
         left = meet(facts.total.deficit - len(outcome.needed), left, trial, outcome)
-    # Now it is known whether all got their volumes and devices.
+    # Only now is it known whether all got their volumes and devices.
     for pod in [pod for pod, _ in outcome.needed if not trial.stands(pod)]:
         outcome.failed = True
         outcome.unplaced.append(pod)
@@ -40,7 +40,7 @@ def place_deficit(
 
 
 def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome) -> list[Pod]:
-    """Place `deficit` of the candidates; give back those that were not tried."""
+    """Place `deficit` of the candidates; return those that were not tried."""
     wanted = len(outcome.needed) + max(0, deficit)
     explained: set[ClassKey] = set()
     many = len({id(pod.spec) for pod in candidates}) > MOST_RANKINGS
@@ -60,7 +60,7 @@ def meet(deficit: int, candidates: Sequence[Pod], trial: Trial, outcome: Outcome
         outcome.needed += zip(candidates[index:end], rows, strict=False)
         if many:
             to_come[key] -= len(rows)
-            if not to_come[key]:  # else each class takes arrays over all nodes until the end
+            if not to_come[key]:  # otherwise each class holds arrays over all nodes until the end
                 trial.forget(key)
         index += len(rows)
         if index == end:

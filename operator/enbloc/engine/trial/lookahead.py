@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lookahead: where the pods of a class go that come next, told before they come.
+"""Lookahead: where the next pods of a class will go, computed in advance.
 
-Of a stream of alike pods each changes one row, and the ranking would be brought up to date for it.
-Where `rows_in_turn` can tell, the rows of many are told at once, and hold for as long as nothing
-comes to the node table, or leaves it, but just these pods::
+Each pod of a stream of identical pods changes one row, and would make an update of the ranking
+necessary. If `rows_in_turn` can, it computes the rows of many at once. They are valid while nothing
+comes to the node table, or leaves it, except these pods::
 
-    told  ──►  n7  n2  n7  n4  n9 …        came: n7 n2   ──► n7 is next
-                       ▲                   came: n7 n2, and somebody else   ──► nothing is known
+    computed  ──►  n7  n2  n7  n4  n9 …        came: n7 n2   ──► n7 is next
+                           ▲                   came: n7 n2, and another pod   ──► nothing is known
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from typing import Final
 from enbloc.engine.trial.parts import PlacedChange
 from enbloc.model.pods import Pod
 
-#: So many pods are looked ahead for.
+#: The number of pods that are looked ahead for.
 AHEAD: Final = 64
-#: Of the pods that came, no more is kept for a class (bytes).
+#: The most bytes of arrived pods that are kept for a class.
 MOST_BYTES: Final = 256 * 2**10
-#: After lookaheads that were of little use, so many decisions are taken without one at most.
+#: After lookaheads of little use, the most decisions that are taken without one.
 _LONGEST_PAUSE: Final = 64
 
 
@@ -28,7 +28,7 @@ class Lookahead:
     """The rows of the next pods of one class, from one state of the node table on.
 
     Attributes:
-        position: how many changes the journal had when the rows were told.
+        position: the number of changes in the journal when the rows were computed.
     """
 
     __slots__ = ("_bytes", "_came", "_pause", "_rest", "_rows", "_used", "position")
@@ -47,34 +47,34 @@ class Lookahead:
         used, self._used = self._used, 0
         self._drop()
         if used:
-            # Whoever else comes in between makes the work useless.
+            # Any other pod in between makes the work useless.
             self._pause = 0 if used >= AHEAD // 4 else min(_LONGEST_PAUSE, 2 * self._pause + 1)
             self._rest = self._pause
         self._rest -= 1
         return self._rest < 0
 
     def tell(self, rows: Sequence[int], pods: Sequence[Pod], position: int) -> list[int]:
-        """Keep where the next pods go; the rows of these, who are the first.
+        """Store where the next pods go; return the rows of the given ones, which are the first.
 
         Args:
-            rows: in turn, at least as many as there are pods.
+            rows: in order, at least as many as there are pods.
             pods: of the class, to be placed now.
-            position: how many changes the journal has; the rows were told after these.
+            position: the number of changes in the journal before the rows were computed.
         """
         self._rows, self.position = rows, position
         return self._take(pods)
 
     def has(self, count: int, end: int) -> bool:
-        """Whether the rows of so many further pods may be known, the journal having ended there."""
+        """Whether the rows of so many further pods may be known, if the journal ended at `end`."""
         first = len(self._came)
         return len(self._rows) - first >= count and end - self.position == first
 
     def next(self, pods: Sequence[Pod], came: Sequence[PlacedChange] | None) -> list[int] | None:
-        """The rows of further pods of the class; None = they are not known.
+        """Return the rows of further pods of the class; None = they are not known.
 
         Args:
             pods: to be placed now.
-            came: what the journal has beyond `position`; None = it does not say.
+            came: what the journal has beyond `position`; None = unknown.
         """
         if len(self._rows) - len(self._came) < len(pods) or self._came != came:
             return None
@@ -95,7 +95,7 @@ class Lookahead:
         self._rows, self._came, self._bytes = (), [], 0
 
     def check(self, came: Sequence[PlacedChange] | None, best: int | None) -> None:
-        """Assert that the next row, if it is known, is the best one.
+        """Assert that the next row, if known, is the best one.
 
         Raises:
             AssertionError: it is not.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Opinions: what is said of each node from beyond a profile's own filters and scores."""
+"""Opinions: what is said of each node beyond a profile's own filters and scores."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
-#: Why a node is not feasible, where nobody says more.
+#: Why a node is not feasible, without any other reason.
 REFUSED: Final = "node(s) were refused"
 
 
@@ -26,7 +26,7 @@ class NodeView:
     Attributes:
         feasible: bool[N].
         scores: int64[N], 0 to 100.
-        reasons: of each row that is not feasible; empty = `why` is that of all of them.
+        reasons: for each infeasible row; empty = `why` applies to all of them.
     """
 
     reads: ClassVar[Reads] = Reads.SPEC
@@ -37,29 +37,29 @@ class NodeView:
     why: str = REFUSED
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """bool[N]: the nodes that it leaves."""
+        """Return bool[N]: the nodes that it leaves."""
         del pod, nodes
         return self.feasible.copy()
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
-        """Its own words for each node."""
+        """Return its own words for each node."""
         del pod, nodes
         if not self.reasons:
             return Counter({self.why: int(np.count_nonzero(refused))})
         return Counter(self.reasons[row] for row in np.flatnonzero(refused).tolist())
 
     def score(self, pod: Pod, nodes: Nodes) -> decide.Scores:
-        """int64[N], 0 to 100."""
+        """Return int64[N], 0 to 100."""
         del pod, nodes
         return self.scores
 
 
-#: Counts more than all that plugins score.
+#: Counts more than all scores of plugins.
 _BEFORE_ALL: Final = 1_000_000
 
 
 class Opinion(NamedTuple):
-    """A view from beyond the profile's own filters and scores, for one decision."""
+    """A view for one decision, beyond the profile's own filters and scores."""
 
     name: str
     view: NodeView
@@ -72,13 +72,13 @@ def preferring(
     feasible: Mask | None = None,
     reason: str = REFUSED,
 ) -> Opinion:
-    """Of feasible nodes the one with the highest score, whatever plugins say of them.
+    """Prefer the feasible node with the highest score, whatever plugins say.
 
     Args:
-        name: who says so.
+        name: its source.
         scores: int64[N], 0 to 100.
         feasible: bool[N]; None = all.
-        reason: why the others are not.
+        reason: why the others are not feasible.
     """
     mask = np.ones(len(scores), np.bool_) if feasible is None else feasible
     return Opinion(name, NodeView(mask, scores, {}, reason), _BEFORE_ALL)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Outcome: what placing one group came to."""
+"""Outcome: the result of placing one group."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -12,8 +12,8 @@ from enbloc.model.pods import Pod
 class Search(StrEnum):
     """How a placement beyond the ordered pass was found, or what is known instead.
 
-    NONE also stands for a search that could not have helped: it is switched off, or the members
-    are alike and what refuses them is no matter of where the others go.
+    NONE also stands for a search that could not help: it is switched off, or the members are
+    identical and what refuses them does not depend on where the others go.
     """
 
     NONE = ""
@@ -27,20 +27,19 @@ class Search(StrEnum):
 
 
 class Outcome:
-    """What placing one group came to.
+    """The result of placing one group.
 
     Attributes:
-        needed: members of the deficit with their rows, in the order they were placed.
+        needed: members of the deficit with their rows, in the order of placement.
         surplus: members beyond it that fitted as well.
         unplaced: members that did not fit and were not needed.
-        diagnoses: why members found no node, each different answer once with the first member
-            that it is about; empty = all fitted. Where no placement was found they are those of
-            the ordered pass.
+        diagnoses: why members found no node, each distinct answer once with its first member;
+            empty = all fitted. If no placement was found they are those of the ordered pass.
         failed: the floor could not be met.
         search: what found the placement beyond the ordered pass, or why nothing did.
-        steps: what that cost.
-        lacks: what of something that nodes share is missing, with the amounts; "" = nothing is.
-        also_rejected_by: plugins whose events may help beside those that the diagnoses name.
+        steps: the cost of that.
+        lacks: what is missing of something that nodes share, with the amounts; "" = nothing.
+        also_rejected_by: plugins whose events may help, besides those in the diagnoses.
     """
 
     def __init__(self) -> None:
@@ -56,14 +55,14 @@ class Outcome:
 
     @property
     def placed(self) -> list[tuple[Pod, int]]:
-        """Members that are placed with their rows, those that are needed first."""
+        """Placed members with their rows, needed ones first."""
         return [*self.needed, *self.surplus]
 
     def left_of(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Those of these members that are not placed."""
+        """Return those of these members that are not placed."""
         placed = {pod.uid for pod, _ in self.placed}
         return [pod for pod in pods if pod.uid not in placed]
 
     def note(self, diagnosis: Diagnosis, pod: Pod) -> None:
-        """A member found no node."""
+        """Record why a member found no node."""
         self.diagnoses.setdefault(diagnosis, pod)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts: what one filter, or one scorer, says of every node, and who hears of pods."""
+"""Parts: what one filter or scorer says of every node, and which evaluators hear of pods."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from enbloc.model.pods import Pod
 
 Scorer = decide.Score | decide.ScoreAmong
 
-#: By the id of an evaluator, its fork.
+#: By id of an evaluator, its fork.
 Forks = Mapping[int, Any]
 
 
@@ -39,11 +39,11 @@ class FilterPart:
     mask: Mask
 
     def replace(self, evaluator: decide.Filter) -> None:
-        """Another one says so from now on."""
+        """Use another evaluator from now on."""
         self.evaluator = evaluator
 
     def fork(self, forks: Forks) -> "FilterPart":
-        """A copy of its own; only where rows are asked again is the mask written to."""
+        """Return an independent copy; the mask is only written to where rows are asked again."""
         evaluator = self.evaluator
         mask = self.mask.copy() if evaluator.reads is Reads.NODE else self.mask
         return FilterPart(self.name, forks.get(id(evaluator), evaluator), mask)
@@ -51,7 +51,7 @@ class FilterPart:
 
 @dataclass(slots=True)
 class ScorePart:
-    """What one scorer says of every node: as it said it, and as it counts."""
+    """What one scorer says of every node: raw, and weighted."""
 
     name: str
     evaluator: Scorer
@@ -59,18 +59,18 @@ class ScorePart:
     normalizer: decide.NormalizeScore | None
     raw: decide.Scores
     part: npt.NDArray[np.int64]
-    #: Its raw scores depend on which nodes are feasible.
+    #: Whether its raw scores depend on which nodes are feasible.
     among: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.among = decide.implements(self.evaluator, decide.ScoreAmong)
 
     def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
-        """The raw answer for some nodes, checked."""
+        """Return the raw answer for some nodes, checked."""
         evaluator = self.evaluator
         if self.among:
             assert decide.implements(evaluator, decide.ScoreAmong)
-            if not np.count_nonzero(feasible):  # it is asked again as soon as there is one
+            if not np.count_nonzero(feasible):  # it is asked again once there is a feasible node
                 return np.zeros(len(nodes), np.int64)
             scores = asked(self.name, "Score", evaluator.score_among, pod, nodes, feasible)
         else:
@@ -79,13 +79,13 @@ class ScorePart:
         return checked_scores(self.name, scores, len(nodes))
 
     def replace(self, evaluator: Any) -> None:
-        """Another one says so from now on."""
+        """Use another evaluator from now on."""
         if self.normalizer is cast("Any", self.evaluator):
             self.normalizer = evaluator
         self.evaluator = evaluator
 
     def fork(self, forks: Forks) -> "ScorePart":
-        """A copy of its own; only where rows are asked again are the arrays written to."""
+        """Return an independent copy; arrays are only written to where rows are asked again."""
         evaluator, normalizer = self.evaluator, self.normalizer
         raw, part = self.raw, self.part
         if evaluator.reads is Reads.NODE:
@@ -103,7 +103,7 @@ class ScorePart:
             return
         self.part = np.zeros(len(mask), dtype=np.int64)
         count = int(mask.sum())
-        if not count:  # it need not know how to compare nobody
+        if not count:  # it need not handle an empty set
             return
         normalize = self.normalizer.normalize
         feasible = asked(self.name, "NormalizeScore", normalize, self.raw[mask])
@@ -115,7 +115,7 @@ class ScorePart:
 
         Args:
             rows: intp[R].
-            ends: the least and the greatest raw score of the feasible rows, as they were before.
+            ends: the minimum and maximum raw score of the rows that were feasible before.
 
         Returns:
             int64[R]: by how much the part of each has grown.
@@ -130,8 +130,8 @@ class ScorePart:
         return grown
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
-        """As integers, if those that count (True in `mask`) lie in [0, 100]."""
-        if scores.dtype == np.int64:  # below 0 is far above the maximum without the sign
+        """Return the scores as integers, if those that count (True in `mask`) are in [0, 100]."""
+        if scores.dtype == np.int64:  # as unsigned, a negative value is far above the maximum
             wrong = scores.view(np.uint64) > decide.MAX_NODE_SCORE
         else:
             wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
@@ -149,7 +149,7 @@ class ScorePart:
 
 
 def forked(plugin: str, evaluator: decide.Forks) -> object:
-    """A copy of an evaluator; a PluginError if it gives something else."""
+    """Return a copy of an evaluator; PluginError if it returns something else."""
     fork = asked(plugin, "Filter", evaluator.fork)
     if not isinstance(fork, type(evaluator)):
         detail = f"fork gave {shape_of(fork)}, not {shape_of(evaluator)}"
@@ -158,7 +158,7 @@ def forked(plugin: str, evaluator: decide.Forks) -> object:
 
 
 def hears(plugin: str, evaluator: object, changes: Sequence[PlacedChange]) -> bool:
-    """Tell an evaluator who came and left; False = it says that this makes no difference."""
+    """Tell an evaluator which pods came and left; False = it says that this changes nothing."""
     if not decide.implements(evaluator, decide.Placed):
         return True
     return asked(plugin, "Filter", _told, evaluator, changes)
@@ -174,7 +174,7 @@ def _told(evaluator: decide.Placed, changes: Sequence[PlacedChange]) -> bool:
 
 
 def rows_of(changes: Sequence[PlacedChange], others: Collection[int] = ()) -> Rows:
-    """The rows that changed; one alone as a slice, which costs no copy."""
+    """Return the rows that changed; a single one as a slice, which costs no copy."""
     touched = {change.row for change in changes}.union(others)
     if len(touched) == 1:
         (row,) = touched

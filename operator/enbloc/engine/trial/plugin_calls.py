@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Asking a plugin: what it raises, and what breaks its contract, becomes one PluginError."""
+"""Plugin calls: exceptions and breaches of contract of a plugin become one PluginError."""
 
 import math
 from collections.abc import Callable
@@ -22,27 +22,27 @@ _NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 
 
 class Stopwatch(Protocol):
-    """Times what some decisions ask of plugins; nothing may depend on it."""
+    """Times the plugin calls of some decisions; nothing may depend on it."""
 
     def begin(self, profile: str) -> bool:
-        """A decision begins; whether its calls are to be timed."""
+        """Begin a decision; return whether its calls are to be timed."""
         ...
 
     def call(self, plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
-        """Ask a plugin, give its answer, and raise what it raises."""
+        """Call a plugin, return its answer, and raise what it raises."""
         ...
 
     def end(self) -> None:
-        """The decision that was timed is over."""
+        """End the decision that was timed."""
         ...
 
 
-#: Who times the calls of the decision under way.
+#: Times the calls of the current decision.
 _STOPWATCH: Final[ContextVar[Stopwatch | None]] = ContextVar("stopwatch", default=None)
 
 
 def timed(stopwatch: Stopwatch, decide: Callable[..., T], *arguments: Any) -> T:
-    """Decide, with every call of a plugin timed."""
+    """Decide, with every plugin call timed."""
     before = _STOPWATCH.set(stopwatch)
     try:
         return decide(*arguments)
@@ -52,7 +52,7 @@ def timed(stopwatch: Stopwatch, decide: Callable[..., T], *arguments: Any) -> T:
 
 
 def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
-    """Ask a plugin; whatever it raises becomes one PluginError."""
+    """Call a plugin; whatever it raises becomes one PluginError."""
     stopwatch = _STOPWATCH.get()
     try:
         if stopwatch is not None:
@@ -67,14 +67,14 @@ def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) 
 def asked_unchecked(
     plugin: str, point: str, question: Callable[..., object], *arguments: Any
 ) -> object:
-    """As `asked`, where the caller looks at what the answer is."""
+    """Call a plugin as `asked` does; the caller checks the answer."""
     return asked(plugin, point, question, *arguments)
 
 
 def asked_status(
     plugin: str, point: str, question: Callable[..., object], *arguments: Any
 ) -> Status:
-    """As `asked`, where the answer must be a Status."""
+    """Call a plugin as `asked` does; the answer must be a Status."""
     status = asked(plugin, point, question, *arguments)
     if not isinstance(status, Status):
         raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
@@ -88,19 +88,19 @@ def _is_number(value: object) -> bool:
 
 
 def asked_mask(plugin: str, evaluator: decide.Filter, pod: Pod, nodes: Nodes) -> Mask:
-    """A Filter's answer about some nodes, where it must be one bool for each of them."""
+    """Return a Filter's answer about some nodes, which must be one bool for each of them."""
     return checked_mask(plugin, asked(plugin, "Filter", evaluator.filter, pod, nodes), len(nodes))
 
 
 def checked_mask(plugin: str, mask: object, count: int) -> Mask:
-    """What a plugin gave where it must give one bool for each node."""
+    """Return a plugin's answer, which must be one bool for each node."""
     if not isinstance(mask, np.ndarray) or mask.dtype != _BOOL or mask.shape != (count,):
         raise PluginError(plugin, "Filter", f"expected bool[{count}], got {shape_of(mask)}")
     return mask
 
 
 def checked_scores(plugin: str, scores: object, count: int, point: str = "Score") -> decide.Scores:
-    """A Score's or NormalizeScore's answer, if it is one finite number for each node."""
+    """Return a Score's or NormalizeScore's answer, which must be one finite number per node."""
     if (
         not isinstance(scores, np.ndarray)
         or scores.dtype not in _NUMBERS
@@ -115,7 +115,7 @@ def checked_scores(plugin: str, scores: object, count: int, point: str = "Score"
 
 
 def shape_of(value: object) -> str:
-    """What something is, in the words of the contract: "bool[3]", "NoneType"."""
+    """Return what something is, in the words of the contract: "bool[3]", "NoneType"."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{list(value.shape)}"
     return type(value).__name__

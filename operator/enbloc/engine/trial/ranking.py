@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ranking: mask and score of every node for one class of alike pods."""
+"""Ranking: mask and score of every node for one class of identical pods."""
 
 from collections.abc import Collection, Sequence
 from copy import copy
@@ -39,9 +39,9 @@ from enbloc.model.snapshot import Snapshot
 class Ranking:
     """Which nodes are feasible for one class of pods, and how good each is.
 
-    Full answers are computed once. After pods have come or gone only the touched rows are asked
-    again for plugins that read NODE, nothing for those that read SPEC, everything for those that
-    read CLUSTER and say that it made a difference.
+    Full answers are computed once. After pods have come or gone, plugins that read NODE are asked
+    again for the touched rows only, those that read SPEC not at all, and those that read CLUSTER
+    for all rows if they say that it made a difference.
 
     Attributes:
         pod: stands for its class.
@@ -84,11 +84,11 @@ class Ranking:
 
         Args:
             pod: any pod of the class.
-            profile: whom to ask.
+            profile: its plugins are asked.
             snapshot: what the plugins see at PreFilter and PreScore.
-            nodes: the node table as it is now; None = the snapshot's.
+            nodes: the present node table; None = the snapshot's.
             changes: what it holds beyond the snapshot.
-            scored: False = only which nodes are feasible is asked for, ever.
+            scored: False = only feasibility is requested, ever.
         """
         nodes = snapshot.nodes if nodes is None else nodes
         self.pod = pod
@@ -102,11 +102,11 @@ class Ranking:
         self._listeners: dict[int, tuple[str, object]] = {}
         self._mask: Mask = np.zeros(len(nodes), np.bool_)
         self._fixed = self._mask
-        # Σ weight × score of every row; the same with −1 where it is not feasible.
+        # Σ weight × score of every row; then the same with −1 where it is not feasible.
         self._sums: npt.NDArray[np.int64] = np.zeros(len(nodes), np.int64)
         self._total = Totals(np.full(len(nodes), -1, np.int64))
         self._extremes: Extremes | None = None
-        #: None until they are asked for, and when masks were asked anew.
+        #: None until requested, and after masks were requested again.
         self._slots: Slots | None = None
         evaluators = self._pre_filter(profile, snapshot)
         if evaluators is None:
@@ -125,7 +125,7 @@ class Ranking:
     def _pre_filter(
         self, profile: Profile, snapshot: Snapshot
     ) -> list[tuple[str, decide.Filter]] | None:
-        """Ask PreFilter; the evaluators, in Filter's order; None = refused."""
+        """Ask PreFilter; return the evaluators in Filter's order; None = refused."""
         found: dict[str, object] = {}
         sets: dict[str, frozenset[str]] = {}
         for plugin in profile.pre_filter:
@@ -187,7 +187,7 @@ class Ranking:
             hears(plugin, evaluator, changes)
 
     def consult(self, opinions: Sequence[Opinion], nodes: Nodes) -> None:
-        """Add what somebody outside said of this class."""
+        """Add what extenders or plugins that learn said of this class."""
         if not opinions:
             return
         for name, view, _ in opinions:
@@ -208,7 +208,7 @@ class Ranking:
         self._sum()
 
     def fork(self) -> "Ranking | None":
-        """A copy that takes in changes of its own; None = an evaluator that hears cannot fork."""
+        """Return a copy for further changes; None = an evaluator that hears of pods cannot fork."""
         forks: dict[int, Any] = {}
         listeners: dict[int, tuple[str, object]] = {}
         for plugin, evaluator in self._listeners.values():
@@ -238,16 +238,16 @@ class Ranking:
         others: Collection[int] = (),
         renewed: Collection[int] = (),
     ) -> bool:
-        """Take in that pods came and left; `nodes` is the table as it is now.
+        """Apply that pods came and left.
 
         Args:
-            nodes: the table.
-            changes: who came and left.
+            nodes: the present table.
+            changes: which pods came and left.
             others: rows on which something else has changed.
             renewed: evaluators, by id, that have not been asked yet.
 
         Returns:
-            False when that cannot be done: the ranking must be made anew.
+            False if that is impossible: the ranking must be rebuilt.
         """
         if self.refused is not None:
             return not changes
@@ -278,7 +278,7 @@ class Ranking:
         return True
 
     def _take_in(self, changes: Sequence[PlacedChange]) -> set[int]:
-        """The evaluators, by id, whose whole answer may have changed."""
+        """Return the evaluators, by id, whose whole answer may have changed."""
         return {
             id(evaluator)
             for name, evaluator in self._listeners.values()
@@ -293,17 +293,17 @@ class Ranking:
         changes: Sequence[PlacedChange],
         others: Collection[int],
     ) -> bool:
-        """Speak for another pod of the class, whose claims are others, and take in changes.
+        """Represent another pod of the class, whose claims differ, and apply changes.
 
         Args:
-            pod: whose claims are alike to those of `self.pod`.
-            profile: whom to ask.
+            pod: its claims are equivalent to those of `self.pod`.
+            profile: its plugins are asked.
             snapshot: the cluster as it is.
-            changes: who came and left since this was up to date.
+            changes: which pods came and left since this was up to date.
             others: rows on which something else has changed.
 
         Returns:
-            False when that cannot be done: the ranking must be made anew.
+            False if that is impossible: the ranking must be rebuilt.
         """
         if self.refused is not None:
             return False
@@ -336,7 +336,7 @@ class Ranking:
         moved: set[int],
         turned: Turned | None,
     ) -> None:
-        """Ask again what may have changed."""
+        """Ask again for what may have changed."""
         fresh: list[bool] = []
         for score in self._scores:
             anew = False
@@ -358,9 +358,9 @@ class Ranking:
         self._sum()
 
     def _follow(self, turned: Turned) -> bool:
-        """Take in that rows have turned, if that changes the scores of no others; whether it did.
+        """Apply turned rows if no scores of others change; return whether that was possible.
 
-        By raw scores that are as they were.
+        It uses the unchanged raw scores.
         """
         extremes = self._extremes
         if extremes is None or extremes.move(*turned):
@@ -391,7 +391,7 @@ class Ranking:
         return False
 
     def _join(self) -> None:
-        """Join all masks, those apart that stay as they are for as long as the nodes do."""
+        """Join all masks; those that only change with nodes are joined separately."""
         fixed = np.ones(len(self._mask), np.bool_)
         if self._outside is not None:
             fixed &= ~self._outside.mask
@@ -413,7 +413,7 @@ class Ranking:
         self._mask[rows] = mask
 
     def _sum(self) -> None:
-        """Add up anew; −1 where not feasible, so that argmax needs no second array."""
+        """Sum up again; −1 where not feasible, so that argmax needs no second array."""
         total = np.zeros(len(self._mask), dtype=np.int64)
         for score in self._scores:
             total += score.part
@@ -423,11 +423,11 @@ class Ranking:
     # ── one decision ─────────────────────────────────────────────────────────────────────────
 
     def best(self) -> int | None:
-        """The feasible row with the highest score, the first of equals; None if there is none."""
+        """Return the feasible row with the highest score, the first of equals; None if none."""
         return None if self.refused is not None else self._total.best()
 
     def first(self, count: int, among: Numbers | None = None) -> Numbers:
-        """intp[≤ count]: the feasible rows with the highest scores, in the order of `best`."""
+        """Return intp[≤ count]: the feasible rows with the highest scores, in `best` order."""
         return self._total.first(count, among)
 
     def feasible(self, row: int) -> bool:
@@ -435,9 +435,9 @@ class Ranking:
         return self.refused is None and bool(self._mask[row])
 
     def row_by_row(self) -> bool:
-        """Whether a pod of the class that comes to a row changes what others say of no other row.
+        """Whether a pod of the class on a row affects what others say of that row only.
 
-        That is, neither verdicts nor raw scores; normalised ones only as `Extremes` says.
+        This covers verdicts and raw scores; normalised scores only as `Extremes` says.
         """
         if self.refused is not None or not self._scored or not self.independent((self.pod,)):
             return False
@@ -449,9 +449,9 @@ class Ranking:
     def with_more(
         self, nodes: Nodes, rows: npt.NDArray[np.intp], more: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """int64[R]: the totals of some rows if each had so many further pods of the class.
+        """Return int64[R]: the totals of some rows if each had so many further pods of the class.
 
-        For a ranking that goes `row_by_row`, as long as no extreme of what is normalised is lost.
+        For a ranking that is `row_by_row`, while no extreme of a normalised score is lost.
 
         Args:
             nodes: the table that this is up to date with.
@@ -474,7 +474,7 @@ class Ranking:
         return totals
 
     def extremes(self) -> Extremes:
-        """What rows may be lost before scores have to be normalised anew."""
+        """Return which rows may be lost before scores must be normalised again."""
         if self._extremes is None:
             self._extremes = Extremes(self._scores, self._mask)
         return self._extremes.copy(self._scores)
@@ -490,7 +490,7 @@ class Ranking:
         return self._total.values
 
     def narrowed(self, rows: Rows = slice(None)) -> Mask:
-        """bool[N]: the rows that stay refused (False) whoever else comes; or of some rows."""
+        """Return bool[N]: False = the row stays refused whichever pods come; or for some rows."""
         if self.refused is not None:
             return np.zeros_like(self._mask[rows])
         mask = self._fixed[rows].copy()
@@ -501,7 +501,7 @@ class Ranking:
         return mask
 
     def slots(self, nodes: Nodes, requests: tuple[tuple[str, int], ...]) -> Slots | None:
-        """How many further pods of the class each row has room for; None = that takes asking.
+        """Return how many further pods of the class fit on each row; None = plugins must be asked.
 
         Args:
             nodes: the table that this is up to date with.
@@ -516,10 +516,10 @@ class Ranking:
         return self._slots
 
     def lasting(self) -> Mask:
-        """bool[N]: the rows that stay refused (False) whoever comes or leaves.
+        """Return bool[N]: False = the row stays refused whichever pods come or leave.
 
-        By what the profile's own filters read in node objects. All True where PreFilter refused
-        the class, which it may not do under another load.
+        It considers what the profile's own filters read in node objects. All True if PreFilter
+        refused the class, which it may not do under another load.
         """
         if self.refused is not None:
             return np.ones_like(self._mask)
@@ -534,9 +534,9 @@ class Ranking:
     def most(
         self, nodes: Nodes, count: npt.NDArray[np.int64], *, ever: bool
     ) -> npt.NDArray[np.int64]:
-        """int64[N]: how many pods of the class each row can take, at most `count` of it (int64[N]).
+        """Return int64[N]: how many pods of the class each row takes, at most `count` (int64[N]).
 
-        By what filters say of their own accord; whether they let a pod there is another question.
+        It considers the filters' declared limits, not whether they accept a pod there.
         """
         for entry in self._filters:
             evaluator = entry.evaluator
@@ -548,9 +548,9 @@ class Ranking:
         return count
 
     def same_on_any_host(self, profile: Profile) -> bool:
-        """Whether a pod that names a host as well has the same answer for the rows of that host.
+        """Whether a pod that also names a host gets the same answer for the rows of that host.
 
-        By plugins that say so of themselves, and by what is said of every class alike.
+        That is if plugins declare it, and what else is said applies to every class.
         """
         if self.refused is not None:
             return False
@@ -561,7 +561,7 @@ class Ranking:
     # ── why not ──────────────────────────────────────────────────────────────────────────────
 
     def independent(self, pods: Sequence[Pod]) -> bool:
-        """Whether each of these pods, as it comes or leaves, matters on its own row alone."""
+        """Whether each of these pods, as it comes or leaves, affects its own row alone."""
         for name, evaluator in self._listeners.values():
             if not decide.implements(evaluator, decide.Ignores):
                 return False
@@ -570,16 +570,16 @@ class Ranking:
         return True
 
     def resolvable(self, nodes: Nodes) -> Mask:
-        """bool[N]: refused rows of which the first refusal could end if pods left.
+        """Return bool[N]: refused rows whose first refusal could end if pods left.
 
-        None where PreFilter refuses the class as a whole.
+        None if PreFilter refuses the class as a whole.
         """
         if self.refused is not None:
             return np.zeros(len(nodes), np.bool_)
         return refusals.resolvable(self.pod, self._filters, self._outside, nodes)
 
     def diagnosis(self, nodes: Nodes, among: Mask | None = None) -> Diagnosis:
-        """Why no row is feasible: each node counts under the first plugin that refused it.
+        """Return why no row is feasible: each node counts under the first plugin that refused it.
 
         Args:
             nodes: the table that this is up to date with.

@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rankings that outlive a decision, so that a stream of alike pods does not pay for each in full.
+"""Rankings that outlive a decision, so that a stream of identical pods does not rebuild them.
 
 ::
 
-    decision ──take──► its own ──fork──► places members ──► gives back, with what it placed
+    decision ──take──► its own ──fork──► places members ──► returns it, with what it placed
                                                             │
     journal: what really came and left  ────────────────────┴──► taken again only if the journal
-                                                                 began with just that; caught up
+                                                                 began with just that; updated
 
-Of a stream of pods of one class it is told ahead where they go (`lookahead`), and the ranking that
-is kept is brought up to date for many of them at once.
+For a stream of pods of one class, their rows are computed in advance (`lookahead`), and the ranking
+that is kept is updated for many of them at once.
 
-A ranking that was told of members which were then not placed is thrown away: nothing is undone.
+A ranking that was told of members that were not placed is discarded: nothing is undone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,28 +35,28 @@ from enbloc.model.snapshot import Snapshot
 #: How many rankings are kept; each takes about 100 bytes per node.
 MOST_RANKINGS: Final = 64
 
-#: A ranking further behind than so many changes is made anew.
+#: A ranking that is further behind than this many changes is rebuilt.
 LONGEST_JOURNAL: Final = 16_384
 
 _MOST_CLASSES: Final = 16_384
 
-#: Of what the classes were read from that classes and journal keep from being forgotten, each.
+#: The most bytes of the source of classes, and of the journal, that these keep in memory.
 _MOST_BYTES: Final = 16 * 2**20
 
 
-#: Of members that name more hosts it is not said of each why it does not fit.
+#: If members name more hosts, the message does not say for each why it does not fit.
 MOST_HOSTS_TOLD: Final = 16
 
 
 class ClassKey(NamedTuple):
-    """What makes two pods alike to every plugin of a profile.
+    """What makes two pods equal to every plugin of a profile.
 
     Attributes:
         spec: a number that pods with equal specs share.
         labels: their values of the keys that some selector names.
         annotations: the declared ones.
         signatures: what plugins add.
-        holds: what tells pods apart by their volumes and devices; None = they have none.
+        holds: what distinguishes pods by volumes and devices; None = they have none.
         host: what nodeSelector names; `spec` is without it. "" = none.
     """
 
@@ -71,7 +71,7 @@ class ClassKey(NamedTuple):
 
 
 def told_apart(keys: Sequence[ClassKey]) -> Sequence[ClassKey]:
-    """The classes of which it is said why they do not fit; of many hosts, one for all of them."""
+    """Return the classes to explain why they do not fit; with many hosts, one for all of them."""
     if len({key.host for key in keys}) <= MOST_HOSTS_TOLD:
         return keys
     return [key._replace(host="") for key in keys]
@@ -84,7 +84,7 @@ class Journal:
         #: The position of the first of `_changes`.
         self._first = 0
         self._changes: list[PlacedChange] = []
-        #: Of the pods that these are about.
+        #: Bytes of the pods in these changes.
         self._bytes = 0
 
     @property
@@ -93,7 +93,7 @@ class Journal:
         return self._first + len(self._changes)
 
     def note(self, change: PlacedChange) -> None:
-        """One more change."""
+        """Record a change."""
         self._changes.append(change)
         self._bytes += change.pod.size
         if len(self._changes) > 2 * LONGEST_JOURNAL or self._bytes > _MOST_BYTES:
@@ -103,7 +103,7 @@ class Journal:
             self._bytes = sum(each.pod.size for each in self._changes)
 
     def since(self, position: int) -> Sequence[PlacedChange] | None:
-        """The changes from a position on; None when they are not kept any more."""
+        """Return the changes from a position on; None if they are not kept any more."""
         if position < self._first:
             return None
         return self._changes[position - self._first :]
@@ -114,7 +114,7 @@ class _Kept:
     """A ranking that has seen the journal up to `position`, and then `beyond`.
 
     Attributes:
-        ledgers: how much it has seen of what they write down.
+        ledgers: the position in the ledgers' changes that it has seen.
     """
 
     ranking: Ranking
@@ -124,16 +124,16 @@ class _Kept:
 
 
 class Rankings:
-    """The kept rankings of all profiles, and the classes that they are for.
+    """The kept rankings of all profiles, and their classes.
 
     Attributes:
-        journal: told by the owner of the tables what came and left.
-        selected: the labels that selectors in the cluster name; as it grows, pods that were alike
+        journal: the owner of the tables records here what came and left.
+        selected: the labels that selectors in the cluster name; as it grows, pods that were equal
             may come to differ.
-        made: how many rankings of nodes were made anew, with every node asked.
+        made: how many rankings of nodes were rebuilt, with every node asked.
 
     Args:
-        every_label: tell pods apart by all of their labels, since nobody says what is selected.
+        every_label: distinguish pods by all of their labels, since it is unknown what is selected.
     """
 
     def __init__(self, *, every_label: bool = False) -> None:
@@ -141,11 +141,11 @@ class Rankings:
         self.selected = SelectedLabels()
         self.made = 0
         self._every_label = every_label
-        #: What later decisions may go on with, all of `_epoch`, the oldest first.
+        #: Rankings for later decisions, all of `_epoch`, oldest first.
         self._kept: dict[ClassKey, _Kept] = {}
         self._ahead: dict[ClassKey, Lookahead] = {}
         self._epoch: object = None
-        #: What tells templates apart: equal ones have one number; and the same by identity.
+        #: Numbers of distinct templates: equal ones share one; and the same by identity.
         self._numbers: dict[PodSpec, int] = {}
         self._count = count()
         self._known: dict[int, tuple[PodSpec, int]] = {}
@@ -158,7 +158,7 @@ class Rankings:
         names: Named | None = None,
         holds: Holds | None = None,
     ) -> ClassKey:
-        """The class of a pod in a profile; `names` = the labels that tell pods apart instead."""
+        """Return the class of a pod in a profile; `names` replaces the labels that distinguish."""
         labels = pod.labels
         if names is not None:
             labels = telling(labels, names)
@@ -175,7 +175,7 @@ class Rankings:
         )
 
     def number(self, spec: PodSpec) -> int:
-        """The same for equal specs: to compare them is dear, identity is cheap."""
+        """Return the same number for equal specs; comparing them is expensive, identity cheap."""
         known = self._known.get(id(spec))
         if known is not None and known[0] is spec:
             return known[1]
@@ -185,13 +185,13 @@ class Rankings:
             self._forget()
             self._bytes = 0
         self._bytes += spec.size
-        # Never a number twice, even after forgetting: a decision may still use the old ones.
+        # Never reuse a number, even after forgetting: a decision may still use the old ones.
         number = self._numbers.setdefault(spec, next(self._count))
         self._known[id(spec)] = (spec, number)
         return number
 
     def _stamp(self, epoch: object) -> object:
-        """Differs when the epoch does, or when labels tell pods apart that were alike."""
+        """Return a value that changes with the epoch, or when labels distinguish more pods."""
         return epoch, self.selected.version
 
     def _begin(self, epoch: object) -> None:
@@ -204,7 +204,7 @@ class Rankings:
         self._ahead.clear()
 
     def foreseen(self, key: ClassKey, pods: Sequence[Pod], epoch: object) -> list[int] | None:
-        """Where pods of a class go, if that was told ahead; the taker places them there.
+        """Return where pods of a class go, if that was computed; the caller places them there.
 
         Args:
             key: the class.
@@ -218,9 +218,9 @@ class Rankings:
         return ahead.next(pods, self.journal.since(ahead.position))
 
     def ahead(self, key: ClassKey) -> Lookahead | None:
-        """Where to keep what a decision tells ahead about a class; None = it need not."""
+        """Return where to store the lookahead of a class; None = not needed."""
         ahead = self._ahead.get(key)
-        if ahead is None:  # the first of a class may be the only one
+        if ahead is None:  # the first pod of a class may be the only one
             while len(self._ahead) >= MOST_RANKINGS:
                 del self._ahead[next(iter(self._ahead))]
             self._ahead[key] = Lookahead()
@@ -230,14 +230,14 @@ class Rankings:
     def take(
         self, key: ClassKey, pod: Pod, profile: Profile, snapshot: Snapshot, epoch: object
     ) -> Ranking | None:
-        """The kept ranking of a class, brought up to the snapshot; it is the taker's now.
+        """Return the kept ranking of a class, updated to the snapshot; the caller owns it now.
 
         Args:
             key: the class.
-            pod: of the class, whom it speaks for.
+            pod: of the class, to be represented.
             profile: of the class.
             snapshot: the cluster as it is.
-            epoch: differs whenever what plugins see at PreFilter has changed other than by pods,
+            epoch: changes whenever what plugins see at PreFilter has changed, other than by pods,
                 or by what these hold beyond resources.
         """
         self._begin(epoch)
@@ -271,15 +271,15 @@ class Rankings:
     ) -> None:
         """Keep a ranking that has seen all of the journal, and then what a plan placed.
 
-        Of one class only the last one that is given is kept. One of pods with volumes or devices
-        is kept only if nothing was placed, and if what changes for them is written down.
+        Only the last ranking of a class is kept. A ranking for pods with volumes or devices is kept
+        only if nothing was placed, and if changes for them are recorded.
 
         Args:
             key: the class.
             ranking: of it.
             beyond: what the plan placed.
             epoch: as in `take`.
-            ledgers: the position of the ledgers that it is of.
+            ledgers: the position of the ledgers that it has seen.
         """
         if self._stamp(epoch) != self._epoch:
             return
@@ -291,10 +291,10 @@ class Rankings:
         self._kept[key] = _Kept(ranking, self.journal.end, tuple(beyond), ledgers)
 
     def check(self, profiles: Mapping[str, Profile], snapshot: Snapshot, epoch: object) -> None:
-        """Assert that each kept ranking, brought up to date, says what one made anew says.
+        """Assert that each kept ranking, once updated, equals a new one.
 
         Raises:
-            AssertionError: an incremental answer went astray.
+            AssertionError: an incremental answer is wrong.
         """
         ledgers = ledgers_of(snapshot.nodes)
         for key, kept in list(self._kept.items()):
@@ -314,7 +314,7 @@ class Rankings:
 
 
 def signatures(pod: Pod, profile: Profile) -> tuple[object, ...]:
-    """What plugins add to the class of a pod."""
+    """Return what plugins add to the class of a pod."""
     return tuple(asked(name, "Sign", _signature, signer, pod) for name, signer in profile.signers)
 
 

@@ -23,7 +23,7 @@ class Outside(NamedTuple):
 
     Attributes:
         mask: bool[N]: these.
-        plugins: whose sets of names they are in none, or not in all, of.
+        plugins: in whose sets of names they are missing, in one or all.
     """
 
     mask: Mask
@@ -33,10 +33,10 @@ class Outside(NamedTuple):
 def diagnosis(
     pod: Pod, filters: Sequence[FilterPart], outside: Outside | None, nodes: Nodes, among: Mask
 ) -> Diagnosis:
-    """Why no row is feasible: each counts under the first plugin that refused it.
+    """Return why no row is feasible: each counts under the first plugin that refused it.
 
     Args:
-        pod: that was refused.
+        pod: the refused pod.
         filters: in their order.
         outside: nodes left out before any of them was asked.
         nodes: the table that their masks are up to date with.
@@ -66,10 +66,10 @@ def diagnosis(
 
 
 def by_status(plugin: str, status: Status, nodes: int) -> Diagnosis:
-    """Why PreFilter of a plugin refuses a class, on so many nodes.
+    """Return why PreFilter of a plugin refuses a class, on so many nodes.
 
     Raises:
-        PluginError: what it answers is no refusal.
+        PluginError: its answer is no refusal.
     """
     if not status.rejected:
         raise PluginError(plugin, "PreFilter", status.message or f"answered {status.code.name}")
@@ -79,7 +79,7 @@ def by_status(plugin: str, status: Status, nodes: int) -> Diagnosis:
 
 
 def by_sets(plugins: Sequence[str], nodes: int) -> Diagnosis:
-    """Why the nodes that plugins leave to a class have none in common."""
+    """Return why the sets of nodes that plugins leave to a class have none in common."""
     message = (
         f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
         if len(plugins) > 1
@@ -91,7 +91,7 @@ def by_sets(plugins: Sequence[str], nodes: int) -> Diagnosis:
 def resolvable(
     pod: Pod, filters: Sequence[FilterPart], outside: Outside | None, nodes: Nodes
 ) -> Mask:
-    """bool[N]: refused rows of which the first refusal could end if pods left."""
+    """Return bool[N]: refused rows whose first refusal could end if pods left."""
     found = np.zeros(len(nodes), np.bool_)
     for part, refused in _firsts(filters, _inside(~found, outside)):
         found |= refused & ~_lasting(part, pod, nodes, refused)
@@ -99,7 +99,7 @@ def resolvable(
 
 
 def _lasting(part: FilterPart, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
-    """bool[N]: of the refused rows, those that stay refused whichever pods leave."""
+    """Return bool[N]: those of the refused rows that stay refused whichever pods leave."""
     evaluator = part.evaluator
     if not decide.implements(evaluator, decide.Unresolvable):
         return refused if evaluator.reads is Reads.SPEC else np.zeros_like(refused)
@@ -112,7 +112,7 @@ def _inside(among: Mask, outside: Outside | None) -> Mask:
 
 
 def _firsts(filters: Sequence[FilterPart], left: Mask) -> Iterator[tuple[FilterPart, Mask]]:
-    """Each filter with the rows that it is the first to refuse, if there are any."""
+    """Yield each filter with the rows that it is the first to refuse, if there are any."""
     for part in filters:
         refused = left & ~part.mask
         if refused.any():

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Selected labels: by which of their labels pods may be told apart, namespace by namespace.
+"""Selected labels: which labels may distinguish pods, by namespace.
 
-A label whose key no selector names tells nobody apart, nor does a value that none names: a Service
-for rank 0 selects one of 512 alike members, and the other 511 stay alike.
+A label whose key no selector names distinguishes no pods, nor does a value that none names: a
+Service for rank 0 selects one of 512 identical members, and the other 511 stay identical.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,14 +15,14 @@ from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Labels, PodAffinityTerm, Selector
 
-#: The values of a key that are named; None = every value is one of its own.
+#: The named values of a key; None = every value counts separately.
 Values = frozenset[str] | None
 #: By key.
 Named = Mapping[str, Values]
 
 #: Stands for every value that no selector names; no label can have it.
 _OTHER: Final = "*"
-#: Where a selector of all namespaces is entered.
+#: The scope of selectors of all namespaces.
 _EVERYWHERE: Final = ""
 _COMPARED: Final = (Operator.IN, Operator.NOT_IN)
 
@@ -31,8 +31,8 @@ class SelectedLabels:
     """The keys, and their values, that selectors name.
 
     Attributes:
-        version: grows with each that is added.
-        size: how many there are.
+        version: grows with each addition.
+        size: the number of them.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class SelectedLabels:
         self._frozen.clear()
 
     def in_namespace(self, namespace: str) -> Named:
-        """What may tell pods of a namespace apart; the same object until something is added."""
+        """Return what may distinguish pods of a namespace; the same object until an addition."""
         found = self._frozen.get(namespace)
         if found is None:
             found = self._frozen[namespace] = self._joined(namespace)
@@ -66,14 +66,14 @@ class SelectedLabels:
     # ── who names them ───────────────────────────────────────────────────────────────────────
 
     def notice(self, spec: PodSpec, namespace: str, *, hard: bool = False) -> None:
-        """The selectors of a pod of this class and namespace; `hard` = those that it requires."""
+        """Add the selectors of a pod of this class and namespace; `hard` = only required ones."""
         near, apart = spec.pod_affinity, spec.pod_anti_affinity
         wanted = (near.required, apart.required) if hard else (near.terms, apart.terms)
         for term in chain(*wanted):
             if term.selector is not None:
                 for scope in _scopes(term, namespace):
                     self.select(term.selector, scope)
-        for constraint in spec.spread:  # it counts pods of its own namespace
+        for constraint in spec.spread:  # these count pods of their own namespace
             if hard and not constraint.hard:
                 continue
             for key in constraint.match_label_keys:
@@ -82,12 +82,12 @@ class SelectedLabels:
                 self.select(constraint.selector, namespace)
 
     def select(self, selector: Selector, namespace: str) -> None:
-        """A selector of pods of this namespace."""
+        """Add a selector of pods of this namespace."""
         for requirement in selector.requirements:
             self._add(namespace, requirement.key, _values(requirement))
 
     def enter(self, named: Named, namespace: str) -> None:
-        """What `in_namespace` said elsewhere."""
+        """Add what `in_namespace` returned elsewhere."""
         for key, values in named.items():
             self._add(namespace, key, values)
 
@@ -112,13 +112,13 @@ class SelectedLabels:
 
 
 def required(pods: Iterable[Pod], placed: Placed, namespace: str, *, foreign: bool) -> Named:
-    """By which labels pods of a namespace differ where they may go, whatever their scores are.
+    """Return the labels by which pods of a namespace differ in where they may go, scores aside.
 
     Args:
-        pods: that are to be placed.
-        placed: those that are there.
+        pods: to be placed.
+        placed: those already placed.
         namespace: of `pods`.
-        foreign: what pods of other namespaces require counts too.
+        foreign: also count what pods of other namespaces require.
     """
     selected = SelectedLabels()
     for spec in {id(pod.spec): pod.spec for pod in pods}.values():
@@ -134,7 +134,7 @@ def _keeps_others_away(spec: PodSpec) -> bool:
 
 
 def telling(labels: Labels, named: Named) -> Labels:
-    """What of a pod's labels may tell it apart from others."""
+    """Return those of a pod's labels that may distinguish it from others."""
     return tuple(
         (key, value if (values := named[key]) is None or value in values else _OTHER)
         for key, value in labels
@@ -143,14 +143,14 @@ def telling(labels: Labels, named: Named) -> Labels:
 
 
 def _values(requirement: Requirement) -> Collection[str] | None:
-    """The values that a requirement names; none for whether there is a label at all."""
+    """Return the values that a requirement names; none if only the key matters."""
     if requirement.operator in _COMPARED:
         return requirement.values
     return None if requirement.operator in {Operator.GT, Operator.LT} else ()
 
 
 def _scopes(term: PodAffinityTerm, namespace: str) -> Iterable[str]:
-    """The namespaces whose pods a term may select."""
+    """Return the namespaces whose pods a term may select."""
     if term.namespace_selector is not None:
         return (_EVERYWHERE,)
     return term.namespaces or (namespace,)

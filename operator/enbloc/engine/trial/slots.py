@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots: how many further pods of a class each row has room for, kept while pods come and go.
 
-That is by what they request alone, so never less than a row takes. Where sums over groups of rows
-are asked for, such as the racks of a topology, these are kept as well: a pod that comes changes one
-row and one sum of each.
+This counts requests alone, so it is an upper bound. Sums over groups of rows that are requested,
+such as the racks of a topology, are kept as well: a pod that comes changes one row and one sum of
+each.
 """
 
 from typing import Final
@@ -16,9 +16,9 @@ from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
 
 Numbers = npt.NDArray[np.int64]
 
-#: No row is taken to have room for more pods, so that sums stay small.
+#: The most pods for which a row counts as having room, so that sums stay small.
 MOST_SLOTS: Final = 2**31
-#: For so many ways to group rows sums are kept.
+#: The most groupings of rows for which sums are kept.
 _MOST_GROUPINGS: Final = 16
 
 
@@ -27,7 +27,7 @@ class Slots:
 
     Attributes:
         requests: `(resource, amount)` that a pod of the class takes of its node.
-        values: int64[N], to be read only.
+        values: int64[N], read-only.
 
     Args:
         requests: as above.
@@ -51,10 +51,10 @@ class Slots:
         return np.maximum(found, 0, out=found)
 
     def put(self, rows: Rows, part: Nodes, mask: Mask) -> None:
-        """Some rows have changed.
+        """Update some rows that have changed.
 
         Args:
-            rows: which.
+            rows: these.
             part: the table of these alone.
             mask: bool[R], which of these may take such a pod.
         """
@@ -65,10 +65,10 @@ class Slots:
             np.add.at(sums, bins[rows], more)
 
     def sums(self, bins: Numbers, count: int) -> Numbers:
-        """int64[D]: what the slots of the rows of each bin from 1 to D add up to.
+        """Return int64[D]: the sum of the slots of the rows in each bin from 1 to D.
 
         Args:
-            bins: int64[N], the bin of each row; 0 = it is in none.
+            bins: int64[N], the bin of each row; 0 = none.
             count: D.
         """
         kept = self._sums.get(id(bins))

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Totals: what every row scores, of which the highest are found without looking at all of them.
+"""Totals: the score of every row, whose highest are found without reading all of them.
 
 ::
 
     rows      0 … 127 │ 128 … 255 │ 256 … 383 │ …
-    highest        90 │        85 │        90 │ …     kept for each block, found anew where touched
+    highest        90 │        85 │        90 │ …     kept for each block, updated where touched
 
-Of equals the first row goes first. So the best `count` rows are in the best `count` blocks: each of
-these has a row that goes before all of any other block.
+ Among equals the first row goes first. So the best `count` rows are in the best `count` blocks:
+ each of these has a row that precedes all rows of any other block.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ from enbloc.model.nodes import Rows
 Values = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.intp]
 
-#: Rows of a block: the few blocks in which a gang's rows are have then about as many rows as the
+#: Rows per block: the few blocks that hold a gang's rows then have about as many rows as the
 #: largest clusters have blocks.
 _BLOCK: Final = 128
 _IN_BLOCK: Final = np.arange(_BLOCK)
@@ -31,30 +31,30 @@ class Totals:
     """int64[N]: the total of each row; −1 where it is not feasible.
 
     Attributes:
-        values: to be read only; `put` changes them.
+        values: read-only; `put` changes them.
 
     Args:
-        values: int64[N], its own from here on.
+        values: int64[N], owned by this object from here on.
     """
 
     __slots__ = ("_highest", "_touched", "values")
 
     def __init__(self, values: Values) -> None:
         self.values = values
-        #: The highest total of each block, right for all but those in `_touched`; None = nobody has
-        #: asked yet, and then `_touched` is not kept.
+        #: The highest total of each block, correct for all but those in `_touched`; None = not
+        #: requested yet, and then `_touched` is not kept.
         self._highest: Values | None = None
         self._touched: set[int] = set()
 
     def fork(self) -> "Totals":
-        """A copy of its own."""
+        """Return an independent copy."""
         made = Totals(self.values.copy())
         made._highest = None if self._highest is None else self._highest.copy()
         made._touched = self._touched.copy()
         return made
 
     def put(self, rows: Rows, values: Values) -> None:
-        """Some rows have other totals now."""
+        """Set the totals of some rows."""
         self.values[rows] = values
         if self._highest is None:
             return
@@ -64,18 +64,18 @@ class Totals:
             self._touched.update((rows // _BLOCK).tolist())
 
     def best(self) -> int | None:
-        """The row with the highest total from 0 on, the first of equals; None if there is none."""
+        """Return the row with the highest total from 0 on, the first of equals; None if none."""
         if not len(self.values):
             return None
         row = int(self.values.argmax())
         return row if self.values[row] >= 0 else None
 
     def first(self, count: int, among: Numbers | None = None) -> Numbers:
-        """The rows of the `count` highest totals from 0 on, best first, of equals the first.
+        """Return the rows of the `count` highest totals from 0 on, best first, of equals the first.
 
         Args:
-            count: so many.
-            among: of these rows, ascending; None = of all.
+            count: how many.
+            among: only these rows, ascending; None = all.
         """
         values = self.values
         if among is not None:
@@ -90,7 +90,7 @@ class Totals:
         return rows[np.lexsort((rows, -values[rows]))]
 
     def _by_block(self) -> Values:
-        """The highest total of each block."""
+        """Return the highest total of each block."""
         values, touched = self.values, self._touched
         starts = np.arange(0, len(values), _BLOCK)
         if self._highest is None or 4 * len(touched) > len(starts):
@@ -104,7 +104,7 @@ class Totals:
 
 
 def _where_highest(values: Values, count: int) -> Numbers:
-    """Where the `count` highest values from 0 on are, ascending; of equals the first."""
+    """Return the indices of the `count` highest values from 0 on, ascending; first of equals."""
     if count >= len(values):
         return np.flatnonzero(values >= 0)
     in_order = values.copy()

@@ -7,7 +7,7 @@
     the cluster as it is ──fork──► one order        fails, is forgotten
                          ──fork──► another order    fits: it holds the placement
 
-Nothing is taken back: who wants to try something tries it on a fork.
+Nothing is undone: every attempt is made on a fork.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,9 +34,9 @@ from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.snapshot import Snapshot
 from enbloc.model.text import clipped
 
-#: From so many changes on those of alike pods are counted together.
+#: From this many changes on, those of identical pods are counted together.
 _MANY: Final = 32
-#: So much of what plugins add to a reason is shown (characters).
+#: The most characters of what plugins add to a reason that are shown.
 _LONGEST_DETAIL: Final = 512
 
 
@@ -51,19 +51,19 @@ class _Entry:
 class Trial:
     """A private copy of the snapshot on which members are placed one after the other.
 
-    Alike members share one Ranking, which is brought up to date when it is asked for. A fork uses
-    the rankings and the node table of its origin until changes of its own make them stale.
+    Identical members share one Ranking, which is updated on demand. A fork uses the rankings and
+    the node table of its origin until changes of its own make them stale.
 
     Attributes:
-        profile: whom to ask.
+        profile: its plugins are asked.
         snapshot: the cluster as it is.
 
     Args:
-        rankings: says which pods are alike, and keeps rankings of earlier decisions; None = pods
-            are told apart by all of their labels.
-        epoch: under which kept rankings are valid; None = none is taken and none is kept.
-        opinions: of every class, from beyond the profile; a ranking is kept without them.
-        names: the labels that tell pods apart, instead of what `rankings` says; with these no
+        rankings: tells which pods are identical, and keeps rankings of earlier decisions; None =
+            pods are distinguished by all of their labels.
+        epoch: under which kept rankings are valid; None = none is taken or kept.
+        opinions: of every class, beyond the profile; a ranking is kept without them.
+        names: the labels that distinguish pods, instead of what `rankings` says; with these no
             rankings are taken or kept.
     """
 
@@ -81,38 +81,38 @@ class Trial:
         #: Shared with all forks.
         self._rankings = rankings or Rankings(every_label=True)
         self._names = names
-        #: None where nothing is taken over from, or kept for, another decision.
+        #: None if nothing is taken from, or kept for, another decision.
         self._epoch = None if names is not None else epoch
         self._everywhere = opinions
-        #: Those of them that its origin does not have.
+        #: The opinions that its origin does not have.
         self._further: Sequence[Opinion] = ()
-        #: Of single classes; shared with all forks, and complete before the first.
+        #: By class; shared with all forks, and complete before the first.
         self._opinions: dict[ClassKey, Sequence[Opinion]] = {}
-        #: What `held_by` has answered; only of a trial without origin.
+        #: The answers of `held_by`; only in a trial without origin.
         self._holdings: dict[PodUID, Holds | None] = {}
-        #: What this is a fork of; None = of nothing. An origin never changes any more.
+        #: The trial of which this is a fork; None = none. An origin never changes any more.
         self._origin: Trial | None = None
-        #: Somebody has a fork, so that `_log` and `_opinions` stay as they are.
+        #: Whether a fork exists, so that `_log` and `_opinions` must not change.
         self._forked = False
-        #: Who came and left beyond the snapshot, in order; it only grows.
+        #: Which pods came and left beyond the snapshot, in order; it only grows.
         self._log: list[PlacedChange] = []
-        #: So many of the first of these are the origin's.
+        #: How many of the first changes are the origin's.
         self._inherited = 0
-        #: A table of its own, with the first `_counted` changes; None until one is needed.
+        #: A table of its own, with the first `_counted` changes; None until needed.
         self._table: Nodes | None = None
         self._counted = 0
         #: Rankings that score, by class; none is shared with another trial.
         self._entries: dict[ClassKey, _Entry] = {}
         #: Rankings that do not score, by class.
         self._filtered: dict[ClassKey, _Entry] = {}
-        #: How many were put into `_entries`, in all.
+        #: The number of rankings put into `_entries` in all.
         self._ranked = 0
 
     def fork(self, *further: Opinion) -> "Trial":
-        """A trial of its own that begins as this one is; this one must not change any more.
+        """Return a trial that begins as this one; this one must not change any more.
 
         Args:
-            further: what more counts of every class from here on.
+            further: opinions that count for every class from here on.
         """
         self._forked = True
         made = Trial(
@@ -131,9 +131,9 @@ class Trial:
         return made
 
     def advised(self, *opinions: Opinion) -> "Trial":
-        """A trial that begins as this one is, for which more counts of every class.
+        """Return a trial that begins as this one, with further opinions for every class.
 
-        It shares no ranking: what it finds is for this decision alone.
+        It shares no ranking: its results are for this decision alone.
         """
         made = Trial(
             self.profile,
@@ -148,7 +148,7 @@ class Trial:
 
     @property
     def _unchanged(self) -> bool:
-        """It holds nothing that its origin, or the snapshot, does not hold."""
+        """Whether it equals its origin, or the snapshot."""
         return len(self._log) == self._inherited
 
     @property
@@ -170,7 +170,7 @@ class Trial:
 
     @property
     def ledgers(self) -> Ledgers:
-        """What pods hold beyond resources with every placement so far, without a table for it."""
+        """What pods hold beyond resources, with every placement so far; copies no table."""
         if self._table is None and not any(
             change.pod.spec.holds for change in self._log[self._inherited :]
         ):
@@ -179,26 +179,26 @@ class Trial:
 
     @property
     def changes(self) -> Sequence[PlacedChange]:
-        """Who came and left beyond the snapshot, in order."""
+        """Which pods came and left beyond the snapshot, in order."""
         return tuple(self._log)
 
     def selected(self, namespace: str) -> Named:
-        """By which labels pods of a namespace and of one spec are told apart."""
+        """Return the labels that distinguish pods of a namespace and of one spec."""
         if self._names is not None:
             return self._names
         return self._rankings.selected.in_namespace(namespace)
 
     @property
     def opinions(self) -> Sequence[Opinion]:
-        """What counts for every class, from beyond the profile."""
+        """The opinions for every class, beyond the profile."""
         return self._everywhere
 
     def opinions_of(self, key: ClassKey) -> Sequence[Opinion]:
-        """What somebody outside said of a class."""
+        """Return what extenders said of a class."""
         return self._opinions.get(key, ())
 
     def key(self, pod: Pod) -> ClassKey:
-        """The class of a pod."""
+        """Return the class of a pod."""
         spec = pod.spec
         holds = self.held_by(pod)
         host = host_of(spec)
@@ -208,7 +208,7 @@ class Trial:
         return key._replace(host=host) if host else key
 
     def keys(self, pods: Sequence[Pod]) -> list[ClassKey]:
-        """The class of each pod; found once for those that agree in all that it may depend on."""
+        """Return the class of each pod; computed once for pods that agree in all that matters."""
         found: list[ClassKey] = []
         before: Pod | None = None
         for pod in pods:
@@ -220,7 +220,7 @@ class Trial:
         return found
 
     def held_by(self, pod: Pod) -> Holds | None:
-        """What tells pods apart by their volumes and devices before any member is placed."""
+        """Return what distinguishes pods by volumes and devices before any member is placed."""
         if not pod.spec.holds:
             return None
         if self._origin is not None:
@@ -230,7 +230,7 @@ class Trial:
         return self._holdings[pod.uid]
 
     def consulted(self, key: ClassKey, opinions: Sequence[Opinion]) -> None:
-        """Let what somebody outside said of a class count from now on, here and in every fork."""
+        """Apply what extenders said of a class from now on, here and in every fork."""
         assert self._origin is None, "somebody outside speaks of the cluster as it is"
         assert not self._forked, "there are forks that were not told"
         self._opinions[key] = opinions
@@ -239,11 +239,11 @@ class Trial:
             entry.ranking.consult(opinions, self.nodes)
 
     def ranking(self, pod: Pod, key: ClassKey | None = None) -> Ranking:
-        """The ranking of the pod's class, up to date with every placement so far.
+        """Return the ranking of the pod's class, up to date with every placement so far.
 
         Args:
             pod: any of the class.
-            key: the class, where the caller knows it.
+            key: the class, if the caller knows it.
         """
         key = key or self.key(pod)
         if self._origin is not None and self._unchanged and not self._further:
@@ -259,16 +259,16 @@ class Trial:
         return entry.ranking
 
     def _begun(self, key: ClassKey, pod: Pod) -> _Entry:
-        """A ranking of its own: the origin's, a kept one, or a new one."""
+        """Return a ranking of its own: the origin's, a kept one, or a new one."""
         if self._origin is not None:
-            # One that is not kept for the next decision need not be made of the origin first.
+            # One that is not kept for the next decision need not be created in the origin first.
             many = self._ranked >= MOST_RANKINGS and key not in self._origin._entries  # noqa: SLF001  # one of our own
             ranking = None if many else self._origin.ranking(pod, key).fork()
             if ranking is None:
                 return _Entry(self._anew(key, pod), len(self._log))
             ranking.consult(self._further, self._origin.nodes)
             return _Entry(ranking, self._inherited)
-        # Of the cluster as it is, without opinions: a kept one, or a new one.
+        # For the cluster as it is, without opinions: a kept one, or a new one.
         told = key.holds is None or ledgers_of(self.snapshot.nodes).position is not None
         keeps = self._epoch is not None and told
         kept = None
@@ -278,7 +278,7 @@ class Trial:
             self._rankings.made += 1
         ranking = kept or Ranking(pod, self.profile, self.snapshot)
         if keeps and self._everywhere:
-            # Opinions are of this decision alone; what they are added to is not.
+            # Opinions are for this decision alone; the ranking beneath them is not.
             self._give(key, ranking, ())
             own = ranking.fork()
             if own is None:
@@ -288,7 +288,7 @@ class Trial:
         return _Entry(ranking, 0)
 
     def _give(self, key: ClassKey, ranking: Ranking, beyond: Sequence[PlacedChange]) -> None:
-        """Keep a ranking for the next decision, unless it is wrong for lack of effort."""
+        """Keep a ranking for the next decision, unless it is incomplete for lack of effort."""
         ledgers = ledgers_of(self.snapshot.nodes)
         if key.holds is None or not ledgers.devices.unfinished:
             self._rankings.give(key, ranking, beyond, self._epoch, ledgers.position)
@@ -300,9 +300,9 @@ class Trial:
         return ranking
 
     def filtered(self, pod: Pod) -> Ranking:
-        """As `ranking`, for one who asks which nodes are feasible, and no more.
+        """Return `ranking` for a caller that needs feasibility alone.
 
-        Of many classes no more is kept than that: the scores of each are arrays of all nodes.
+        With many classes only that is kept: the scores of each are arrays of all nodes.
         """
         key = self.key(pod)
         if key in self._entries or self._ranked < MOST_RANKINGS:
@@ -310,7 +310,7 @@ class Trial:
         return self.filter_of(pod, key)
 
     def feasible(self, pod: Pod, row: int) -> bool:
-        """Whether a row is feasible for a pod, for one who ranks nothing on this trial."""
+        """Whether a row is feasible for a pod, for a caller that ranks nothing on this trial."""
         key = self.key(pod)
         shared = self._of_any_host(pod, key, self.filter_of)
         if shared is None:
@@ -318,11 +318,11 @@ class Trial:
         return shared.feasible(row) and row in self._rows_of(key.host)
 
     def filter_of(self, pod: Pod, key: ClassKey | None = None) -> Ranking:
-        """As `ranking`, never scored; a fork goes on from what its origin knows.
+        """Return `ranking`, never scored; a fork continues from what its origin knows.
 
         Args:
             pod: any of the class.
-            key: the class, where the caller knows it.
+            key: the class, if the caller knows it.
         """
         key = key or self.key(pod)
         entry = self._filtered.get(key)
@@ -339,17 +339,17 @@ class Trial:
         return entry.ranking
 
     def _rows_of(self, host: str) -> npt.NDArray[np.intp]:
-        """intp[R]: the rows of the nodes that carry the name of a host."""
+        """Return intp[R]: the rows of the nodes with a hostname label."""
         return np.flatnonzero(self.snapshot.nodes.label(HOSTNAME, host))
 
     def shares_hosts(self, pod: Pod) -> bool:
-        """Whether pods are of one class that differ from this one in the host that they name."""
+        """Whether pods that differ from this one only in the host they name are of its class."""
         return self._of_any_host(pod, self.key(pod), self.ranking) is not None
 
     def _of_any_host(
         self, pod: Pod, key: ClassKey, ranked: Callable[[Pod, ClassKey], Ranking]
     ) -> Ranking | None:
-        """The ranking of a pod's class for all hosts; None = it names none, or has one of its own.
+        """Return the ranking of a pod's class for all hosts; None = it names none, or has its own.
 
         Args:
             pod: any of the class.
@@ -363,7 +363,7 @@ class Trial:
         return ranking if ranking.same_on_any_host(self.profile) else None
 
     def _best(self, pod: Pod, key: ClassKey) -> int | None:
-        """The best row for a pod; None = no node is feasible."""
+        """Return the best row for a pod; None = no node is feasible."""
         shared = self._of_any_host(pod, key, self.ranking)
         if shared is None:
             return self.ranking(pod, key).best()
@@ -374,12 +374,12 @@ class Trial:
         return int(rows[totals.argmax()])
 
     def forget(self, key: ClassKey) -> None:
-        """No further pod of a class will come, or few: its ranking is made anew for these."""
+        """Drop a class of which few or no further pods will come; it is ranked again if needed."""
         if self._ranked > MOST_RANKINGS:
             self._entries.pop(key, None)
 
     def place(self, pod: Pod) -> int | None:
-        """Put a pod on its best node; the row, or None when no node is feasible."""
+        """Put a pod on its best node; return the row, or None if no node is feasible."""
         return self._place(pod, self.key(pod))
 
     def _place(self, pod: Pod, key: ClassKey) -> int | None:
@@ -392,8 +392,8 @@ class Trial:
         """Put pods of one class on their best nodes, one after the other.
 
         Returns:
-            The rows of those that were placed: the first of `pods`, all of them unless no node is
-            feasible for a further one.
+            The rows of the placed ones: the first of `pods`, all of them unless no node is feasible
+            for a further one.
         """
         if key.host:
             return self._place_on_host(pods, key)
@@ -424,14 +424,14 @@ class Trial:
                 break
             self.add_all(zip(left, found, strict=False))
             rows += found
-            # Where each full node makes it end early, asking for all left each time is quadratic.
+            # If each full node ends it early, requesting all remaining rows each time is quadratic.
             most = max(2, 2 * len(found))
         return rows
 
     def rows_among(
         self, pods: Sequence[Pod], key: ClassKey, among: npt.NDArray[np.intp]
     ) -> list[int]:
-        """Where pods of one class would go, one after the other, if these rows were all.
+        """Return where pods of one class would go, one after the other, if these rows were all.
 
         Args:
             pods: of one class.
@@ -439,8 +439,8 @@ class Trial:
             among: intp[R], ascending.
 
         Returns:
-            The rows of the first of them; fewer than there are pods where not all fit, or where
-            that is only known once some are placed.
+            The rows of the first of them; fewer than there are pods if not all fit, or if that is
+            only known once some are placed.
         """
         ranking = self.ranking(pods[0], key)
         told = key.holds is None and not key.host and ranking.row_by_row()
@@ -459,7 +459,7 @@ class Trial:
 
     @property
     def _first(self) -> bool:
-        """Nobody is placed yet, and what is asked is asked of the cluster as it is."""
+        """Whether nothing is placed yet, so that questions concern the cluster as it is."""
         kept = self._epoch is not None and not self._everywhere
         return kept and self._origin is not None and not self._log
 
@@ -475,8 +475,8 @@ class Trial:
     def stands(self, pod: Pod) -> bool:
         """Whether a pod that was put on a row got its volumes and devices there.
 
-        A filter is asked about rows that changed; those of others may have given to a pod
-        elsewhere what it had let this one have.
+        A filter is asked about changed rows only; another row may have given a pod elsewhere what
+        it had let this one have.
         """
         return not pod.spec.holds or ledgers_of(self.nodes).stands(pod)
 
@@ -500,11 +500,11 @@ class Trial:
         self._log.append(change)
 
     def diagnosis(self, pod: Pod) -> Diagnosis:
-        """Why no node is feasible for a pod, with what plugins say of its own claims."""
+        """Return why no node is feasible for a pod, with what plugins say of its own claims."""
         ranking = self.ranking(pod)
         found = ranking.diagnosis(self.nodes)
         if ranking.refused is not None and ranking.pod is not pod and pod.spec.holds:
-            # Claims that cannot be used are alike, and a refusal names the claim: ask of its own.
+            # Unusable claims are of one class, but a refusal names the claim: ask about its own.
             own = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log, scored=False)
             found = own.refused or found
         details = [
@@ -516,7 +516,7 @@ class Trial:
         return replace(found, detail=clipped(detail, _LONGEST_DETAIL)) if detail else found
 
     def keep(self) -> None:
-        """Hand the rankings back for the next decision; nothing may be asked of this any more.
+        """Hand the rankings back for the next decision; do not use this trial afterwards.
 
         Those of its origin too, where it has none of its own.
         """
@@ -524,14 +524,14 @@ class Trial:
             return
         if self._origin is not None:
             self._origin.keep()
-        if self._everywhere:  # what it knows is for this decision alone
+        if self._everywhere:  # its knowledge is for this decision alone
             return
         for key, entry in self._entries.items():
             self._give(key, entry.ranking, self._log[: entry.seen])
 
 
 def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:
-    """Count changes of a table; those of pods that hold something one after the other."""
+    """Count changes in a table; those of pods that hold something one after the other."""
     counts: dict[tuple[int, int], int] = {}
     specs: dict[int, PodSpec] = {}
     for pod, row, left in changes:
@@ -546,7 +546,7 @@ def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:
 
 
 def _agree(pod: Pod, other: Pod) -> bool:
-    """Whether nothing but signatures could tell two pods apart."""
+    """Whether nothing but signatures could distinguish two pods."""
     return (
         pod.spec is other.spec
         and not pod.spec.holds
