@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packing: where a placement exists when members tried in order do not find one.
+"""Packing: search for a placement where members tried in order do not find one.
 
-`model` states the problem in numbers, `bounds` refutes by adding up, `orders` tries other orders,
+`model` states the problem in numbers, `bounds` refutes it by sums, `orders` tries other orders,
 `branch` and `states` search completely, `highs` asks a solver, `search` runs them one after the
-other; `infeasible` says what no change of load could ever place.
+other; `infeasible` tells what no change of load could ever place.
 """
 
 from enbloc.engine.packing.bounds import shortage

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counts: what shows by adding up that a packing has no answer, before anything is searched."""
+"""Bounds: sums that show, before any search, that a packing has no answer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from enbloc.model.resources import MEMORY
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Less is there than is needed.
+    """Less is available than is needed.
 
     Attributes:
-        need: so much of it; a count of places for members, or an amount of a resource.
-        have: at most so much can be had.
+        need: the needed number of places for members, or amount of a resource.
+        have: the most that is available.
         resource: its name; "" = places.
-        kinds: of whom the need is.
-        apart: members need a domain each of this node label, "" = a node each; None = it is for
-            want of room.
-        unit: of a pool, of what it is; then `resource` says what the pool is.
-        members: who need so much of a pool.
+        kinds: the kinds that need it.
+        apart: members need a domain each of this node label, "" = a node each; None = capacity is
+            short.
+        unit: for a pool, the unit; then `resource` names the pool.
+        members: how many members need so much of a pool.
     """
 
     need: int
@@ -39,7 +39,7 @@ class Shortage:
     members: int = 0
 
     def text(self) -> str:
-        """Of a pool: what members need of it, and what is left."""
+        """Return for a pool what members need of it, and what is left."""
         one = self.members == 1
         need, have = _amount(self.unit, self.need), _amount(self.unit, self.have)
         members = f"{self.members} {'member needs' if one else 'members need'}"
@@ -57,7 +57,7 @@ def _bytes(unit: str) -> bool:
 
 
 def shortage(packing: Packing) -> Shortage | None:
-    """The first shortage that adding up shows; None = it shows none."""
+    """Return the first shortage that sums show; None = they show none."""
     each = np.minimum(packing.counts, packing.places.sum(axis=1))
     for need in _narrowest_first(packing):
         found = _of_places(packing, need, each)
@@ -70,7 +70,7 @@ def shortage(packing: Packing) -> Shortage | None:
 
 
 def _narrowest_first(packing: Packing) -> Iterator[Need]:
-    """What is needed of one kind, because the others are too few; then the floors."""
+    """Yield the need of each kind that the others are too few for; then the floors."""
     for need in packing.needs:
         there = sum(packing.counts[kind] for kind in need.kinds)
         for kind in need.kinds:
@@ -88,7 +88,7 @@ def counting_decides(packing: Packing) -> bool:
 
 
 def _of_places(packing: Packing, need: Need, each: npt.NDArray[np.int64]) -> Shortage | None:
-    """Of places for `need`; `each` is int64[C]: how many of each kind fit without the others."""
+    """Check places for `need`; `each`, int64[C]: how many of each kind fit without the others."""
     kinds = list(need.kinds)
     have = int(each[kinds].sum())
     apart: str | None = None
@@ -103,13 +103,13 @@ def _of_places(packing: Packing, need: Need, each: npt.NDArray[np.int64]) -> Sho
 
 
 def _of_pools(packing: Packing, need: Need) -> Shortage | None:
-    """Of what rows share, if each member took as little as any that `need` is of."""
+    """Check what rows share, if each member took the least that any in `need` takes."""
     kinds = list(need.kinds)
     places = packing.places[kinds].sum(axis=0)
     left = np.ones(len(places), np.bool_)
     scarce: list[Shared] = []
     have = takes = 0
-    for pool in packing.pools:  # those that overlap are left out, as if there were enough of them
+    for pool in packing.pools:  # overlapping pools are ignored, as if they had enough
         least = int(pool.amounts[kinds].min())
         if not least or not left[pool.rows].all():
             continue
@@ -129,7 +129,7 @@ def _of_pools(packing: Packing, need: Need) -> Shortage | None:
 
 
 def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArray[np.int64]) -> int:
-    """How many members fit if nobody but their own like, or whom all of them exclude, matters."""
+    """Return how many members fit if only equal or all mutually excluding kinds conflict."""
     alike = [kind for kind in kinds if rule.pairs[kind, kind]]
     clique = bool(rule.pairs[np.ix_(alike, alike)].all())
     most = int(each[[kind for kind in kinds if kind not in alike]].sum())
@@ -142,7 +142,7 @@ def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArra
 
 
 def _together(packing: Packing, kinds: Sequence[int]) -> int:
-    """How many members fit if each requested only the least that any of them does."""
+    """Return how many members fit if each requested only the least that any of them does."""
     least = packing.requests[kinds].min(axis=0)
     places = packing.places[kinds].sum(axis=0)
     for resource in np.flatnonzero(least):
@@ -160,7 +160,7 @@ def _of_resources(packing: Packing) -> Shortage | None:
 
 
 def _least_demand(packing: Packing) -> list[int]:
-    """Of each resource, what the members that need the least of it and meet the floors need."""
+    """Return, per resource, what the members that need least of it and meet the floors need."""
     demands: list[int] = []
     for column in packing.requests.T:
         cheapest = np.argsort(column, kind="stable")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""ClassSearch: a complete search for an answer to a packing, over kinds and alike rows.
+"""ClassSearch: a complete search for an answer to a packing, over kinds and identical rows.
 
 ::
 
@@ -8,9 +8,9 @@
            ▲                                                                            │
            └───── dead end: the last choice and all rows like it are barred ◄───────────┘
 
-After too many dead ends it begins again, with more heed to the kinds that failed; each beginning
-may take twice as many, so that in the end everything is tried. A step is one row that changes; it
-is charged before it is made.
+After too many dead ends it restarts, with more weight on the kinds that failed. Each restart may
+take twice as many, so that in the end everything is tried. A step is one row that changes; it is
+charged before it is made.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from enbloc.engine.packing.model import Counts, Packing
 from enbloc.engine.packing.states import States
 
-#: Dead ends before the first new beginning.
+#: Dead ends before the first restart.
 _FIRST_LIMIT: Final = 32
 
 #: Steps that a choice and a new state cost beyond the rows that change; a step is about 5 µs.
@@ -33,7 +33,7 @@ _NUMBERS: Final = 300
 
 
 class _Undo(NamedTuple):
-    """A row was in this state before, and a member of a kind was put there, or −1."""
+    """A row's state before a change, and the kind of the member put there, or −1."""
 
     row: int
     state: int
@@ -52,7 +52,7 @@ class ClassSearch:
         exhausted: everything was tried.
 
     Args:
-        packing: what to find an answer to.
+        packing: the problem.
         budget: how many steps it may take.
     """
 
@@ -87,7 +87,7 @@ class ClassSearch:
         ]
 
     def answers(self) -> Iterator[Counts]:
-        """Answers, each as int64[C, M]; whoever asks for another one refuses the last."""
+        """Yield answers, each as int64[C, M]; asking for another one rejects the last."""
         limit = _FIRST_LIMIT
         while not self._over and not self.exhausted:
             try:
@@ -98,7 +98,7 @@ class ClassSearch:
             limit *= 2
 
     def charge(self, steps: int) -> bool:
-        """Take steps off the budget, if so many are left."""
+        """Take steps off the budget; return whether so many were left."""
         if self.steps + steps > self._budget:
             return False
         self.steps += steps
@@ -135,7 +135,7 @@ class ClassSearch:
     # ── bounds ───────────────────────────────────────────────────────────────────────────────
 
     def _spare(self) -> npt.NDArray[np.int64] | None:
-        """int64[2, C]: members that each kind must still place, and its places beyond them.
+        """Return int64[2, C]: members that each kind must still place, and its spare places.
 
         None = a dead end.
         """
@@ -151,7 +151,7 @@ class ClassSearch:
         return np.stack((must, self._sums - must))
 
     def _kind(self, spare: npt.NDArray[np.int64]) -> int:
-        """The kind to place next: the one with the fewest places to spare for each it must."""
+        """Return the kind to place next: the one with the fewest spare places per member."""
         must, beyond = spare
         helps = np.zeros(len(must), np.bool_)
         total, *roles = (max(0, need) for need in self._needs)
@@ -163,7 +163,7 @@ class ClassSearch:
         return int(np.where(helps, urgency, -1.0).argmax())
 
     def _row(self, kind: int, spare: npt.NDArray[np.int64]) -> int:
-        """The row where a member of the kind costs the others the fewest places."""
+        """Return the row where a member of the kind costs the others the fewest places."""
         must, beyond = spare
         worth = self._weights * (must > 0) / (beyond + 1.0)
         cost = self._states.loss[self._state, kind] @ worth + self._states.size[self._state]
@@ -183,7 +183,7 @@ class ClassSearch:
                     self._change(other, barred, -1)
 
     def _bar(self, kind: int, row: int) -> None:
-        """No more members of a kind on a row, nor on those that are like it."""
+        """Bar more members of a kind from a row and from identical rows."""
         alike = self._state == self._state[row]
         for apart, _ in self._wide:
             alike &= apart.domains == apart.domains[row]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exact: the HiGHS solver asked for an answer to a packing; it is there with the extra `exact`.
+"""Exact: the HiGHS solver finds an answer to a packing; installed with the extra `exact`.
 
-It is bounded by the nodes of its tree, never by time, so that it answers the same each time.
+It is bounded by the nodes of its tree, never by time, so that its answer is always the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,28 +17,28 @@ import numpy.typing as npt
 
 from enbloc.engine.packing.model import Apart, Counts, Packing
 
-#: HiGHS reckons in floats; above this, its refutation could be a rounding error.
+#: HiGHS uses floats; above this, its refutation could be a rounding error.
 _LARGEST: Final = 2**31
 
 _OPTIONS: Final[Mapping[str, object]] = {"output_flag": False, "threads": 1, "random_seed": 1}
 
-#: Steps for each node of the tree; and for each variable, at the root and at the other nodes.
+#: Steps per node of the tree; and per variable, at the root and at the other nodes.
 _FIRST: Final = 2000
 _ROOT: Final = 5
 _NODE: Final = 1
 
-#: Steps that one more constraint costs, before it is solved.
+#: Steps per constraint, before it is solved.
 _ROW: Final = 2
 
 
 @dataclass(slots=True)
 class SolverAnswer:
-    """What the solver found.
+    """The result of the solver.
 
     Attributes:
         counts: int64[C, M], checked in integers; None = none was found.
-        refuted: there is none, by the solver's word.
-        steps: what it cost.
+        refuted: the solver says that there is none.
+        steps: the cost.
     """
 
     counts: Counts | None = None
@@ -83,16 +83,16 @@ def solve(packing: Packing, steps: int) -> SolverAnswer:
 
 
 class _SpentError(Exception):
-    """What is to be written next would cost more than is left."""
+    """The next constraint would cost more than is left."""
 
 
 @dataclass
 class _Model:
-    """Rows of an integer program, collected; the first variables are the places, one each.
+    """Rows of an integer program; the first variables are the places, one each.
 
     Attributes:
         upper: of each variable; the lower bounds are 0.
-        budget: steps that writing it down may cost.
+        budget: steps that building it may cost.
         steps: what it has cost.
         largest: the largest number in it.
     """
@@ -106,20 +106,20 @@ class _Model:
     largest: int = 0
 
     def charge(self, steps: int) -> None:
-        """Take steps off the budget, before what they are for is done."""
+        """Take steps off the budget, before the work that they are for."""
         self.steps += steps
         if self.steps > self.budget:
             raise _SpentError
 
     def add(self, columns: Sequence[int], factors: Sequence[int], low: float, high: float) -> None:
-        """One more constraint: low ≤ Σ factor × variable ≤ high."""
+        """Add a constraint: low ≤ Σ factor × variable ≤ high."""
         self.columns.append(np.array(columns, np.int64))
         self.factors.append(np.array(factors, np.int64))
         self.bounds.append((low, high))
         self.largest = max(self.largest, *(int(abs(f)) for f in factors))
 
     def lp(self, highspy: Any) -> Any:
-        """The same in the solver's own form."""
+        """Return the program in the solver's own form."""
         lp = highspy.HighsLp()
         count = len(self.upper)
         lp.num_col_, lp.num_row_ = count, len(self.bounds)
@@ -138,7 +138,7 @@ class _Model:
 
 
 def _model(packing: Packing, budget: int) -> _Model | None:
-    """The packing as an integer program; None = to write it down costs more than the budget."""
+    """Return the packing as an integer program; None = building it costs more than the budget."""
     places = packing.places
     model = _Model(places[places > 0].astype(float).tolist(), budget)
     column = np.full(places.shape, -1, np.int64)
@@ -155,7 +155,7 @@ def _model(packing: Packing, budget: int) -> _Model | None:
 
 
 def _add_needs(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
-    """As many of each kind as there are, and as many in all as each floor needs."""
+    """Add the number of members of each kind, and the minimum of each floor."""
     for kind, count in enumerate(packing.counts):
         mine = column[kind][column[kind] >= 0]
         if int(packing.places[kind].sum()) > count:
@@ -168,7 +168,7 @@ def _add_needs(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -
 
 
 def _add_room(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
-    """Room of each row, where its places together could exceed it."""
+    """Add the room of each row that its places together could exceed."""
     exceeds = packing.places.T @ packing.requests > packing.room
     model.charge(_ROW * int(exceeds.sum()))
     for row, resource in zip(*np.nonzero(exceeds), strict=True):
@@ -179,7 +179,7 @@ def _add_room(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) ->
 
 
 def _add_pools(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -> None:
-    """What rows share, where its members together could exceed it."""
+    """Add the pools that their members together could exceed."""
     for pool in packing.pools:
         kinds, rows = np.nonzero((column >= 0) & pool.rows & (pool.amounts > 0)[:, None])
         model.charge(_ROW + len(rows) // 8)
@@ -189,7 +189,7 @@ def _add_pools(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -
 
 
 def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> None:
-    """At most one of those that exclude each other in each domain."""
+    """Add at most one of those that exclude each other in each domain."""
     cliques: list[tuple[int, ...]] = []
     for clique in _cliques(apart.pairs):
         model.charge(len(clique))
@@ -211,7 +211,7 @@ def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> No
 def _one(
     model: _Model, kind: int, apart: Apart, members: list[list[int]], stand_in: dict[int, list[int]]
 ) -> list[int]:
-    """Variables whose sum is 1 if any of a kind is in the domain, and 0 if none is."""
+    """Return variables whose sum is 1 if any of a kind is in the domain, and 0 if none is."""
     if apart.pairs[kind, kind]:
         return members[kind]
     if kind not in stand_in:
@@ -225,7 +225,7 @@ def _one(
 
 
 def _cliques(pairs: npt.NDArray[np.bool_]) -> Iterator[tuple[int, ...]]:
-    """Sets of kinds that all exclude each other, which together cover every pair."""
+    """Yield sets of kinds that all exclude each other, and together cover every pair."""
     left = np.triu(pairs)
     for a, b in sorted(np.argwhere(left).tolist(), key=lambda pair: (pair[0] == pair[1], pair)):
         if not left[a, b]:

@@ -24,21 +24,21 @@ _ALLOWED: Final = " on eligible nodes"
 
 
 def infeasible(facts: GroupFacts, held: Sequence[Pod], trial: Trial, steps: int) -> str:
-    """Why the deficit could not be met even if the group were alone on the present nodes.
+    """Return why the deficit could not be met even if the group were alone on the present nodes.
 
-    Node objects alone count: what filters read in them, what they offer less what the group's
-    bound members take, and who of the group excludes whom. What depends on other pods is taken
-    to be as the group would wish.
+    Only node objects count: what filters read in them, what they offer less what the group's bound
+    members take, and which members of the group exclude each other. Whatever depends on other pods
+    counts as favourable.
 
     Args:
         facts: the group as it is.
         held: its bound members, which stay where they are.
-        trial: the nodes, and the plugins that are asked.
-        steps: how much a search may cost where adding up shows nothing.
+        trial: the nodes, and the plugins to ask.
+        steps: how much a search may cost if sums show nothing.
 
     Returns:
-        One sentence with the number that shows it; "" = nothing shows it. A pod without a group
-        has upstream's words for this.
+        One sentence with the number that shows it; "" = nothing shows it. For a pod without a
+        group, kube-scheduler's own words suffice.
 
     Raises:
         PluginError: a plugin raised or broke its contract.
@@ -48,10 +48,10 @@ def infeasible(facts: GroupFacts, held: Sequence[Pod], trial: Trial, steps: int)
 
 
 def packings_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Sequence[Packing]:
-    """What the group needs on empty nodes: one of these; empty = nobody can tell.
+    """Return the alternative needs of the group on empty nodes; empty = unknown.
 
-    A group with a tree has one for each choice of children. Members of the others count in them
-    too, so that what is refuted of each is refuted of the group.
+    A group with a tree has one for each choice of children. Members of other children are included,
+    so that what is refuted for each is refuted for the group.
     """
     if not may_be_infeasible(facts):
         return ()
@@ -67,12 +67,12 @@ def packings_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Seque
 
 
 def may_be_infeasible(facts: GroupFacts) -> bool:
-    """Whether the question makes sense: a gang that lacks members which exist."""
+    """Whether the question makes sense: a gang lacks members that exist."""
     return not facts.solo and facts.deficit and facts.quorum
 
 
 def answer(packings: Sequence[Packing], held: Sequence[Pod], nodes: Nodes, steps: int) -> str:
-    """As `infeasible`, of a group that needs one of these on nodes that are otherwise empty."""
+    """Answer as `infeasible`, for a group that needs one of these on otherwise empty nodes."""
     first = ""
     for packing in packings:
         why = _answer(packing, held, nodes, steps // len(packings))
@@ -115,7 +115,7 @@ def _refuted(packing: Packing, steps: int) -> bool:
 
 
 def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
-    """The shortage in words."""
+    """Return the shortage in words."""
     if short.unit:
         return short.text()
     if short.resource:
@@ -131,7 +131,7 @@ def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nod
     most = packing.places[list(short.kinds)].max(initial=0)
     nodes_ = "node" if short.need == 1 else "nodes"
     members = "member" if short.need == 1 else "members"
-    if most == 0 and each == _ALLOWED and held:  # which may fill nodes that are eligible
+    if most == 0 and each == _ALLOWED and held:  # these may fill nodes that are eligible
         return (
             f"needs capacity for {short.need} {members} on eligible nodes; there is none beside "
             "its members that are bound"
@@ -147,7 +147,7 @@ def _sentence(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nod
 
 
 def _each(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) -> str:
-    """What each place must have: the requests that matter, and that it is allowed."""
+    """Return what each place must have: the relevant requests, and permission."""
     specs = {packing.kinds[kind].pods[0].spec.requests for kind in short.kinds}
     requests = min(specs)
     names = tuple(name for name, _ in requests)
@@ -174,5 +174,5 @@ def _each(short: Shortage, packing: Packing, held: Sequence[Pod], nodes: Nodes) 
 
 
 def _fit(places: Amounts, most: int) -> int:
-    """How many members fit by these resources (int64[R, N]), at most so many on each node."""
+    """Return how many members fit by these resources (int64[R, N]), at most `most` per node."""
     return int(places.min(axis=0, initial=most).sum())

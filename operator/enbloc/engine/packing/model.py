@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packing: a group's deficit as numbers: so many of each kind into the room of each node.
+"""Packing: a group's deficit in numbers: how many of each kind fit into the room of each node.
 
-It says no more than what filters demand for certain, so that a packing without an answer proves
-that there is no placement; an answer is only a proposal, on which plugins have the last word.
+It states only what filters certainly demand, so that a packing without an answer proves that there
+is no placement; an answer is only a proposal, on which plugins have the last word.
 """
 
 import hashlib
@@ -27,18 +27,18 @@ from enbloc.model.pods import Pod
 #: How many members of each kind go to each row: int64[C, M].
 Counts = npt.NDArray[np.int64]
 
-#: Steps that saying what a group needs on empty nodes may cost, whether or not searches may.
+#: Steps that stating a group's needs on empty nodes may cost, whether or not searches may.
 COUNTING: Final = 20_000
 
-#: Counts below this are told in two bytes.
+#: Counts below this are stored in two bytes.
 _SHORT: Final = 2**15
 
-#: So many terms of a pod, or values of one, are read in one step.
+#: How many terms of a pod, or values of one, one step reads.
 _READ: Final = 4
 
 
 class Kind(NamedTuple):
-    """Alike pending members of one role, oldest first."""
+    """Identical pending members of one role, oldest first."""
 
     key: ClassKey
     role: str
@@ -46,18 +46,18 @@ class Kind(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A floor: at least so many members, of these kinds."""
+    """A floor: at least so many members of these kinds."""
 
     members: int
     kinds: tuple[int, ...]
 
 
 class Apart(NamedTuple):
-    """Kinds of which no two may share a domain.
+    """Kinds that may not share a domain.
 
     Attributes:
         key: the node label whose values are the domains; "" = each row is one.
-        domains: int64[M], of each row, from 1 on; 0 = it belongs to none.
+        domains: int64[M], of each row, from 1 on; 0 = none.
         pairs: bool[C, C], symmetric.
     """
 
@@ -72,9 +72,9 @@ class Shared(NamedTuple):
     Attributes:
         rows: bool[M]: a member on one of these takes of it.
         amounts: int64[C]: how much a member of each kind takes.
-        free: how much there is.
-        unit: of what.
-        name: what it is, after an amount.
+        free: the free amount.
+        unit: its unit.
+        name: what it is, in words after an amount.
     """
 
     rows: Mask
@@ -86,22 +86,22 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True)
 class Packing:
-    """What must go where.
+    """The members to place, and the room for them.
 
     Attributes:
         kinds: C kinds of members.
         needs: the floors; the first is the group's own, of all kinds.
-        resources: R names of what is shared out, each with its unit: amounts are multiples of it.
+        resources: R names of resources, each with its unit: amounts are multiples of it.
         requests: int64[C, R], in units.
         rows: int64[M]: the rows of the node table that have a place for some kind.
         room: int64[M, R], in units, rounded down.
-        places: int64[C, M]: how many members of a kind a row could take, were it alone there.
-        apart: who excludes whom.
+        places: int64[C, M]: how many members of a kind alone a row could take.
+        apart: which kinds exclude which.
         pools: what rows share.
         likeness: int64[M]: rows with the same number offer the same beyond room and places.
-        complete: that was asked; else it would have cost too much, and a packing without an answer
-            is still a proof, but an answer is not worth the search.
-        steps: what making it and adding it up costs.
+        complete: exclusions were determined; otherwise that would have cost too much. A packing
+            without an answer is still a proof then, but an answer is not worth the search.
+        steps: the cost of building and summing it.
     """
 
     kinds: tuple[Kind, ...]
@@ -119,7 +119,7 @@ class Packing:
 
     @cached_property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """bool[C, M]: a row takes at most one of the kind."""
+        """bool[C, M]: whether a row takes at most one of the kind."""
         alone = np.zeros(self.places.shape, np.bool_)
         for _, domains, pairs in self.apart:
             alone |= pairs.diagonal()[:, None] & (domains != 0)
@@ -131,7 +131,7 @@ class Packing:
         return tuple(len(kind.pods) for kind in self.kinds)
 
     def only(self, chosen: Mask) -> "Packing":
-        """The same on some of the rows (bool[M])."""
+        """Return the packing on some of the rows (bool[M])."""
         return replace(
             self,
             rows=self.rows[chosen],
@@ -143,11 +143,11 @@ class Packing:
         )
 
     def within(self, nodes: Nodes, more: Mapping[str, Amounts]) -> "Packing":
-        """The same in what is free on the same rows of these nodes.
+        """Return the packing in what is free on the same rows of these nodes.
 
         Args:
             nodes: the rows.
-            more: what is free beyond that, by resource, on each row of the table (int64[N]).
+            more: what is also free, by resource, on each row of the table (int64[N]).
         """
         names = tuple(name for name, _ in self.resources)
         units = np.array([unit for _, unit in self.resources], np.int64).reshape(-1, 1)
@@ -168,7 +168,7 @@ class Packing:
 
     @property
     def shape(self) -> bytes:
-        """Two packings of the same shape differ in nothing but whose members they place."""
+        """A key: packings of the same shape differ only in whose members they place."""
         digest = hashlib.blake2b(repr((self.counts, self.needs, self.resources)).encode())
         for array in (self.requests, self.rows, self.room, self.places):
             small = array.astype(np.int16) if array.max(initial=0) < _SHORT else array
@@ -204,7 +204,7 @@ def _clashes(counts: Counts, apart: Apart) -> bool:
     """Whether two that exclude each other share a domain."""
     size = int(apart.domains.max(initial=0)) + 1
     inside = np.array([np.bincount(apart.domains, line, size) for line in counts])[:, 1:]
-    several = inside - np.eye(len(counts))[:, :, None]  # [C, C, D]: whom each finds besides itself
+    several = inside - np.eye(len(counts))[:, :, None]  # [C, C, D]: others that each finds
     present = inside[:, None] > 0
     return bool((present & (several > 0) & apart.pairs[:, :, None]).any())
 
@@ -213,7 +213,7 @@ def _clashes(counts: Counts, apart: Apart) -> bool:
 
 
 def packing_now(facts: GroupFacts, trial: Trial, steps: int) -> Packing | None:
-    """The deficit, in the room that is free now; None = that alone costs more than the steps."""
+    """Return the deficit, in the room that is free now; None = that costs more than the steps."""
 
     def mask(pod: Pod) -> Mask:
         return trial.filtered(pod).narrowed()
@@ -225,7 +225,7 @@ def packing_now(facts: GroupFacts, trial: Trial, steps: int) -> Packing | None:
 
 
 def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packing | None:
-    """The deficit, in what the nodes have when nobody is there but the group's bound members.
+    """Return the deficit, in the room of nodes that hold only the group's bound members.
 
     None = that costs more than a count may.
     """
@@ -246,9 +246,9 @@ def packing_ever(facts: GroupFacts, held: Sequence[Pod], trial: Trial) -> Packin
 
 
 def plain_requests(pod: Pod, trial: Trial) -> tuple[tuple[str, int], ...] | None:
-    """What a pod takes of its node for certain, if that is all that limits how many alike fit.
+    """Return what a pod certainly takes of its node, if only that limits how many fit.
 
-    None = it keeps apart from others like it, or takes of what nodes share.
+    None = it keeps apart from similar pods, or takes of what nodes share.
     """
     if pod.spec.holds or _Exclusions(trial.profile, trial).among([pod]):
         return None
@@ -256,7 +256,7 @@ def plain_requests(pod: Pod, trial: Trial) -> tuple[tuple[str, int], ...] | None
 
 
 def room_ever(names: tuple[str, ...], held: Sequence[Pod], nodes: Nodes) -> Amounts:
-    """int64[R, N]: what the nodes have when nobody is there but these bound pods."""
+    """Return int64[R, N]: the room of the nodes if they hold only these bound pods."""
     rooms = nodes.allocatables(names).copy()
     for pod, row in _seated(held, nodes):
         requests = dict(pod.spec.requests)
@@ -296,7 +296,7 @@ def _packing(
     complete = asked_all and cost + adding_up <= steps
     names = tuple(name for name, _ in resources)
     units = np.array([unit for _, unit in resources], np.int64).reshape(-1, 1)
-    # All kinds of members side by side must not be more than fits in int64.
+    # All kinds of members together must fit in int64.
     most = 2**62 // max(1, len(kinds))
     room = np.zeros((0, len(nodes)), np.int64)
     if names:
@@ -327,7 +327,7 @@ def _packing(
 def _pools(
     trial: Trial, pods: Sequence[Pod], rows: npt.NDArray[np.intp], *, ever: bool
 ) -> tuple[Shared, ...]:
-    """What plugins say that rows share, as far as any of these pods takes of it."""
+    """Return what plugins say that rows share, as far as any of these pods takes of it."""
     found: list[Shared] = []
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, decide.Pools):
@@ -342,7 +342,7 @@ def _pools(
 def _likeness(
     trial: Trial, pods: Sequence[Pod], rows: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.int64] | None:
-    """int64[M]: which rows plugins say are alike; None = all are."""
+    """Return int64[M]: which rows plugins say are identical; None = all are."""
     found: npt.NDArray[np.int64] | None = None
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, decide.TellsNodesApart):
@@ -353,9 +353,9 @@ def _likeness(
 
 
 def _spread(pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:
-    """Domains that spread constraints tell apart: who excludes nobody, bool[C, C], by label key.
+    """Return domains of spread constraints, with no exclusions: bool[C, C], by label key.
 
-    How many may be in a domain is for the plugin to say; but a row of another domain is worth
+    How many may be in a domain is for the plugin to decide; but a row of another domain is worth
     another try.
     """
     keys = sorted({each.topology_key for pod in pods for each in pod.spec.spread if each.hard})
@@ -363,7 +363,7 @@ def _spread(pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:
 
 
 def _by_class(seated: Sequence[tuple[Pod, int]], trial: Trial) -> list[tuple[Pod, list[int]]]:
-    """One pod of each class, with the rows where pods of that class are."""
+    """Return one pod of each class, with the rows where pods of that class are."""
     found: dict[ClassKey, tuple[Pod, list[int]]] = {}
     for pod, row in seated:
         found.setdefault(trial.key(pod), (pod, []))[1].append(row)
@@ -371,14 +371,14 @@ def _by_class(seated: Sequence[tuple[Pod, int]], trial: Trial) -> list[tuple[Pod
 
 
 def _asking(pods: Sequence[Pod], there: Sequence[Pod], wide: int) -> int:
-    """Steps that asking about each pair costs, of the pods and of a pod and one that is there."""
+    """Return the steps of asking about each pair of the pods, and of a pod and one there."""
     kinds, others = len(pods), len(there)
     reading = sum(map(_terms, pods)) * (kinds + others) + sum(map(_terms, there)) * kinds
     return kinds * (kinds + 1) // 2 + kinds * others * wide + reading // _READ
 
 
 def _terms(pod: Pod) -> int:
-    """How long the list is of what a pod says about others that it shares no domain with."""
+    """Return the number of a pod's rules about others that it shares no domain with."""
     selectors = (
         selector
         for term in pod.spec.pod_anti_affinity.required
@@ -399,7 +399,7 @@ def _kinds(facts: GroupFacts, trial: Trial) -> tuple[Kind, ...]:
 
 
 def _needs(facts: GroupFacts, kinds: Sequence[Kind]) -> tuple[Need, ...]:
-    """Each floor's deficit; the group's is never less than those of its roles together."""
+    """Return each floor's deficit; the group's is at least the sum of those of its roles."""
     roles = [
         Need(floor.deficit, tuple(i for i, kind in enumerate(kinds) if kind.role == floor.role))
         for floor in facts.roles
@@ -412,9 +412,9 @@ def _needs(facts: GroupFacts, kinds: Sequence[Kind]) -> tuple[Need, ...]:
 def _shared(
     profile: Profile, pods: Sequence[Pod], nodes: Nodes
 ) -> tuple[tuple[tuple[str, int], ...], Amounts]:
-    """What every kind that requests it must find free, each with its unit; int64[C, R] in units.
+    """Return what every kind must find free if it requests it, with units; int64[C, R] in units.
 
-    What devices may serve where a node does not offer it need not be free there.
+    Not what devices may serve where a node does not offer it.
     """
     served = ledgers_of(nodes).devices.served_by_devices
     wanted = [dict(pod.spec.requests) for pod in pods]
@@ -439,7 +439,7 @@ def _shared(
 
 
 def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
-    """int64[N]: how many members with this request (int64[R]) each row's room takes."""
+    """Return int64[N]: how many members with this request (int64[R]) each row's room takes."""
     places = np.full(room.shape[1], most, np.int64)
     for amount, line in zip(request.tolist(), room, strict=True):
         if amount:
@@ -448,7 +448,7 @@ def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
 
 
 def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
-    """Keys of node labels in one of whose domains some pod must be with others; "" = a node."""
+    """Return keys of node labels in one of whose domains pods must be together; "" = a node."""
     kinds = {id(pod.spec): pod for pod in pods}
     return tuple(
         dict.fromkeys(
@@ -462,14 +462,14 @@ def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
 
 
 def takers(profile: Profile) -> frozenset[str]:
-    """The plugins that share out room: their events are those that make more of it."""
+    """Return the plugins that allot capacity: their events are those that free more of it."""
     return frozenset(
         each.name for each in profile.filtering if decide.implements(each, decide.Takes)
     )
 
 
 def numbered(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """The same domains (int64[M]), numbered from 1 on as they first occur; 0 stays 0.
+    """Return the same domains (int64[M]), numbered from 1 on as they first occur; 0 stays 0.
 
     Codes of a node table depend on the labels that nodes had before; a decision must not.
     """
@@ -484,7 +484,7 @@ def _apart(key: str, codes: npt.NDArray[np.int64], pairs: npt.NDArray[np.bool_])
 
 
 class _Exclusions:
-    """What the plugins of a profile say of who keeps whom away."""
+    """What the plugins of a profile say about which pods exclude which."""
 
     def __init__(self, profile: Profile, trial: Trial) -> None:
         self._plugins = [
@@ -493,7 +493,7 @@ class _Exclusions:
         self._snapshot = trial.snapshot
 
     def between(self, pod: Pod, other: Pod) -> set[str]:
-        """The label keys by which two pods exclude each other; "" = on one node."""
+        """Return the label keys by which two pods exclude each other; "" = on one node."""
         return {
             key
             for plugin in self._plugins
@@ -501,14 +501,14 @@ class _Exclusions:
         }
 
     def domains(self, key: str) -> npt.NDArray[np.int64]:
-        """int64[N]: the domain of each row; 0 = none."""
+        """Return int64[N]: the domain of each row; 0 = none."""
         nodes = self._snapshot.nodes
         if not key:
             return np.arange(1, len(nodes) + 1)
         return nodes.domains(key).astype(np.int64)
 
     def leaves(self, pod: Pod, neighbour: Pod, rows: Sequence[int]) -> Mask:
-        """bool[N]: the rows that a pod's neighbours of one class, on these rows, leave to it."""
+        """Return bool[N]: the rows left to a pod by neighbours of one class on these rows."""
         mask = np.ones(len(self._snapshot.nodes), np.bool_)
         for key in self.between(pod, neighbour):
             domains = self.domains(key)
@@ -519,7 +519,7 @@ class _Exclusions:
         return mask
 
     def among(self, pods: Sequence[Pod]) -> Mapping[str, npt.NDArray[np.bool_]]:
-        """By label key, bool[C, C]: which of these pods exclude each other."""
+        """Return, by label key, bool[C, C]: which of these pods exclude each other."""
         found: dict[str, npt.NDArray[np.bool_]] = {}
         for one, pod in enumerate(pods):
             for two, other in enumerate(pods[: one + 1]):

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""One by one: members are placed in turn through the plugins, and other rows are tried for them.
+"""One by one: members are placed in turn through the plugins, with other rows tried for each.
 
-For members that hold more than room, as devices: whether some of them fit together is seen only by
-placing them, so a dead end is to be met early. A member that found no row comes first the next
-time; after too many dead ends it all begins again, and each beginning may meet twice as many.
+For members that hold more than capacity, such as devices: only placing them shows whether some fit
+together, so a dead end should come early. A member that found no row comes first the next time.
+After too many dead ends the search restarts, and each restart may meet twice as many.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +16,10 @@ from enbloc.engine.packing.model import Packing
 from enbloc.engine.trial import Trial
 from enbloc.model.pods import Pod, PodUID
 
-#: Dead ends before the first new beginning.
+#: Dead ends before the first restart.
 _FIRST_LIMIT: Final = 4
 
-#: More members are not searched for so: each is a level of the search.
+#: The most members to search for in this way: each is a level of the search.
 MOST_MEMBERS: Final = 64
 
 
@@ -30,9 +30,9 @@ class OneByOne:
         exhausted: everything was tried.
 
     Args:
-        packing: whose members have to be placed, all of them.
-        trial: the cluster as it is, and stays.
-        charge: whether another member may be placed.
+        packing: all of its members must be placed.
+        trial: the cluster as it is; unchanged.
+        charge: returns whether another member may be placed.
     """
 
     def __init__(self, packing: Packing, trial: Trial, charge: Callable[[], bool]) -> None:
@@ -46,7 +46,7 @@ class OneByOne:
         self._spent = False
 
     def find(self) -> tuple[Sequence[tuple[Pod, int]], Trial] | None:
-        """The members with their rows, in the order they were placed, and the fork that has them.
+        """Return the members with their rows, in the order of placement, and the fork with them.
 
         None = there is none, or the steps were spent.
         """
@@ -66,7 +66,7 @@ class OneByOne:
     def _place(
         self, order: Sequence[Pod], trial: Trial, placed: tuple[tuple[Pod, int], ...]
     ) -> tuple[Sequence[tuple[Pod, int]], Trial] | None:
-        """Place these as well; None = that cannot be, or the search is to begin again."""
+        """Place these as well; None = impossible, or the search is to restart."""
         if not order:
             return placed, trial
         pod, later = order[0], order[1:]
@@ -86,7 +86,7 @@ class OneByOne:
         return None
 
     def _choices(self, pod: Pod, trial: Trial, used: set[int]) -> Iterator[int]:
-        """The rows that take a member, the best first; of untouched rows that are alike one."""
+        """Yield the rows that take a member, best first; of identical untouched rows only one."""
         ranking = trial.ranking(pod)
         rows = self._rows[ranking.mask[self._rows]]
         known: set[int] = set()
@@ -100,7 +100,7 @@ class OneByOne:
 
 
 def _numbers(packing: Packing) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """int64[M]: rows with the same number are alike as long as nobody is placed there."""
+    """Return int64[M]: rows with the same number are identical while nothing is placed there."""
     said = [packing.room.T, packing.places]
     said += [domains[None] for _, domains, _ in packing.apart if np.bincount(domains).max() > 1]
     if packing.likeness is not None:

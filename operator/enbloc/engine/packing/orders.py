@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Orders: in which other orders members are tried, where the first one failed."""
+"""Orders: other orders in which to try members after the first one failed."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ from enbloc.model.pods import Pod
 
 
 def other_orders(facts: GroupFacts, trial: Trial) -> Iterator[list[Pod]]:
-    """The orders that matter: the largest first, then those with the fewest feasible nodes.
+    """Yield the orders that matter: the largest first, then those with the fewest feasible nodes.
 
-    Both within a class by age, and by age among equals.
+    Members of a class are ordered by age, and so are equals.
     """
     nodes = trial.nodes
     names = sorted({name for pod in facts.pending for name, _ in pod.spec.requests})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Search: a placement of the deficit where the ordered pass found none.
+"""Search: a placement of the deficit after the ordered pass found none.
 
 ::
 
@@ -8,8 +8,8 @@
     (it is hopeless, or                          (a quarter of the steps,     (a half, where it
     nothing to search)                            with one by one)             is installed)
 
-Each stage has its share of the steps, whatever the others left of theirs: so more steps never
-lose what fewer find, and the same steps find the same.
+Each stage has its share of the steps, whatever the others left: so more steps never lose what fewer
+find, and the same steps find the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,13 +27,13 @@ from enbloc.engine.trial import Outcome, Search, Trial, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.pods import Pod
 
-#: Steps that placing one member with the plugins is worth; a step is about 5 µs.
+#: The cost in steps of placing one member with the plugins; a step is about 5 µs.
 PLACING_STEPS: Final = 20
 
-#: How often members that plugins refuse are tried again while others are placed.
+#: How often members that plugins refuse are retried while others are placed.
 _ROUNDS: Final = 8
 
-#: Steps that adding up a part of a packing costs, for each kind, exclusion and resource.
+#: Steps of summing a part of a packing, for each kind, exclusion and resource.
 _LOOKING: Final = 3
 
 
@@ -41,7 +41,7 @@ class Placement(NamedTuple):
     """A placement that the plugins accept.
 
     Attributes:
-        members: with their rows, in the order they were placed.
+        members: with their rows, in the order of placement.
         trial: holds them.
     """
 
@@ -52,16 +52,16 @@ class Placement(NamedTuple):
 def find_placement(
     facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool = True
 ) -> tuple[Outcome, Trial]:
-    """Look for a placement of the deficit.
+    """Search for a placement of the deficit.
 
     Args:
         facts: the group as it is.
-        trial: the cluster as it is, and stays.
+        trial: the cluster as it is; unchanged.
         steps: how much it may cost in all.
-        exactly: ask the exact solver too, where it is installed.
+        exactly: also ask the exact solver, if it is installed.
 
     Returns:
-        What it came to, and the fork that holds the placement; `trial` itself if there is none.
+        The outcome, and the fork that holds the placement; `trial` itself if there is none.
     """
     outcome = Outcome()
     if steps <= 0:
@@ -92,12 +92,12 @@ def find_placement(
 def _stages(
     facts: GroupFacts, trial: Trial, packing: Packing, steps: int, *, exactly: bool
 ) -> Iterator["_Stage"]:
-    """Each stage's word, in order; the last one counts unless one of them settles it."""
+    """Yield each stage's result, in order; the last one counts unless one of them settles it."""
     keys = gathering(trial, [kind.pods[0] for kind in packing.kinds])
     alike = counting_decides(packing)
     if keys:
         yield _domains(packing, trial, keys, steps if alike else steps // 8)
-    if alike:  # then any order finds what there is
+    if alike:  # then any order finds a placement if there is one
         return
     told_apart = packing.likeness is not None
     yield _orders(facts, trial, steps // (8 if keys or told_apart else 4))
@@ -109,10 +109,10 @@ def _stages(
 
 
 class _Stage(NamedTuple):
-    """What one stage found.
+    """The result of one stage.
 
     Attributes:
-        search: NONE = it has nothing to say.
+        search: NONE = no result.
     """
 
     search: Search
@@ -121,7 +121,7 @@ class _Stage(NamedTuple):
 
 
 def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -> _Stage:
-    """One topology domain after the other, the smallest first, for those who must be together."""
+    """Try one topology domain after the other, smallest first, if members must be together."""
     steps = 0
     looking = _LOOKING * (len(packing.kinds) * (1 + len(packing.apart)) + len(packing.resources))
     looking += packing.places.size // 1000
@@ -152,7 +152,7 @@ def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -
 
 
 def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
-    """The orders that matter, all through the plugins."""
+    """Try the orders that matter, all through the plugins."""
     steps, cost = 0, PLACING_STEPS * len(facts.pending)
     if cost > budget:
         return _Stage(Search.SPENT, 0)
@@ -168,7 +168,7 @@ def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
 
 
 def _one_by_one(packing: Packing, trial: Trial, budget: int) -> _Stage:
-    """Members in turn, where they hold what only plugins can tell."""
+    """Place members in turn, if they hold what only plugins can judge."""
     members = packing.needs[0].members
     if members != sum(packing.counts) or members > MOST_MEMBERS:
         return _Stage(Search.NONE, 0)
@@ -186,7 +186,7 @@ def _one_by_one(packing: Packing, trial: Trial, budget: int) -> _Stage:
 
 
 def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
-    """The complete search, which goes on after an answer that plugins refuse."""
+    """Search completely; go on after an answer that plugins refuse."""
     searching = ClassSearch(packing, budget)
     refused = False
     for counts in searching.answers():
@@ -201,7 +201,7 @@ def _classes(packing: Packing, trial: Trial, budget: int) -> _Stage:
 
 
 def _solver(packing: Packing, trial: Trial, budget: int) -> _Stage:
-    """The exact solver's one answer."""
+    """Try the exact solver's one answer."""
     answer = highs.solve(packing, budget)
     placed = answer.steps + PLACING_STEPS * packing.needs[0].members
     if answer.counts is not None and placed <= budget:
@@ -213,8 +213,8 @@ def _solver(packing: Packing, trial: Trial, budget: int) -> _Stage:
 def _accepted(packing: Packing, counts: Counts, trial: Trial) -> Placement | None:
     """Place what an answer says, members of a kind by age; None if plugins refuse it.
 
-    If some are refused for good, those go first in a second try: in which order the domains of a
-    spread constraint are filled may decide.
+    If some are refused for good, those go first in a second try: the order in which the domains of
+    a spread constraint are filled may decide.
     """
     proposed = [
         (pod, row)
@@ -230,10 +230,9 @@ def _accepted(packing: Packing, counts: Counts, trial: Trial) -> Placement | Non
 def _put(
     proposed: Sequence[tuple[Pod, int]], trial: Trial
 ) -> tuple[Placement, Sequence[tuple[Pod, int]]]:
-    """Place members one after the other on a fork; and those whom plugins refuse there.
+    """Place members one after the other on a fork; return those that plugins refuse, too.
 
-    A member that is refused is tried again once others are placed, since it may want to be near
-    them.
+    A refused member is retried once others are placed, since it may want to be near them.
     """
     tried = trial.fork()
     placed: list[tuple[Pod, int]] = []

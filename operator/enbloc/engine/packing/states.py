@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""States: what a row can still take, tabulated once for all rows that are alike."""
+"""States: what a row can still take, tabulated once for all identical rows."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,29 +13,29 @@ from enbloc.model.nodes import Amounts
 
 _PLENTY: Final = 2**62
 
-#: Numbers tabulated at once, at most, so that a large cluster does not take all memory.
+#: The most numbers tabulated at once, so that a large cluster does not take all memory.
 _CHUNK: Final = 2**20
 
 _Bits = npt.NDArray[np.bool_]
 
 
 class States:
-    """The states in which a row can be, each with what it means for every kind.
+    """The possible states of a row, each with its meaning for every kind.
 
-    A state is the room that is left, the kinds that may still come, and which kinds would keep
-    which away.
+    A state is the room that is left, the kinds that may still come, and which kinds would exclude
+    which.
 
     Attributes:
-        count: S, how many there are so far.
-        first: int64[M]: the state of each row at the beginning.
+        count: S, the number of states so far.
+        first: int64[M]: the initial state of each row.
         places: int64[S, C]: how many members of a kind could go there.
         loss: float64[S, C, C]: how many places of each kind (last) one member of a kind takes,
-            its own apart.
+            not counting its own.
         size: float64[S]: how much room is left, in thousandths of a place at most.
 
     Args:
-        packing: whose rows they are.
-        charge: called before another state than the first ones is tabulated.
+        packing: the problem with these rows.
+        charge: called before any but the first states is tabulated.
     """
 
     def __init__(self, packing: Packing, charge: Callable[[], None]) -> None:
@@ -47,7 +47,7 @@ class States:
         self._free = self._requests == 0
         self._divisors = np.maximum(1, self._requests)
         kinds, resources = self._requests.shape
-        # More room than all members together could take makes no difference between rows.
+        # More room than all members together could take does not distinguish rows.
         room = np.minimum(packing.room, packing.places.T @ self._requests)
         self._scale = 1e-3 / np.maximum(1, room.max(axis=0, initial=0)) / max(1, resources)
         self.count = 0
@@ -65,13 +65,13 @@ class States:
         self.first = self._numbers(room, packing.places.T > 0, rule)
 
     def after(self, state: int, kind: int) -> int:
-        """The state once one member of a kind is there."""
+        """Return the state once one member of a kind is there."""
         rule = self._rule[state]
         stays = self._open[state] & ~self._clashes[rule, kind]
         return self._number(self._room[state] - self._requests[kind], stays, int(rule))
 
     def barred(self, state: int, kinds: _Bits) -> int:
-        """The state when these kinds (bool[C]) may not come any more."""
+        """Return the state when these kinds (bool[C]) may not come any more."""
         return self._number(self._room[state], self._open[state] & ~kinds, int(self._rule[state]))
 
     def _number(self, room: Amounts, kinds: _Bits, rule: int) -> int:
@@ -84,7 +84,7 @@ class States:
     def _numbers(
         self, room: Amounts, kinds: _Bits, rule: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """The numbers of several states; what is new is tabulated, all at once."""
+        """Return the numbers of several states; tabulate new ones, all at once."""
         fresh: list[int] = []
         found: list[int] = []
         for index, number in enumerate(rule.tolist()):
@@ -107,7 +107,7 @@ class States:
         new = slice(first, end)
         clashes = self._clashes[rule]
         alone = clashes.diagonal(axis1=1, axis2=2)
-        # [U, 1 + C, …]: as it is, and after one member of each kind.
+        # [U, 1 + C, …]: the present state, and after one member of each kind.
         rooms = np.concatenate((room[:, None], room[:, None] - self._requests), axis=1)
         open_ = np.concatenate((kinds[:, None], kinds[:, None] & ~clashes), axis=1)
         fit = rooms[:, :, None] // self._divisors
@@ -129,9 +129,9 @@ class States:
 def _numbered(
     clashes: _Bits, likeness: npt.NDArray[np.int64] | None
 ) -> tuple[_Bits, npt.NDArray[np.int64]]:
-    """Each different rule once, bool[L, C, C], and its number for each row.
+    """Return each distinct rule once, bool[L, C, C], and its number for each row.
 
-    Rows that plugins tell apart have different ones.
+    Rows that plugins distinguish have different ones.
     """
     numbers: dict[tuple[bytes, int], int] = {}
     different: list[_Bits] = []

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay: recent decisions, recorded so that they can be replayed offline.
 
-`dump` is the log of decisions with the tables and what else there was, `file` that as JSON;
-`replay` takes one again, `whatif` plans for a cluster without some nodes.
+`dump` is the log of decisions with the tables and everything else, `file` the same as JSON;
+`replay` repeats a decision, `whatif` plans for a cluster without some nodes.
 """
 
 from enbloc.engine.replay.dump import Dump, Shown, take_dump

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dump: recent decisions and the cluster as it stood at one moment, to be looked at elsewhere."""
+"""Dump: recent decisions and the cluster at one moment, for offline use."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ Entry = TableChange | Decision | VictimSearch
 
 
 def take_dump(core: Core) -> "Dump":
-    """Enough to take every recent decision once more, and to ask what comes next.
+    """Return what is needed to replay every recent decision, and to ask what comes next.
 
-    It stays as it is.
+    It does not change afterwards.
     """
     log, state, groups = core.state.log, core.state, core.groups
     entries = (entry for entry in log.entries if isinstance(entry, Entry))
@@ -57,7 +57,7 @@ def take_dump(core: Core) -> "Dump":
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the API server showed last of objects that are in no table.
+    """The last state that the API server showed of objects that are in no table.
 
     Attributes:
         pods: all of them, with or without a node.
@@ -76,15 +76,15 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A log as it stood at one moment.
+    """A log at one moment.
 
     Attributes:
         search_steps: how much a search might cost.
-        solver: the exact solver was there to be asked.
+        solver: whether the exact solver was available.
         checkpoint: the tables before all of `entries`.
-        entries: changes and decisions, the last one last.
-        whole: no decision has dropped out.
-        shown: what there was beside the tables when it was taken.
+        entries: changes and decisions, the latest last.
+        whole: no decision was dropped.
+        shown: what existed besides the tables.
     """
 
     search_steps: int
@@ -99,16 +99,16 @@ class Dump:
         return [entry for entry in self.entries if isinstance(entry, Decision)]
 
     def forwards(self) -> Iterator[tuple[Decision, Checkpoint]]:
-        """Each decision with the tables that it was made on, the first one first.
+        """Yield each decision with the tables that it was made on, the first one first.
 
-        The tables go on changing: fork what is to be kept.
+        The tables keep changing: fork what is to be kept.
         """
         for entry, tables in self._noted():
             if isinstance(entry, Decision):
                 yield entry, tables
 
     def searches(self) -> Iterator[tuple[VictimSearch, Checkpoint]]:
-        """The same of each search for victims."""
+        """Yield each search for victims in the same way."""
         for entry, tables in self._noted():
             if isinstance(entry, VictimSearch):
                 yield entry, tables
@@ -122,7 +122,7 @@ class Dump:
                 tables.apply(entry)
 
     def present(self) -> Checkpoint:
-        """The tables when it was taken.
+        """Return the tables when it was taken.
 
         Raises:
             KeyError: the entries do not follow from the checkpoint.
@@ -130,7 +130,7 @@ class Dump:
         return after(self.checkpoint.fork(), self.entries)
 
     def events(self) -> Iterator[Event]:
-        """Every first list, and that each is complete, as an engine would be told at that moment.
+        """Yield every first list, and that each is complete, as an engine would be told then.
 
         Raises:
             KeyError: the entries do not follow from the checkpoint.

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dump file: a dump as JSON, with the configuration that it was decided by.
+"""Dump file: a dump as JSON, with the configuration of its decisions.
 
-Pods, and what makes them alike, are written once and referred to by their place in a list; of
-every object only what differs from the defaults is there. Nothing is ever run by reading one.
+Pods and their specs are written once and referred to by their index in a list; of every object only
+fields that differ from the defaults are written. Reading a dump never runs anything.
 """
 
 from collections import Counter
@@ -57,17 +57,17 @@ VERSION: Final = 6
 #: An object as its fields that differ from their defaults.
 Sparse = dict[str, Any]
 
-#: The place of a pod in the list of pods.
+#: The index of a pod in the list of pods.
 Ref = int
 
 
 class DumpFile(NamedTuple):
-    """What one file holds.
+    """The content of one file.
 
     Attributes:
         written: when, RFC 3339, by the server's clock.
         by: the version of enbloc that wrote it.
-        configuration: documents that the profiles can be made from again.
+        configuration: documents from which the profiles can be recreated.
     """
 
     written: str
@@ -80,7 +80,7 @@ class DumpFile(NamedTuple):
 
 
 class _Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Fields in camelCase; what equals its default is left out."""
+    """Fields in camelCase; a value that equals its default is left out."""
 
 
 class _Seat(_Struct, frozen=True, tag="seat", tag_field="is"):
@@ -240,7 +240,7 @@ class _Head(_Struct, frozen=True):
 
 
 def encoded(file: DumpFile) -> bytes:
-    """A dump as JSON."""
+    """Return a dump as JSON."""
     dump, writer = file.dump, _Writer()
     tables = dump.checkpoint
     made = _File(
@@ -269,7 +269,7 @@ def encoded(file: DumpFile) -> bytes:
 
 
 def sparse(thing: Any, *without: str) -> Sparse:
-    """The fields of a dataclass that differ from their defaults."""
+    """Return the fields of a dataclass that differ from their defaults."""
     given = [field for field in fields(thing) if field.init and field.name not in without]
     return {
         field.name: value
@@ -279,7 +279,7 @@ def sparse(thing: Any, *without: str) -> Sparse:
 
 
 class _Writer:
-    """Gives each pod and each spec its place; objects are told apart by identity."""
+    """Gives each pod and each spec its index; objects are distinguished by identity."""
 
     def __init__(self) -> None:
         self.specs: list[Sparse] = []
@@ -301,7 +301,7 @@ class _Writer:
         return self._placed(spec, len(self.specs) - 1)
 
     def _placed(self, thing: object, place: int) -> int:
-        self._places[id(thing)] = (thing, place)  # who is kept keeps its identity
+        self._places[id(thing)] = (thing, place)  # a kept object keeps its identity
         return place
 
     def shown(self, shown: Shown) -> _Shown:
@@ -347,7 +347,7 @@ class _Writer:
     def _search(self, plan: str, question: Question, searched: Searched) -> _VictimSearch:
         units, found = searched.units, searched.found
         every = [unit for each in (*units.values(), found.victims) for unit in each]
-        first = [unit.of or unit for unit in every]  # a minimum comes before who goes with it
+        first = [unit.of or unit for unit in every]  # a minimum precedes what goes with it
         numbers = {unit: number for number, unit in enumerate(dict.fromkeys((*first, *every)))}
         return _VictimSearch(
             plan,
@@ -405,10 +405,10 @@ class _Writer:
 
 
 def decoded(data: bytes) -> DumpFile:
-    """The dump that a file holds.
+    """Return the dump that a file holds.
 
     Raises:
-        UsageError: it is none, or one of another version; names the field where it can.
+        UsageError: it is no dump, or one of another version; names the field if possible.
     """
     try:
         head = msgspec.json.decode(data, type=_Head)
@@ -437,7 +437,7 @@ def _thing(kind: type[T], given: Sparse) -> T:
 
 
 class _Reader:
-    """Makes the objects of a file again; alike pods share one spec, as they did."""
+    """Recreates the objects of a file; identical pods share one spec, as they did."""
 
     def __init__(self, file: _File) -> None:
         self._file = file
@@ -467,7 +467,7 @@ class _Reader:
             file.shown.topologies,
         )
         dump = Dump(file.search_steps, file.solver, tables, entries, file.whole, shown)
-        dump.present()  # as far as the last entry, or somebody has changed the file
+        dump.present()  # raises if the entries do not follow: someone has changed the file
         return DumpFile(file.written, file.by, file.configuration, dump)
 
     def _entry(self, entry: _Entry) -> Entry:  # noqa: C901  # one line for each kind
@@ -555,7 +555,7 @@ def _fact(fact: Fact) -> _Fact:
 
 
 def _read(written: _Fact) -> Fact:
-    """The object that was written; a KeyError = one of a kind that is not known."""
+    """Return the object that was written; KeyError = its kind is unknown."""
     kinds: Mapping[str, type[Any]] = FACTS
     fact: Fact = _thing(kinds[written.kind], written.fact or {})
     return fact

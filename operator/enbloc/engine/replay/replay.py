@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Replay: a decision of a dump taken once more, and the search for victims that it led to."""
+"""Replay: a decision of a dump is made again, and the search for victims that it led to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +27,11 @@ from enbloc.ledgers import reclaim
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A decision as it was taken, and as it is taken now.
+    """A decision as it was made, and as it is made now.
 
     Attributes:
-        was, now: who was to give way to the group, and who is now; None = nobody was looked for, or
-            the dump does not hold it.
+        was, now: the victims for the group, then and now; None = none were sought, or the dump does
+            not hold the search.
     """
 
     decision: Decision
@@ -41,7 +41,7 @@ class Replayed:
 
     @property
     def differences(self) -> Sequence[str]:
-        """What differs, a sentence each; empty = the replay decided the same."""
+        """Return the differences, a sentence each; empty = the replay decided the same."""
         old, new = self.decision.plan, self.plan
         found: list[str] = []
         if old.verdict is not new.verdict:
@@ -78,7 +78,7 @@ def _other_victims(was: Preemption, now: Preemption) -> Iterator[str]:
 
 
 def replay_plan(dump: Dump, plan: str, profiles: Mapping[str, Profile]) -> Replayed | None:
-    """Take one decision once more; None = the dump does not reach back to a plan of that id.
+    """Replay one decision; None = the dump does not reach back to a plan of that id.
 
     Raises:
         UsageError: the dump names a profile that is not among these.
@@ -98,7 +98,7 @@ def replay_plan(dump: Dump, plan: str, profiles: Mapping[str, Profile]) -> Repla
 def replayed(
     decision: Decision, tables: Checkpoint, profiles: Mapping[str, Profile], steps: int
 ) -> Replayed:
-    """Take a decision once more on the tables that it was made on.
+    """Replay a decision on the tables that it was made on.
 
     Raises:
         UsageError: its profile is not among these.
@@ -117,10 +117,10 @@ def replayed(
 def searched(
     entry: VictimSearch, tables: Checkpoint, profiles: Mapping[str, Profile], steps: int
 ) -> Preemption:
-    """Look for victims once more on the tables that they were looked for on.
+    """Repeat a search for victims on the tables that it was made on.
 
     Raises:
-        UsageError: its profile is not among these, or lets nobody give way.
+        UsageError: its profile is not among these, or has no preemption.
     """
     question = entry.question
     profile = _profile(question, profiles)

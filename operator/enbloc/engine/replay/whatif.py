@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if these nodes go: whether what is there would fit on the others, and who gives way."""
+"""What if these nodes go: whether their pods would fit on the others, and which are evicted."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -35,16 +35,16 @@ from enbloc.model.pods import Pod, PodKey
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What would become of one group, or of a pod without one.
+    """What would happen to one group, or to a pod without a group.
 
     Attributes:
         group: its key; that of the implied group for a pod without one.
-        lost: its members on the nodes that go, and those that would give way to others.
+        lost: its members on the nodes that go, and those that would be evicted for others.
         facts: the group afterwards, with a pending replacement for each lost member that a
-            controller owns: nobody would create a bare pod again.
+            controller owns: a bare pod is not recreated.
         plan: where the replacements would go, or why they would not.
-        victims: pods of lower priority that would give way to it.
-        preempted_by: to whom it would give way; None = to nobody.
+        victims: pods of lower priority that would be evicted for it.
+        preempted_by: the preemptor for which it would be evicted; None = none.
     """
 
     group: GroupKey
@@ -56,13 +56,13 @@ class Aftermath:
 
     @property
     def whole(self) -> bool:
-        """Its minimum would be held still, or again."""
+        """Whether its minimum would still, or again, be held."""
         return not self.facts.deficit or self.plan.verdict is PlanResult.PLACED
 
 
 @dataclass(slots=True)
 class _Loser:
-    """A group that loses members, and to whom it gave way last."""
+    """A group that loses members, and for which it was last evicted."""
 
     members: Members
     lost: list[Pod]
@@ -70,14 +70,14 @@ class _Loser:
 
 
 class WhatIf:
-    """Plans again on a copy of the present: nothing changes, and no Permit plugin is asked.
+    """Plans on a copy of the present state: nothing changes, and no Permit plugin is asked.
 
-    Groups that lose no member are taken to wait, or to stay, as they are.
+    Groups that lose no member are assumed to wait, or to stay, as they are.
 
     Args:
-        core: the present.
-        min_resources: says what groups want reserved.
-        preemptions: says who may give way to whom.
+        core: the present state.
+        min_resources: tells what groups want reserved.
+        preemptions: tells which pods may be evicted for which group.
         now: the engine's clock.
     """
 
@@ -93,11 +93,11 @@ class WhatIf:
         self._done: set[GroupKey] = set()
 
     def gone(self, names: Collection[str]) -> Sequence[Aftermath]:
-        """What would become of those who lose members if these nodes went.
+        """Return what would happen to groups that lose members if these nodes went away.
 
-        They are placed in the order of the queue, each on what those before it left; who gives way
-        to one of them loses members too. Pods that belong to their node, as those of a DaemonSet,
-        go with it.
+        They are placed in the order of the queue, each on what those before it left; victims of one
+        of them lose members too. Pods that belong to their node, as those of a DaemonSet, go with
+        it.
 
         Raises:
             UsageError: there is no such node.
@@ -144,7 +144,7 @@ class WhatIf:
         return found
 
     def _lose(self, pods: Sequence[Pod], *, by: GroupKey | None = None) -> None:
-        """These pods go; those of ours are planned anew, if they do not belong to their node."""
+        """Remove these pods; plan this scheduler's again, unless they belong to their node."""
         groups = self._core.groups
         changed: dict[GroupKey, _Loser] = {}
         for pod in pods:
@@ -152,7 +152,7 @@ class WhatIf:
                 continue
             key = groups.key_of(pod.uid)
             members = groups.get(key) if key else None
-            if members is None:  # a pod without a group is forgotten once it is bound
+            if members is None:  # the engine forgets a pod without a group once it is bound
                 members = Members(solo_key(pod), solo=True)
                 members.put(pod)
             loser = self._losers.setdefault(members.key, _Loser(members, []))
@@ -165,7 +165,7 @@ class WhatIf:
     def _victims(
         self, loser: _Loser, facts: GroupFacts, arrays: Arrays, tables: Checkpoint
     ) -> Sequence[Pod]:
-        """Who would give way to a group that fits nowhere; nobody who was planned before does."""
+        """Return the victims for a group that fits nowhere; no group planned before is one."""
         profile = self._core.groups.profile(facts)
         plugin = preempting(profile)
         if plugin is None or not all(pod.preempts for pod in facts.pending):
@@ -178,7 +178,7 @@ class WhatIf:
         return [pod for unit in found.victims for pod in unit.pods]
 
     def _units(self, facts: GroupFacts, tables: Checkpoint) -> Mapping[str, Sequence[Unit]]:
-        """Who has a lower priority and is there yet, by node, and everywhere."""
+        """Return the remaining units of lower priority, by node, and everywhere."""
         found: dict[str, list[Unit]] = {EVERYWHERE: []}
         there: dict[Unit, Unit] = {}
         units = self._preemptions.candidates(facts, self._now).everywhere()
@@ -226,7 +226,7 @@ class WhatIf:
 
 
 def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
-    """Claims that were made for pods that go are made again for those that replace them."""
+    """Recreate claims that were made for pods that go, for their replacements."""
     going = {pod.uid for pod in pods if pod.spec.holds}
     for fact in list(tables.facts.values()) if going else ():
         anew = made_again(fact, going)
@@ -235,7 +235,7 @@ def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
 
 
 def _without(due: Counter[str], members: Members, lost: Sequence[Pod]) -> Counter[str]:
-    """What a group may still take once these members hold nothing; never beyond minResources."""
+    """Return what a group may still take once these members hold nothing; at most minResources."""
     more = Counter(due)
     for pod in lost:
         more.update(dict(pod.spec.requests))
@@ -243,7 +243,7 @@ def _without(due: Counter[str], members: Members, lost: Sequence[Pod]) -> Counte
 
 
 def _afterwards(facts: GroupFacts, lost: Sequence[Pod]) -> GroupFacts:
-    """The group without these members, a replacement pending for each that has an owner."""
+    """Return the group without these members, with a pending replacement for each owned one."""
     anew = [replace(pod, node="", rank=None) for pod in lost if pod.owner is not None]
     pending = sorted((*facts.pending, *anew), key=lambda pod: pod.seniority)
     every = tuple(
@@ -268,6 +268,6 @@ def _afterwards(facts: GroupFacts, lost: Sequence[Pod]) -> GroupFacts:
 
 
 def _floor(floor: Floor, lost: Sequence[Pod], anew: Sequence[Pod]) -> Floor:
-    """A member with a reservation counts neither as pending nor as bound before."""
+    """Return a floor after a loss; a reserved member counted neither as pending nor as bound."""
     bound = sum(bool(pod.node) for pod in lost)
     return replace(floor, pending=floor.pending + len(anew), bound=floor.bound - bound)
