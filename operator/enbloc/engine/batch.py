@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Batch: what happened between two looks, sorted by which plugins want to hear of it.
+"""Batch: the events between two checks, sorted by which plugins want them.
 
-Thousands of pods may end at once while thousands of groups wait. A group is asked about once for
-all of it, not once for each event, and what the answer costs does not grow with the batch.
+Thousands of pods may end at once while thousands of groups wait. A group is checked once for the
+whole batch, not for each event, and the cost of a check does not grow with the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,16 +15,16 @@ from enbloc.framework.hints import Action, Happening, RefusalExpired, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 
-#: So many events are put to a plugin's hint for one group. If there are more, one of them could
-#: help it, for all that is found out cheaply: a wasted attempt is better than a lost wake-up.
+#: The most events that are passed to a plugin's hint for one group. With more, one of them counts
+#: as helpful without further checks: a wasted attempt is better than a lost wake-up.
 MOST_HINTS: Final = 32
 
-#: A plugin's finer answer about one group: could this event help?
+#: A plugin's queueing hint about one group: could this event help?
 HintOf = Callable[[str, Happening], bool]
 
 
 class Concerned(NamedTuple):
-    """A group that was refused, as far as it matters for who could help it.
+    """What a batch must know of a refused group.
 
     Attributes:
         counted: how many plans had been opened at its last attempt.
@@ -37,12 +37,12 @@ class Concerned(NamedTuple):
 
 
 class _Heard(NamedTuple):
-    """What one plugin of a profile wants to hear of a batch.
+    """What one plugin of a profile wants of a batch.
 
     Attributes:
         expired: the groups whose refusals time has ended; None stands for every group.
         of_pods, others: events, by whether they are of pods.
-        releases: capacity that plans gave back unused, by the numbers of the plans.
+        releases: capacity that plans released unused, by the numbers of the plans.
     """
 
     expired: frozenset[GroupKey | None]
@@ -51,22 +51,22 @@ class _Heard(NamedTuple):
     releases: Sequence[Release]
 
     def for_group(self, group: Concerned) -> Iterator[Happening]:
-        """The events that could help a group, for all that can be told without its plugin.
+        """Yield the events that could help a group, as far as its plugin is not needed to tell.
 
-        Capacity that a plan reserved after the group's last decision and gave back unused was there
+        Capacity that a plan reserved after the group's last decision and released unused was there
         before: without this rule two groups that Permit refuses would wake each other for ever.
         """
-        if group.infeasible:  # no load is in its way
+        if group.infeasible:  # load is not what keeps it out
             return iter(self.others)
         new = takewhile(lambda release: release.number < group.counted, self.releases)
         return chain(self.others, self.of_pods, new)
 
 
 class Batch:
-    """Events, to be asked about for each waiting group.
+    """Events, to be checked for each waiting group.
 
     Args:
-        happened: what happened, in any order.
+        happened: the events, in any order.
     """
 
     def __init__(self, happened: Sequence[Happening]) -> None:
@@ -76,11 +76,11 @@ class Batch:
         self._heard: dict[tuple[str, str], _Heard | None] = {}
 
     def concerns(self, profile: Profile, plugin: str) -> bool:
-        """Whether a plugin wants to hear of any of it."""
+        """Whether a plugin wants any of the events."""
         return self._of(profile, plugin) is not None
 
     def helps(self, group: Concerned, profile: Profile, plugin: str, hint: HintOf) -> str:
-        """What of it could help a group that this plugin refused; "" = nothing."""
+        """Return the event that could help a group which this plugin refused; "" = none."""
         heard = self._of(profile, plugin)
         if heard is None:
             return ""
@@ -100,7 +100,7 @@ class Batch:
 
 
 def _label(happening: Happening) -> str:
-    """The name of an event, as the metrics have it: "NodeAdd", "AssignedPodDelete"."""
+    """Return the name of an event, as the metrics have it: "NodeAdd", "AssignedPodDelete"."""
     resource = "AssignedPod" if happening.resource is Resource.POD else happening.resource
     if happening.action is Action.ADD:
         return f"{resource}Add"
@@ -108,7 +108,7 @@ def _label(happening: Happening) -> str:
 
 
 def _signature(happening: Happening) -> object:
-    """Equal for events of which a plugin wants to hear either all or none."""
+    """Return a value equal for events of which a plugin wants either all or none."""
     if isinstance(happening, RefusalExpired):
         return happening.plugin
     return happening.resource, happening.action

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Choices: which children of a tree a group has, or could have instead (semantics §2.8).
+"""Choices: which children of a tree a group has chosen, or could choose (semantics §2.8).
 
-Each choice is a group of roles of which every one is needed, so whoever decides about one need not
+Each choice is a group of roles that are all needed, so the code that decides about one need not
 know of trees.
 """
 
@@ -17,20 +17,20 @@ from enbloc.framework.facts import Choice, Floor, GroupFacts
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree, held
 
-#: So many choices are looked at in one decision, beyond children that are tried one by one.
+#: The most choices considered in one decision, beyond children that are tried one by one.
 MOST_CHOICES: Final = 8
 
 Floors = Mapping[str, Floor]
 
 
 class _Standing(NamedTuple):
-    """How far a child is.
+    """The state of a child.
 
     Attributes:
-        rank: 0 = held whole, 1 = in part and its members exist, 2 = its members exist, 3 = held in
-            part and members are missing, 4 = members are missing.
+        rank: 0 = held whole, 1 = partially held and its members exist, 2 = its members exist, 3 =
+            partially held and members are missing, 4 = members are missing.
         missing: how many members do not exist.
-        roles: which of its roles with a floor that takes.
+        roles: the roles with a floor that it needs.
     """
 
     rank: int
@@ -39,28 +39,28 @@ class _Standing(NamedTuple):
 
     @property
     def turn(self) -> tuple[int, int]:
-        """The lower, the sooner it is chosen."""
+        """The sort key: the lower, the sooner it is chosen."""
         return self.rank, self.missing
 
     @property
     def able(self) -> bool:
-        """Its members exist."""
+        """Whether its members exist."""
         return self.rank <= 2  # as its docstring says
 
 
 def choose(
     tree: Tree, total: Floor, floors: Sequence[Floor]
 ) -> tuple[Floor, tuple[Floor, ...], Choice]:
-    """Choose children: those held whole first, then those held in part, then as they are listed.
+    """Choose children: those held whole first, then those partially held, then as listed.
 
     Args:
-        tree: which children are enough.
+        tree: tells how many children are enough.
         total: the group's own floor, of all members.
         floors: of each role with a minimum.
 
     Returns:
         The group's own floor without pending members of roles that are not chosen, the floors of
-        the chosen roles, and what else would do.
+        the chosen roles, and the alternatives.
     """
     of = {floor.role: floor for floor in floors}
     roles = set(_standing(tree, of).roles)
@@ -85,13 +85,13 @@ def _as_chosen(
 
 
 def of_choice(facts: GroupFacts, roles: AbstractSet[str], *, everybody: bool = False) -> GroupFacts:
-    """The group as if exactly these roles were needed.
+    """Return the group as if exactly these roles were needed.
 
     Args:
         facts: of a group with a tree.
         roles: those of the choice.
-        everybody: members of children that are left out count for the group's own minimum. They
-            may not be placed so, but what cannot be placed even so cannot be placed at all.
+        everybody: members of children that are left out count for the group's own minimum. Such a
+            placement is not allowed, but if it fails, none exists.
     """
     floors, _ = _floors(facts)
     chosen = tuple(floor for floor in floors.values() if floor.role in roles)
@@ -104,38 +104,38 @@ def of_choice(facts: GroupFacts, roles: AbstractSet[str], *, everybody: bool = F
 
 
 def of_part(facts: GroupFacts, roles: Container[str]) -> GroupFacts:
-    """Nothing but what these roles need, and their members."""
+    """Return the group reduced to the needs of these roles, and their members."""
     floors, _ = _floors(facts)
     return facts.part(roles, (floor for floor in floors.values() if floor.role in roles))
 
 
 def in_turn(facts: GroupFacts, tree: Tree) -> list[Child]:
-    """The children whose members exist, in the order in which they are chosen."""
+    """Return the children whose members exist, in the order of choosing."""
     floors, _ = _floors(facts)
     standings = [(child, _standing(child, floors)) for child in tree.children]
     return [c for c, at in sorted(standings, key=lambda each: each[1].turn) if at.able]
 
 
 def held_roles(facts: GroupFacts) -> frozenset[str]:
-    """The roles whose minimum is held, whether or not they are chosen."""
+    """Return the roles whose minimum is held, chosen or not."""
     return frozenset(floor.role for floor in (*facts.roles, *facts.others) if not floor.deficit)
 
 
 def spare(facts: GroupFacts, roles: AbstractSet[str]) -> Iterator[tuple[Child, frozenset[str]]]:
-    """Children beyond these roles whose members exist, each with the roles that make it whole."""
+    """Yield children beyond these roles whose members exist, with the roles that complete each."""
     floors, tree = _floors(facts)
     for child, standing in _spare(tree, floors, roles):
         yield child, frozenset(standing.roles)
 
 
 def choices(facts: GroupFacts, alike: Callable[[Pod], Hashable]) -> Iterator[frozenset[str]]:
-    """Every choice of roles that no other one is a part of, in order; of alike ones the first.
+    """Yield every minimal choice of roles, in order; of equivalent ones only the first.
 
     Children that are held whole are in all of them, as far as that is enough.
 
     Args:
         facts: of a group with a tree, and a quorum.
-        alike: equal for pods that can take each other's place.
+        alike: equal for pods that can replace each other.
     """
     floors, tree = _floors(facts)
     members: dict[str, Counter[Hashable]] = {role: Counter() for role in floors}
@@ -149,12 +149,12 @@ def choices(facts: GroupFacts, alike: Callable[[Pod], Hashable]) -> Iterator[fro
 
 
 def meets(facts: GroupFacts, more: Counter[str], *, bound: bool) -> bool:
-    """Whether so many members of each role, with those that are held, are a whole choice.
+    """Whether so many members of each role, with the held ones, complete a choice.
 
     Args:
         facts: of a group with a tree.
         more: members by role.
-        bound: those that are bound are held; else only those that succeeded are.
+        bound: count bound members as held; else only those that succeeded.
     """
     floors, tree = _floors(facts)
     assert facts.choice is not None
@@ -170,9 +170,9 @@ def meets(facts: GroupFacts, more: Counter[str], *, bound: bool) -> bool:
 
 
 def with_planned(facts: GroupFacts, planned: Counter[str]) -> GroupFacts:
-    """The group with the floor of the children that it has once these are bound, by role.
+    """Return the group with the floor of the children chosen once these are bound, by role.
 
-    Its counts stay as they are: whoever is told of the floor, or numbered by it, is told this one.
+    Its counts stay as they are: only messages and ranks use this floor.
     """
     floors, _ = _floors(facts)
     bound = [
@@ -188,7 +188,7 @@ def with_planned(facts: GroupFacts, planned: Counter[str]) -> GroupFacts:
 
 
 def chosen_again(facts: GroupFacts, floors: Sequence[Floor], total: Floor) -> GroupFacts:
-    """The group with other counts: `floors` of each role with a minimum, `total` of all members."""
+    """Return the group with other counts: `floors` per role with a minimum, `total` of all."""
     assert facts.choice is not None
     total = replace(total, minimum=facts.choice.minimum)
     total, roles, choice = choose(facts.choice.tree, total, floors)
@@ -207,7 +207,7 @@ def _choices(
     sure = frozenset(role for each in whole for role in _standing(each, floors).roles)
     signs = [_sign(each, seen) for each in others]
     for places in _combinations(signs, child.needed - len(whole)):
-        # One more than are looked at, so that whoever counts them knows that there are more.
+        # One more than are considered, which tells a caller that there are more.
         most = MOST_CHOICES + 1
         parts = ([*islice(_choices(others[place], floors, seen), most)] for place in places)
         for picked in product(*parts):
@@ -215,7 +215,7 @@ def _choices(
 
 
 def _sign(child: Child, seen: Mapping[str, Hashable]) -> Hashable:
-    """Equal for children that can take each other's place."""
+    """Return a value that is equal for children that can replace each other."""
     if not isinstance(child, Tree):
         return seen.get(child)
     return child.needed, frozenset(Counter(_sign(each, seen) for each in child.children).items())
@@ -227,7 +227,7 @@ def _combinations(
     first: int = 0,
     skipped: frozenset[Hashable] = frozenset(),
 ) -> Iterator[tuple[int, ...]]:
-    """`count` places from `first` on; of places with equal signs those that come first."""
+    """Yield `count` indices from `first` on; among equal signs, the earliest indices."""
     if not count:
         yield ()
         return
@@ -240,7 +240,7 @@ def _combinations(
 
 
 def _floors(facts: GroupFacts) -> tuple[Floors, Tree]:
-    """Of each role with a minimum, as they are listed; and the tree."""
+    """Return the floor of each role with a minimum, as listed; and the tree."""
     assert facts.choice is not None, f"{facts.key} has no tree"
     tree = facts.choice.tree
     of = {floor.role: floor for floor in (*facts.roles, *facts.choice.others)}
@@ -267,7 +267,7 @@ def _standing(child: Child, floors: Floors) -> _Standing:
 def _spare(
     tree: Tree, floors: Floors, roles: AbstractSet[str]
 ) -> Iterator[tuple[Child, _Standing]]:
-    """Children that are no part of a choice, at each node that is, in the order of choosing."""
+    """Yield children that are not in a choice, at each node that is, in the order of choosing."""
     standings = [(child, _standing(child, floors)) for child in tree.children]
     for child, standing in sorted(standings, key=lambda each: each[1].turn):
         if not held(child, lambda role: role in roles or role not in floors):

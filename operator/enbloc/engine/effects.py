@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What to do: everything the engine can ask of its shell."""
+"""Effects: everything the engine can ask of its shell."""
 
 import enum
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from enbloc.model.pods import Pod, PodKey, PodUID
 
 
 class Attempt(NamedTuple):
-    """Which attempt has placed a pod, for the metrics; times are of the engine's clock.
+    """The attempt that placed a pod, for the metrics; times are of the engine's clock.
 
     Attributes:
         number: counted from 1 since the group was queued.
@@ -39,7 +39,7 @@ class Bind(msgspec.Struct, frozen=True, gc=False):
 class PreBind(msgspec.Struct, frozen=True):
     """Run the PreBind plugins for this member; answer PreBound or PreBindFailed.
 
-    Not before what earlier plans of the group did is taken back: it may want the same.
+    Only after what earlier plans of the group did is taken back: it may need the same.
     """
 
     profile: str
@@ -48,12 +48,12 @@ class PreBind(msgspec.Struct, frozen=True):
 
 
 class CancelPlan(msgspec.Struct, frozen=True):
-    """Stop the PreBinds of a plan, and have what they did for members taken back (Unreserve).
+    """Stop the PreBinds of a plan, and undo what they did for members (Unreserve).
 
     Answer Unreserved for each whose Binding was not handed out.
 
     Attributes:
-        members: of these; empty = of all of them.
+        members: only these; empty = all of them.
     """
 
     plan: str
@@ -61,10 +61,10 @@ class CancelPlan(msgspec.Struct, frozen=True):
 
 
 class Unreserve(msgspec.Struct, frozen=True):
-    """Have what an earlier attempt has left of this member taken back, as after a CancelPlan.
+    """Undo what an earlier attempt left for this member, as after a CancelPlan.
 
     Attributes:
-        target: its node is the one that was selected for its volumes; "" = none was.
+        target: its node is the one that was selected for its volumes; "" = none.
     """
 
     profile: str
@@ -72,7 +72,7 @@ class Unreserve(msgspec.Struct, frozen=True):
 
 
 class ConditionValue(msgspec.Struct, frozen=True, gc=False):
-    """One condition, as it should stand; the shell adds the times and the generation."""
+    """The desired value of one condition; the shell adds the times and the generation."""
 
     type: Condition
     status: bool | None
@@ -88,12 +88,12 @@ class RoleSucceeded(msgspec.Struct, frozen=True, gc=False):
 
 
 class TopologyStatus(msgspec.Struct, frozen=True, gc=False):
-    """Where the bound members of a group lie.
+    """Where the bound members of a group are.
 
     Attributes:
-        level: the innermost level at which all of them lie in one domain; "" = at none.
+        level: the innermost level at which all of them are in one domain; "" = none.
         path: that domain, as label values joined by "/".
-        spread: `(level, count)`, in how many domains of each level they lie, the outermost first.
+        spread: `(level, count)`: in how many domains of each level they are, outermost first.
     """
 
     level: str
@@ -107,15 +107,15 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
     Times are seconds of server time since the epoch, as is the engine's clock; None = absent.
 
     Attributes:
-        generation: which generation of the spec this answers.
-        lives: what to remember of each life of which members are live, and of the newest, which is
-            the last; the other fields tell of that one.
+        generation: the generation of the spec that this answers.
+        lives: what to record of each life with live members, and of the newest, which is the last;
+            the other fields describe that one.
         priority: of the group; None = it has no members.
-        replaced: field managers of other schedulers, or of older releases, whose part of the
-            status this takes the place of.
-        shown_by: which version of the PodGroup shows them; 0 = there are none. Another version
-            has another write of theirs.
-        topology: where its bound members lie; None = it asks for no topology, or none is bound.
+        replaced: field managers of other schedulers, or of older releases, whose part of the status
+            this replaces.
+        shown_by: the version of the PodGroup that shows them; 0 = there are none. Another version
+            contains another write of theirs.
+        topology: where its bound members are; None = it requests no topology, or none is bound.
     """
 
     group: GroupKey
@@ -140,8 +140,8 @@ class SetPodCondition(msgspec.Struct, frozen=True):
     """Write PodScheduled=False on a member.
 
     Attributes:
-        nominated: the node that it is to go to once others have left it; "" = none any more, None
-            = what its status says of that stays.
+        nominated: the node that it is to go to once others have left it; "" = remove the
+            nomination, None = keep it.
     """
 
     pod: PodKey
@@ -161,18 +161,18 @@ class SetGangRunning(msgspec.Struct, frozen=True):
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """Evict a member of ours to release its capacity (semantics §4.5).
+    """Evict a member to release its capacity (semantics §4.5).
 
-    The answer is Evicted, EvictRefused or EvictStopped. A later one of the pod replaces it, and
-    only that is answered.
+    The answer is Evicted, EvictRefused or EvictStopped. A later one for the same pod replaces it,
+    and only that is answered.
 
     Attributes:
-        group: whose capacity it is.
+        group: of the member.
         reason: of the pod condition DisruptionTarget.
-        message: of it, for people.
+        message: of the condition, for people.
         bare: even if it has no controller that would replace it.
         regardless: even if a PodDisruptionBudget would keep it.
-        whole: not if another that is evicted with it is refused before any of them is deleted.
+        whole: not if another one evicted with it is refused before any of them is deleted.
         rest: others of its gang have left, so even if the condition is refused.
     """
 
@@ -188,9 +188,9 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class StopEvict(msgspec.Struct, frozen=True):
-    """Let members stay that are being evicted together, unless one of them may leave already.
+    """Stop the eviction of members that are evicted together, unless one may be leaving already.
 
-    Each answers EvictStopped, or none does and what was asked for goes on.
+    Either each answers EvictStopped, or none does and the evictions go on.
     """
 
     group: GroupKey
@@ -198,14 +198,14 @@ class StopEvict(msgspec.Struct, frozen=True):
 
 
 class EventType(enum.StrEnum):
-    """The two types that Kubernetes knows."""
+    """The two event types of Kubernetes."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
 class Related(msgspec.Struct, frozen=True, gc=False):
-    """A pod or a PodGroup that an event is not about, and has to do with; one of them is set."""
+    """A pod or PodGroup related to an event but not its subject; one of them is set."""
 
     uid: str
     pod: PodKey | None = None
@@ -215,14 +215,14 @@ class Related(msgspec.Struct, frozen=True, gc=False):
 class Emit(msgspec.Struct, frozen=True, gc=False):
     """Write an event about a pod, a PodGroup or a node; exactly one of these is set.
 
-    One that repeats an earlier one is only counted, and its note is not written: what has to do
-    with somebody else is no repetition.
+    An event that repeats an earlier one is only counted, without its note; one with another related
+    object is no repetition.
 
     Attributes:
-        reason: in CamelCase; an EventReason, or what a plugin has written on a node.
-        reporter: who says so: the profile's name on pods, our own name on the others.
-        uid: of the object it is about; for a node, as kubelets do, its name.
-        related: whom it has to do with, as the preemptor of a victim; None = nobody else.
+        reason: in CamelCase; an EventReason, or what a plugin writes on a node.
+        reporter: the profile's name on pods, enbloc's own name on others.
+        uid: of its subject; for a node, as kubelets do, its name.
+        related: such as the preemptor of a victim; None = none.
     """
 
     type: EventType
@@ -238,17 +238,17 @@ class Emit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Ask an extender about one class of pods, or who gives way to a pod; answer Answer.
+    """Ask an extender about one class of pods, or for victims for a pod; answer Answer.
 
     Attributes:
-        question: a name of its own.
-        extender: its place in `profile.extenders`.
+        question: its own id.
+        extender: its index in `profile.extenders`.
         pod: stands for its class.
-        nodes: feasible by our own filters, and by the extenders asked before.
+        nodes: feasible by the profile's own filters, and by the extenders asked before.
         filter: ask which of the nodes it leaves.
-        prioritize: ask what scores it gives the nodes that are left.
-        candidates: ask which of these it leaves, and who would have to go there; then no nodes.
-        victims: the pods that these name.
+        prioritize: ask for scores of the nodes that are left.
+        candidates: ask which of these it leaves, and the victims there; then there are no nodes.
+        victims: the pods that the candidates name.
     """
 
     question: str
@@ -269,7 +269,7 @@ class Decided(msgspec.Struct, frozen=True):
         result: "scheduled", "unschedulable", "infeasible" or "error".
         placed: members that got a node in this plan.
         pods: members that it was about.
-        solo: it is no PodGroup, but a pod without one.
+        solo: it is no PodGroup, but a pod without a group.
         search: how it was found, or that no placement exists, or that the budget was spent.
         steps: of the search beyond the ordered pass; 0 = none was needed.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What happened: everything the engine can be told."""
+"""Events: everything that the engine can be told."""
 
 import enum
 import math
@@ -76,8 +76,8 @@ class PriorityClassSeen(msgspec.Struct, frozen=True):
     """A PriorityClass was added or changed.
 
     Attributes:
-        preempts: lower priorities may give way to its pods; not with `preemptionPolicy: Never`.
-        default: it is that of pods that name none (`globalDefault`).
+        preempts: its pods may preempt lower priorities; not with `preemptionPolicy: Never`.
+        default: it is the class of pods that name none (`globalDefault`).
     """
 
     name: str
@@ -119,25 +119,24 @@ class WorkloadGone(msgspec.Struct, frozen=True):
 
 
 class FactSeen(msgspec.Struct, frozen=True):
-    """An object that tells of volumes or devices was added or changed."""
+    """An object about volumes or devices was added or changed."""
 
     fact: Fact
 
 
 class FactGone(msgspec.Struct, frozen=True):
-    """Such an object was deleted.
+    """An object about volumes or devices was deleted.
 
     Attributes:
         kind: the Kubernetes kind.
-        key: its name, with "namespace/" before it where the kind has one.
+        key: its name, preceded by "namespace/" if the kind is namespaced.
     """
 
     kind: str
     key: str
 
 
-#: What the API server shows of objects that tables are made of; also what is logged of them, and
-#: what a dump holds.
+#: The objects of which tables are made, as the API server shows them; the log and dumps hold these.
 ClusterFact = (
     NodeSeen
     | NodeGone
@@ -211,9 +210,9 @@ class PreBindFailed(msgspec.Struct, frozen=True):
 
 
 class Unreserved(msgspec.Struct, frozen=True):
-    """What PreBind plugins did for a member of a plan that was given up is taken back.
+    """What PreBind plugins did for a member of an abandoned plan is undone, as far as possible.
 
-    As far as it could be; none of their requests is under way any more.
+    None of their requests is under way any more.
     """
 
     plan: str
@@ -244,7 +243,7 @@ class BindUnknown(msgspec.Struct, frozen=True):
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """The API server accepted to delete this pod; the watch will show it terminating."""
+    """The API server accepted the eviction of this pod; the watch will show it terminating."""
 
     uid: PodUID
 
@@ -253,7 +252,7 @@ class EvictRefused(msgspec.Struct, frozen=True):
     """A pod was not evicted.
 
     Attributes:
-        retry_at: when it may be asked again, engine clock; infinity = never.
+        retry_at: when it may be requested again, engine clock; infinity = never.
     """
 
     uid: PodUID
@@ -262,7 +261,7 @@ class EvictRefused(msgspec.Struct, frozen=True):
 
     @property
     def final(self) -> bool:
-        """It is not asked again: it is gone, another one, or its namespace is terminating."""
+        """Whether it is not requested again: the pod is gone or another, or its namespace ends."""
         return self.retry_at == math.inf
 
 
@@ -273,15 +272,15 @@ class EvictStopped(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What an extender said to an Ask.
+    """An extender's answer to an Ask.
 
     Attributes:
-        question: which Ask this answers.
+        question: the Ask that this answers.
         feasible: the nodes that it leaves; None = it was not asked to filter.
-        refused: `(node, why)`; another placing of other pods may help.
-        unresolvable: `(node, why)`; nothing helps but a change of the node.
+        refused: `(node, why)`; another placement of other pods may help.
+        unresolvable: `(node, why)`; only a change of the node helps.
         scores: `(node, score)`, 0 to 10 as it gave them.
-        candidates: those that it leaves, and who it says would have to go, which may be others.
+        candidates: those that it leaves, with its victims, which may differ.
         problem: why the question could not be answered; "" = it was.
     """
 

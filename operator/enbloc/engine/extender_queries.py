@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extender queries: what to ask about a group, and what their answers mean for a ranking.
+"""Extender queries: what to ask extenders about a group, and how answers affect a ranking.
 
-An extender is a question to the outside, so a decision that needs one is put off: the group is
-parked, holding nothing, until each class of its members has been through the extenders in order.
-Then it is decided, once, with their answers; our own filters are asked again at that time, so an
-answer may be a little old, never dangerous. Nodes that changed meanwhile make the group ask anew,
-a few times at most.
+An extender is outside the process, so a decision that needs one is put off: the group is parked,
+holding nothing, until the extenders have been asked, in order, about each class of its members.
+Then it is decided, once, with their answers. The profile's own filters are asked again at that
+time, so an answer may be a little old, but never dangerous. If nodes change meanwhile, the group
+asks again, a few times at most.
 
-So it is with who gives way to a pod without a group: the pod is parked, evicting nobody, until the
-extenders that have a say in that were asked, and then they are looked for again.
+The same applies to victims for a pod without a group: the pod is parked, evicting nothing, until
+the extenders involved were asked; then victims are sought again.
 """
 
 from collections.abc import Sequence
@@ -35,22 +35,22 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
-#: By this name extenders appear among the plugins that refused. Source: kube-scheduler v1.36
+#: The name of extenders among the plugins that refused. Source: kube-scheduler v1.36
 #: pkg/scheduler/framework/types.go ExtenderName.
 EXTENDER: Final = "Extender"
 
 #: What an extender's score of 10 is worth, before its weight.
 _SCORE_SCALE: Final = 10
 
-#: Further from 0 no score is kept: all beyond 10 are invalid, and none may overflow.
+#: The limit of kept scores (absolute): all beyond 10 are invalid, and none may overflow.
 _MOST_SCORE: Final = 2**31
 
-#: Of a node for which it had no words of its own.
+#: For a node without a reason of its own.
 _REASON: Final = "node(s) were refused by an extender"
 
 _MOST_ROUNDS: Final = 3
 
-#: What is said where extenders leave no node. Source: kube-scheduler v1.36
+#: The message if extenders leave no node. Source: kube-scheduler v1.36
 #: pkg/scheduler/framework/preemption/preemption.go Evaluator.Preempt.
 _NO_CANDIDATE: Final = "no candidate node for preemption"
 
@@ -61,11 +61,11 @@ class _Query:
 
     Attributes:
         version: of the node table that the questions were about.
-        waiting: questions without an answer yet; None = about who gives way, not about a class.
-        answers: per class, by the place of the extender.
-        asked: which candidates, by the place of the extender.
-        victims: what was said of them.
-        changes: how often they were others than those that an answer was about.
+        waiting: questions without an answer yet; None = about victims, not about a class.
+        answers: per class, by index of the extender.
+        asked: the candidates asked about, by index of the extender.
+        victims: the answers about them.
+        changes: how often the candidates differed from those of an answer.
     """
 
     version: int
@@ -84,7 +84,7 @@ class _Query:
 
 
 class _Narrowed(NamedTuple):
-    """What an extender leaves of some candidates; or why nobody gives way, "" = nothing."""
+    """The candidates that an extender leaves; or why there are no victims, "" = no reason."""
 
     left: Sequence[NodeCandidate] = ()
     problem: str = ""
@@ -94,22 +94,22 @@ class ExtenderQueries:
     """The open questions of all groups."""
 
     def __init__(self) -> None:
-        #: By group, what was asked about it since it was last decided.
+        #: By group, what was asked since its last decision.
         self._open: dict[GroupKey, _Query] = {}
-        #: By question that is not answered, the group that it is about.
+        #: By open question, its group.
         self._asker: dict[str, GroupKey] = {}
-        #: How many questions there have been.
+        #: The number of questions so far.
         self._count = 0
 
     def drop(self, group: GroupKey) -> None:
-        """The group has its decision, or is gone: answers that come now mean nothing."""
+        """Drop a group that is decided or gone: later answers are ignored."""
         query = self._open.pop(group, None)
         if query is not None:
             for question in query.waiting:
                 del self._asker[question]
 
     def answered(self, answer: Answer) -> GroupKey | None:
-        """Take an answer; the group that can now go on, None when nobody waits for it."""
+        """Record an answer; return the group that can now go on, None = none waits for it."""
         group = self._asker.pop(answer.question, None)
         if group is None:
             return None
@@ -120,7 +120,7 @@ class ExtenderQueries:
         return None if query.waiting else group
 
     def ask(self, group: GroupKey, trial: Trial, pods: Sequence[Pod]) -> list[Ask] | None:
-        """What must be asked before the group can be decided; None = everything is known.
+        """Return what must be asked before the group can be decided; None = everything is known.
 
         An empty list means that answers are still under way.
 
@@ -158,7 +158,7 @@ class ExtenderQueries:
         self._asker[question.question] = group
 
     def _next(self, query: _Query, key: ClassKey, pod: Pod, trial: Trial) -> Ask | None:
-        """The next question about a class; leaves its opinions with `trial` when done."""
+        """Return the next question about a class; store its opinions in `trial` when done."""
         profile, nodes = trial.profile, trial.snapshot.nodes
         left = trial.ranking(pod).mask
         opinions: list[Opinion] = []
@@ -188,16 +188,16 @@ class ExtenderQueries:
     def consult(
         self, group: GroupKey, profile: Profile, pod: Pod, found: NodeCandidates
     ) -> tuple[Preemption, Ask | None]:
-        """Who gives way to a pod; or what must be asked of extenders before that is known.
+        """Return the victims for a pod, or what extenders must be asked first.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/preemption/preemption.go
         Evaluator.callExtenders.
 
         Args:
-            group: that of the pod, after `ask` has said that everything is known.
+            group: that of the pod, after `ask` has returned that everything is known.
             profile: of the pod.
             pod: it fits nowhere.
-            found: where it would fit, and without whom.
+            found: where it would fit, and without which victims.
         """
         left, message = found.nodes, found.message
         for index, extender in enumerate(profile.extenders):
@@ -217,7 +217,7 @@ class ExtenderQueries:
     def _answer_about(
         self, group: GroupKey, index: int, left: Sequence[NodeCandidate]
     ) -> Answer | None:
-        """What an extender said of some candidates; None = it has to be asked."""
+        """Return what an extender said about some candidates; None = it must be asked."""
         query = self._open[group]
         answer = query.victims.get(index)
         if answer is None or query.asked[index] == _shown(left):
@@ -252,7 +252,7 @@ def _shown(candidates: Sequence[NodeCandidate]) -> tuple[NodeVictims, ...]:
 
 
 def _narrowed(extender: Extender, answer: Answer, left: Sequence[NodeCandidate]) -> _Narrowed:
-    """Those candidates that an extender leaves; a gang of which it names a pod goes whole."""
+    """Return the candidates that an extender leaves; a gang with a named pod goes whole."""
     if answer.problem:
         return _Narrowed(problem=answer.problem)
     said = {each.node: each for each in answer.candidates}
@@ -276,7 +276,7 @@ def _narrowed(extender: Extender, answer: Answer, left: Sequence[NodeCandidate])
 
 
 def _view(extender: Extender, answer: Answer, nodes: Nodes) -> NodeView | None:
-    """What an answer says of each row; None = nothing, because it failed and may be ignored."""
+    """Return what an answer says of each row; None = nothing: it failed and may be ignored."""
     if answer.problem:
         if extender.ignorable:
             return None

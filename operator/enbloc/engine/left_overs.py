@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""LeftOvers: volumes and devices that members got by attempts which came to nothing.
+"""LeftOvers: volumes and devices that members got in attempts that led to nothing.
 
-A gang that is not placed is to hold nothing which others could use, and any of it may be what
-hinders it. So it is taken back when a group is refused, and when it may not be tried any more.
+A gang that is not placed should hold nothing that others could use, and any of it may be what keeps
+it from being placed. So it is taken back when a group is refused or may not be tried.
 
 Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 PostFilter, which takes one claim of one pod.
@@ -20,12 +20,12 @@ from enbloc.framework.profile import Profile
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
 
-#: A group that may not be tried is looked at again after so many seconds: Unreserve may fail.
+#: Seconds after which a group that may not be tried is checked again: Unreserve may fail.
 PAUSE: Final = 30.0
 
 
 class LeftOvers:
-    """Has taken back what members hold that are not placed.
+    """Takes back what members hold that are not placed.
 
     Args:
         state: the cluster as it is.
@@ -33,18 +33,17 @@ class LeftOvers:
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        #: When a group that may not be tried is looked at again, and whether even if nothing
-        #: happens.
+        #: When a group that may not be tried is checked again, and whether even without any event.
         self._again: dict[GroupKey, tuple[float, bool]] = {}
 
     def take_back(self, turn: Turn, facts: GroupFacts, profile: Profile, plan: str = "") -> bool:
-        """Take back all that is left of the pending members of a group; whether anything was.
+        """Take back all that is left of a group's pending members; return whether anything was.
 
         Args:
-            turn: what is to be done goes there.
-            facts: what is true of the group.
+            turn: receives what to do.
+            facts: of the group.
             profile: its plugins.
-            plan: the attempt that was refused; "" = there was none.
+            plan: the refused attempt; "" = none.
         """
         if not profile.pre_bind:
             return False
@@ -59,23 +58,23 @@ class LeftOvers:
         return found
 
     def parked(self, turn: Turn, facts: GroupFacts, profile: Profile) -> None:
-        """A group may not be tried: the same, at most once in PAUSE seconds."""
+        """Take it back from a group that may not be tried, at most once in PAUSE seconds."""
         due, _ = self._again.get(facts.key, (turn.now, False))
         if facts.pending and due <= turn.now:
             found = self.take_back(turn, facts, profile)
             self._again[facts.key] = turn.now + PAUSE, found
 
     def tried(self, key: GroupKey) -> None:
-        """A group may be tried again, or is gone."""
+        """Forget a group that may be tried again, or is gone."""
         self._again.pop(key, None)
 
     def expire(self, turn: Turn) -> None:
-        """Have the groups reviewed of which something was left."""
+        """Mark the groups with left-overs for review."""
         for key, (due, left) in self._again.items():
             if left and due <= turn.now:
                 self._again[key] = due, False
                 turn.change(key)
 
     def deadline(self) -> float | None:
-        """When the next one is due."""
+        """Return when the next one is due."""
         return min((due for due, left in self._again.values() if left), default=None)

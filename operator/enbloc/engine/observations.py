@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Observations: the memories of the plugins that learn from what nodes and kubelets do.
+"""Observations: the memories of plugins that learn from what nodes and kubelets do.
 
 ::
 
     change of a bound pod, of a node ──turn──► take_in(now) ──► events on nodes
-                                                  │      └───► whom to wake
+                                                  │      └───► groups to wake
     decision about a gang ──opinions──► masks and scores beside those of the other plugins
 
-Profiles in which a plugin is equal share its memory, so that what one group's members met counts
-for the gangs of all of them, and is written on a node once. Nothing is collected for nobody.
+Profiles with equal plugins share a memory, so that what members of one group met counts for the
+gangs of all of them, and is written on a node once. Without such a plugin, nothing is collected.
 """
 
 import math
@@ -34,21 +34,21 @@ from enbloc.model.nodes import Nodes
 
 
 class Observations:
-    """What was observed, and what plugins make of it.
+    """What was observed, and what plugins learned from it.
 
     Args:
-        profiles: whose plugins are told.
+        profiles: whose plugins are notified.
     """
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
-        #: Each differs from all others in its plugin: profiles with an equal one share a memory.
+        #: One per distinct plugin: profiles with an equal one share a memory.
         self._learners: list[_Learner] = []
-        #: By profile, how it uses which of them.
+        #: By profile, how it uses them.
         self._uses = {
             profile.name: [self._use(profile, plugin) for plugin in profile.observers]
             for profile in profiles
         }
-        #: The time that the plugins were told last.
+        #: When the plugins were last notified.
         self._now = -math.inf
 
     def _use(self, profile: Profile, plugin: decide.Observes) -> "_Use":
@@ -61,16 +61,16 @@ class Observations:
 
     @property
     def wanted(self) -> bool:
-        """Whether some plugin wants to be told; if not, nothing need be observed."""
+        """Whether some plugin wants notifications; if not, nothing need be observed."""
         return bool(self._learners)
 
     def take_in(
         self, observed: Sequence[Observation], now: float
     ) -> tuple[list[Emit], list[RefusalExpired]]:
-        """Tell the plugins of what was observed, and what time it is.
+        """Notify the plugins of what was observed, and of the time.
 
         Returns:
-            Events to write on nodes, each once; and who may be tried again.
+            Events to write on nodes, each once; and the groups that may be tried again.
         """
         self._now = now
         notes: list[NodeNote] = []
@@ -83,25 +83,25 @@ class Observations:
         return [_event(note) for note in dict.fromkeys(notes)], woken
 
     def forget_group(self, key: GroupKey) -> list[Emit]:
-        """A group is gone; what is to be written on nodes for that."""
+        """Drop a group that is gone; return what to write on nodes for that."""
         gone = GroupGone(key)
         notes = [note for each in self._learners for note in each.observe((gone,), self._now)]
         return [_event(note) for note in dict.fromkeys(notes)]
 
     def deadline(self) -> float | None:
-        """When `take_in` should be called next, if nothing is observed; None = never."""
+        """Return when to call `take_in` next if nothing is observed; None = never."""
         times = (learner.deadline for learner in self._learners)
         return min((time for time in times if time is not None), default=None)
 
     def opinions(
         self, profile: Profile, facts: GroupFacts, nodes: Nodes, now: float
     ) -> list[Opinion]:
-        """What the memories say for one decision about this group, on this very table.
+        """Return what the memories say for one decision about this group, on this very table.
 
-        Nothing for pods without a group, and nothing where no memory tells nodes apart.
+        Nothing for pods without a group, and nothing if no memory distinguishes nodes.
 
         Raises:
-            PluginError: a plugin raised or broke its contract, now or when it was told something.
+            PluginError: a plugin raised or broke its contract, now or at an earlier notification.
         """
         if facts.solo:
             return []
@@ -113,7 +113,7 @@ class _Learner:
     """A plugin and its memory.
 
     Attributes:
-        failure: why the memory was made anew, until somebody was told.
+        failure: why the memory was reset, until that is reported.
     """
 
     def __init__(self, plugin: decide.Observes) -> None:
@@ -121,18 +121,18 @@ class _Learner:
         self.name = plugin.name
         self.memory: decide.NodeMemory = plugin.new_memory()
         self.failure: PluginError | None = None
-        #: What the memory said when it was asked last; it is asked after each change.
+        #: The memory's last answer; it is asked after each change.
         self._deadline: float | None = None
-        #: The memory was made anew, and those whom it refused are still to be told.
+        #: Whether the memory was reset, and the groups that it refused are still to be woken.
         self._restarted = False
 
     @property
     def deadline(self) -> float | None:
-        """When `expire` should be called next; None = never."""
+        """Return when to call `expire` next; None = never."""
         return 0.0 if self._restarted else self._deadline
 
     def observe(self, observed: Sequence[Observation], now: float) -> Sequence[NodeNote]:
-        """Tell the memory of changes; what to write on nodes."""
+        """Notify the memory of changes; return what to write on nodes."""
         said: list[NodeNote] = []
         for observation in observed:
             try:
@@ -148,7 +148,7 @@ class _Learner:
         return said
 
     def expire(self, now: float) -> Expired:
-        """What time has ended; everything, where the memory was made anew."""
+        """Return what time has ended; everything if the memory was reset."""
         if not self._restarted and self._deadline is not None and self._deadline <= now:
             try:
                 return self._expired(now)
@@ -173,7 +173,7 @@ class _Learner:
         return expired
 
     def _look(self) -> None:
-        """Ask the memory for its deadline, after what may have changed it."""
+        """Ask the memory for its deadline, after a possible change."""
         if not decide.implements(self.memory, decide.MemoryFilter):
             return
         deadline = asked_unchecked(self.name, "deadline", self.memory.deadline)
@@ -184,7 +184,7 @@ class _Learner:
         raise PluginError(self.name, "deadline", text)
 
     def _restart(self, error: PluginError) -> None:
-        """Nobody knows what the memory is now: begin anew, and try again all that it refused."""
+        """Reset a memory in an unknown state, and retry all groups that it refused."""
         self.failure, self._deadline, self._restarted = error, None, True
         try:
             self.memory = asked(self.name, "new_memory", self.plugin.new_memory)
@@ -201,14 +201,14 @@ class _Use(NamedTuple):
     weight: int
 
     def opinion(self, facts: GroupFacts, nodes: Nodes, now: float) -> Opinion | None:
-        """What the memory says for this group on this table; None = nothing."""
+        """Return what the memory says for this group on this table; None = nothing."""
         learner = self.learner
         if learner.failure is not None:
             failure, learner.failure = learner.failure, None
             raise failure
         name, memory = learner.name, learner.memory
         reasons: Mapping[int, str] = {}
-        scores: npt.NDArray[np.int64] | int = 0  # of all alike
+        scores: npt.NDArray[np.int64] | int = 0  # the same for all nodes
         if self.filters and decide.implements(memory, decide.MemoryFilter):
             refused = asked(name, "Filter", memory.refused, facts, nodes, now)
             reasons = asked(name, "Filter", _reasons, refused, nodes)
@@ -216,7 +216,7 @@ class _Use(NamedTuple):
             given = asked(name, "Score", memory.scores, facts, nodes, now)
             scores = asked(name, "Score", _scores, given, nodes)
         if isinstance(scores, int):
-            if not reasons:  # as nearly always; no array of all nodes is made for that
+            if not reasons:  # as nearly always; this avoids an array of all nodes
                 return None
             scores = np.full(len(nodes), scores, np.int64)
         elif not reasons and (scores == scores[:1]).all():
@@ -231,7 +231,7 @@ def _reasons(refused: Mapping[str, str], nodes: Nodes) -> dict[int, str]:
 
 
 def _scores(given: Mapping[str, int], nodes: Nodes) -> npt.NDArray[np.int64] | int:
-    """int64[N], or what every node has."""
+    """Return int64[N], or the value of every node."""
     if not len(given):
         return decide.MAX_NODE_SCORE
     scores = np.full(len(nodes), decide.MAX_NODE_SCORE, np.int64)
@@ -243,7 +243,7 @@ def _scores(given: Mapping[str, int], nodes: Nodes) -> npt.NDArray[np.int64] | i
 
 
 def _checked_notes(plugin: str, point: str, notes: object) -> Sequence[NodeNote]:
-    """What a memory wants to have written on nodes, if it is that."""
+    """Return what a memory wants written on nodes, after a check of its type."""
     if type(notes) in {tuple, list} and not notes:
         return ()
     if not isinstance(notes, Sequence) or not all(isinstance(each, NodeNote) for each in notes):

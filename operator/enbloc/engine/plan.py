@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plan: where the members of one group go, or why they go nowhere."""
+"""Plan: where the members of one group go, or why they cannot be placed."""
 
 import enum
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from enbloc.ledgers import NOTHING_DECIDED, Decisions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey
 
-#: The engine's own refusals (minResources) wake on what this plugin names.
+#: The engine's own refusals (minResources) are woken by the events of this plugin.
 GANG_PLUGIN: Final = "GangScheduling"
 
 
 class PlanResult(enum.Enum):
-    """What one decision came to."""
+    """The result of one decision."""
 
     PLACED = "scheduled"
     UNSCHEDULABLE = "unschedulable"
@@ -44,11 +44,11 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Alike members that fit no node of the cluster as it is, even alone.
+    """Identical members that fit no node of the cluster as it is, even alone.
 
     Attributes:
-        members: all of them, the oldest first.
-        text: why not, as kube-scheduler says it, and for which of their claims.
+        members: all of them, oldest first.
+        text: the reason in kube-scheduler's words, and for which of their claims.
     """
 
     members: tuple[PodKey, ...]
@@ -56,7 +56,7 @@ class Misfit:
 
 
 class Release(Happening, frozen=True, gc=False):
-    """Capacity that a plan had reserved was given back unused.
+    """Capacity that a plan had reserved was released unused.
 
     Attributes:
         number: of the plan, counted from 0 as they are opened.
@@ -69,9 +69,9 @@ class Refutation(NamedTuple):
     """Whether no change of load could help a group that was not placed.
 
     Attributes:
-        why: why none could; "" = it may.
-        steps: what it may have cost to find out.
-        put_off: nobody has found out, since that would have cost a search.
+        why: why none could; "" = one may.
+        steps: the upper limit of the cost of that answer.
+        put_off: unknown, since the answer would have cost a search.
     """
 
     why: str
@@ -87,16 +87,16 @@ class Plan:
         id: unique among all plans of all processes; part of each member's binding_record.
         assignments: needed members first; empty unless the verdict is PLACED.
         diagnosis: of the first member that found no node.
-        message: the diagnosis in one sentence; "" when everything fitted, surplus members too.
+        message: the diagnosis in one sentence; "" if everything fitted, surplus members too.
         rejectors: plugins whose events may help; empty = only time can (an error).
-        pending: those of them that wait for somebody outside; their events bypass the backoff.
-        search: what came of the search beyond the ordered pass; "" = there was none.
-        steps: what that search cost.
-        misfits: members that fit no node, by kind; only where the group has several kinds.
-        unfinished: it ended because it had cost enough; the next one goes on from there.
-        refuting: what it may have cost to find out that no change of load could help, in steps.
-        put_off: nobody has found that out, since it would have cost a search.
-        settled: a PostFilter plugin had the last word, and nobody is to give way.
+        pending: the rejectors that wait for an external party; their events bypass the backoff.
+        search: the result of the search beyond the ordered pass; "" = there was none.
+        steps: the cost of that search.
+        misfits: members that fit no node, by kind; only if the group has several kinds.
+        unfinished: it ended because it had cost enough; the next one continues from there.
+        refuting: the upper limit, in steps, of the cost of whether no change of load could help.
+        put_off: that is unknown, since it would have cost a search.
+        settled: a PostFilter plugin had the last word, and no pods are to be evicted.
     """
 
     id: str
@@ -117,5 +117,5 @@ class Plan:
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:
-        """Which member goes to which node."""
+        """Each member with its node."""
         return [(assignment.pod, assignment.node) for assignment in self.assignments]

@@ -13,10 +13,10 @@ from enbloc.model.pods import Pod, PodUID
 def ranks_of(
     facts: GroupFacts, pods: Iterable[Pod], needed: Container[PodUID]
 ) -> dict[PodUID, int]:
-    """The smallest numbers that no held member has: whoever replaces a lost one takes its.
+    """Return the smallest numbers that no held member has: replacements take those of lost ones.
 
-    Members that are needed come first; then, where it matters who is beside whom, those that their
-    controller numbers before others; then the oldest.
+    Needed members come first; then, where neighbours matter, members in the order of their
+    controller's numbers; then the oldest.
 
     Args:
         facts: the group.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: how one engine behaves."""
+"""Settings: the options of one engine."""
 
 from dataclasses import dataclass, field
 
@@ -11,26 +11,27 @@ from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How one engine behaves.
+    """The options of one engine.
 
     Attributes:
-        identity: unlike any other process's, so that plan ids never meet.
+        identity: unique among processes, so that plan ids are unique.
         backoff: pauses after failed attempts, per group.
-        schedule_timeout: seconds that bound a wait which holds capacity, unless a group has one.
-        reservation_seconds: seconds for which capacity of minResources is reserved in one life of a
-            group, in all.
-        reservation_limits: `(resource, amount)` that the reservations of one namespace keep
-            together at most; what is not named has no limit.
+        schedule_timeout: seconds that limit a wait which holds capacity, unless the group sets
+            them.
+        reservation_seconds: the most seconds in all for which capacity of minResources is reserved
+            in one life of a group.
+        reservation_limits: `(resource, amount)`, the most that the reservations of one namespace
+            keep together; a resource that is not named has no limit.
         longest_wait: seconds after which a waiting group is tried even without an event.
-        missing_grace: seconds that members may be ahead of their PodGroup before anyone is told.
-        waiting_grace: seconds that members may be ahead of the last of their gang before they are
-            told what it waits for.
+        missing_grace: seconds that members may precede their PodGroup before that is reported.
+        waiting_grace: seconds that members may precede the last of their gang before they are told
+            what it waits for.
         search_steps: how much a search beyond the ordered pass may cost, in its own steps (the
-            default is about 100 ms' worth); 0 switches it off.
+            default is worth about 100 ms); 0 switches it off.
         priority_class_raises: a PodGroup's priorityClassName may also raise its priority.
-        other_schedulers: names of those that run beside us: a pod that a DaemonSet pins to a node
-            counts there while one of these is yet to bind it.
-        preemption: how long groups run before they give way to others, and how often they do.
+        other_schedulers: names of other running schedulers: a pod that a DaemonSet pins to a node
+            counts there while one of these is to bind it.
+        preemption: how long groups run before they may be preempted, and how often they may be.
         log: how many of the latest changes and decisions are kept for a replay.
         validate: assert the invariants after every step.
     """

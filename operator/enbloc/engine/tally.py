@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tally: what an engine counts for the metrics; no decision depends on it.
 
-Counts only grow. Durations are kept until somebody takes them, the newest of them at least.
+Counts only grow. Durations are kept until they are taken, at least the newest of them.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-#: So many durations of a kind are kept for who takes them.
+#: The most durations of a kind that are kept until they are taken.
 MOST_KEPT: Final = 4096
 
 #: Queues, as kube-scheduler names them.
@@ -20,7 +20,7 @@ BACKOFF: Final = "backoff"
 UNSCHEDULABLE: Final = "unschedulable"
 GATED: Final = "gated"
 
-#: Why pods come to a queue, beside the events that hints are asked about.
+#: Why pods come to a queue, besides the events that hints are asked about.
 #: Source: kube-scheduler v1.36 pkg/scheduler/framework/events.go.
 POD_ADDED: Final = "UnscheduledPodAdd"
 POD_UPDATED: Final = "UnscheduledPodUpdate"
@@ -39,15 +39,15 @@ def _kept() -> deque[float]:
 
 @dataclass(slots=True)
 class Tally:
-    """What was counted, and how long groups waited.
+    """Counters, and how long groups waited.
 
     Attributes:
         incoming: pods that came to a queue, by queue and event.
-        group_waits: seconds from a PodGroup's minimum being present to its being held.
-        preemption_attempts: how often victims were looked for.
+        group_waits: seconds from the presence of a PodGroup's minimum until it is held.
+        preemption_attempts: how often victims were sought.
         preemption_victims: how many pods each preemption chose.
-        preempted_gangs: gangs of which several leave, some of the minimum among them.
-        permit_waits: seconds that groups waited at Permit, by the status in which that ended.
+        preempted_gangs: gangs of which several members leave, some of the minimum among them.
+        permit_waits: seconds that groups waited at Permit, by the status that ended the wait.
     """
 
     incoming: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
@@ -58,13 +58,13 @@ class Tally:
     permit_waits: dict[str, deque[float]] = field(default_factory=dict[str, deque[float]])
 
     def waited_at_permit(self, status: str, seconds: float) -> None:
-        """A wait at Permit is over; one that an event ended, between steps, has no length."""
+        """Record the end of a wait at Permit; one that ends between steps has no length."""
         if not math.isnan(seconds):
             self.permit_waits.setdefault(status, _kept()).append(seconds)
 
 
 def taken(durations: deque[float]) -> Sequence[float]:
-    """The durations that were kept, which are forgotten."""
+    """Return the durations that were kept, and forget them."""
     found = tuple(durations)
     durations.clear()
     return found
@@ -79,12 +79,11 @@ class Census:
         podgroups: PodGroups by place in the queue.
         reasons: PodGroups with pending members by why they are not scheduled.
         refused: pods whose last attempt failed, by the plugins that refused it and the profile.
-        reserved: groups that have capacity reserved, by what for.
-        oldest: engine clock at which the PodGroup was queued that is queued for longest; None =
-            none is.
+        reserved: groups that have capacity reserved, by purpose.
+        oldest: engine clock at which the longest-queued PodGroup was queued; None = none is queued.
         cached: how many nodes, pods and assumed pods are known.
-        lying: gangs that ask for a topology and have bound members, by a level of it, "" = of no
-            Topology, and in how many of its domains they lie.
+        lying: gangs with a topology and bound members, by level ("" = of no Topology) and the
+            number of its domains that they are in.
     """
 
     pods: dict[str, int] = field(
