@@ -263,7 +263,7 @@ class EventHandlers:
             turn.change(key)
             self._plans.withdraw(key, turn)
 
-    # ── nodes and what else there is ─────────────────────────────────────────────────────────
+    # ── nodes and other objects ──────────────────────────────────────────────────────────────
 
     def _cluster_changed(
         self,

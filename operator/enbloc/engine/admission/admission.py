@@ -110,7 +110,7 @@ class Admission:
         self._why.pop(key, None)
         self._overdue.forget(key)
 
-    # ── time, and what happened ──────────────────────────────────────────────────────────────
+    # ── time and events ──────────────────────────────────────────────────────────────────────
 
     def deadline(self) -> float | None:
         """Return when to act here; groups that can be tried wait for slots if many need them."""

@@ -50,9 +50,9 @@ _REFUSED = refuse("")
 class Plans:
     """The open plans, at most one per group, in the order of their creation.
 
-    No turn walks over all of them: plans that wait at Permit or PreBind, and plans
-    that may have something to send, are listed. A plan with Bindings under way costs nothing
-    until one is answered.
+    No turn walks over all of them: plans that wait at Permit or PreBind, and plans that may
+    have something to send, are listed. A plan with Bindings under way costs nothing until one
+    is answered.
 
     Attributes:
         slots: how many more Binds the executor can take.
@@ -419,7 +419,7 @@ class Plans:
         written = assignment.decided if prepared else None
         return ledgers_of(self._state.nodes).stands(pod, written=written)
 
-    # ── what came of it ──────────────────────────────────────────────────────────────────────
+    # ── outcomes ─────────────────────────────────────────────────────────────────────────────
 
     def answered(
         self, answer: Bound | BindRefused | PreBound | PreBindFailed, turn: Turn

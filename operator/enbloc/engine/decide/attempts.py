@@ -131,9 +131,9 @@ class Attempts:
         """Decide about a group; if a plan is found, open it.
 
         Returns:
-            False if the group is to be tried again first: after HTTP extenders have answered, after
-            groups before it in the order, or after first attempts of others, before a long search.
-            True otherwise, even if it must wait until the end of a pause.
+            False if the group is to be tried again: after HTTP extenders have answered, after
+            groups earlier in the order, or after first attempts of others if it needs a long
+            search. True otherwise, even if it must wait until the end of a pause.
         """
         core = self._core
         hurried = core.queue.hurried(item)
@@ -299,7 +299,7 @@ class Attempts:
 
 
 def _to_be_searched(plan: Plan) -> bool:
-    """Whether the ordered pass and aggregate sums cannot settle what becomes of a plan.
+    """Whether a plan needs more than the ordered pass and sums to be settled.
 
     The result of a hurried search is not used: with all steps, as in a replay, another placement
     may be found first.

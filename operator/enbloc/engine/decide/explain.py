@@ -91,7 +91,7 @@ def misfits(kinds: Sequence[Kind], outcome: Outcome, trial: Trial) -> Misfits:
 
 
 def _told(kind: Kind, trial: Trial, most: int) -> tuple[list[tuple[Kind, Diagnosis]], Kind]:
-    """Return why members of one kind fit no node, by the claims they name; and who was not asked.
+    """Return why members of one kind fit no node, by the claims they name; and those not asked.
 
     A refusal that names the claim differs for each, and is cheap; if nodes were checked, all of
     them lack the same.

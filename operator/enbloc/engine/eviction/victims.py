@@ -195,7 +195,7 @@ class Victims:
     def _may_send(self) -> bool:
         return bool(self._chosen) and self._awaited < MOST_AWAITED
 
-    # ── what becomes of them ─────────────────────────────────────────────────────────────────
+    # ── outcomes ─────────────────────────────────────────────────────────────────────────────
 
     def accepted(self, uid: PodUID) -> None:
         """Record that the API server has accepted an eviction."""
@@ -333,7 +333,7 @@ class Victims:
                 self._stop(eviction)
         return [*late]
 
-    # ── what is asked ────────────────────────────────────────────────────────────────────────
+    # ── queries ──────────────────────────────────────────────────────────────────────────────
 
     def of(self, group: GroupKey) -> Eviction | None:
         """Return the eviction of a group that is under way."""

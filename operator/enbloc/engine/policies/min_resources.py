@@ -231,7 +231,7 @@ class MinResources(Policy):
         nodes |= {planned[uid].node for uid in members.live if uid in planned}
         return locality.levels.labels[: locality.levels.required + 1], tuple(sorted(nodes))
 
-    # ── who holds what ───────────────────────────────────────────────────────────────────────
+    # ── what is held ─────────────────────────────────────────────────────────────────────────
 
     def _filled(self, owner: str) -> _Filled:
         """Return what fills every reservation of an owner; without an owner, nothing does."""

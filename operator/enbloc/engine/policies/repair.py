@@ -192,7 +192,7 @@ class Repair(Policy):
     def __contains__(self, key: GroupKey) -> bool:
         return key in self._open
 
-    # ── what is ──────────────────────────────────────────────────────────────────────────────
+    # ── the present state ────────────────────────────────────────────────────────────────────
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Record when a gang without an open plan becomes partially bound or whole again."""
@@ -299,7 +299,7 @@ class Repair(Policy):
                 if repair.stuck_with == key:
                     self._note_stuck(turn, other, None)
 
-    # ── who gives way ────────────────────────────────────────────────────────────────────────
+    # ── choosing victims ─────────────────────────────────────────────────────────────────────
 
     def choose(self, turn: Turn) -> None:
         """Make one partially bound gang release its capacity, if semantics §4 says so."""
@@ -510,7 +510,7 @@ class Repair(Policy):
             for key, repair in self._open.items()
         )
 
-    # ── what became of it ────────────────────────────────────────────────────────────────────
+    # ── outcomes ─────────────────────────────────────────────────────────────────────────────
 
     def expire(self, turn: Turn) -> None:
         """Process answers to evictions; plan again once no eviction is waited for.

@@ -27,8 +27,8 @@ from enbloc.model.selectors import Selector
 from enbloc.model.times import CLOCK_ERROR
 
 #: A pod that leaves anyway is preferred as a victim if its grace period is no longer than this
-#: (seconds). Otherwise it is the most expensive of its priority (seconds of the whole cluster); or
-#: pods that a tenant deletes, and that take an hour, would attract every preemptor.
+#: (seconds). Otherwise it is the most expensive of its priority (seconds of the whole cluster):
+#: pods that a tenant deletes, and that take an hour, must not attract every preemptor.
 _SOON: Final = 60.0
 _SLOW_WORK: Final = 1e12
 #: The number of units listed along with another one that costs one step.

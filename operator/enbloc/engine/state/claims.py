@@ -172,7 +172,7 @@ class Claims:
             fork.put(claim)
         return fork
 
-    # ── what counts for whom ─────────────────────────────────────────────────────────────────
+    # ── which claims count for a group ───────────────────────────────────────────────────────
 
     def set_aside(self, facts: GroupFacts, order: Order) -> list[Claim]:
         """Return claims counted on nodes that a decision about this group may ignore."""
@@ -245,7 +245,7 @@ def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
 
 
 def nominated(claim: ClaimId, pod: Pod, node: str) -> Pod:
-    """Return what is counted for a pending pod on its future node: all that excludes others.
+    """Return what counts for a pending pod on its future node: all by which it excludes others.
 
     Affinity, anti-affinity and topology spread see it as they will see the pod; it is no member of
     any group.

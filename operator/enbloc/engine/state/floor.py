@@ -51,7 +51,7 @@ class LifeFloor:
         """Whether it started, something of it succeeded, and then no member was bound any more."""
         return bool(self.before)
 
-    # ── what happened ────────────────────────────────────────────────────────────────────────
+    # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def start(self, group: Group | None, since: float) -> None:
         """Record that it runs together since then (server seconds)."""
@@ -100,7 +100,7 @@ class LifeFloor:
         total = max(total, self.captured[""])
         self.captured = {**self.captured, **came, "": total}
 
-    # ── what follows ─────────────────────────────────────────────────────────────────────────
+    # ── derived values ───────────────────────────────────────────────────────────────────────
 
     def of(self, group: Group, role: str, minimum: int) -> int:
         """Return what counts of a minimum of the PodGroup; role "" = the group's own."""
@@ -171,7 +171,7 @@ class LifeFloor:
     def _guess_tree(
         self, group: Group, tree: Tree, counts: Counter[str], known: int | None
     ) -> None:
-        """Guess it for a tree: each node needs its whole children, or what it needs now."""
+        """Guess it for a tree: each node needs as many children as are whole, or as now."""
         whole = {role for role, least in group.minimums() if counts[role] >= least}
         complete = known is None or counts.total() >= known
         floor = min(group.min_member, 1 if known is None else known)

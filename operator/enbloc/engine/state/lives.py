@@ -82,7 +82,7 @@ class Lives:
         """Return the life of a pod; None = it is unknown, or its life is over."""
         return self._of.get(uid)
 
-    # ── what happened ────────────────────────────────────────────────────────────────────────
+    # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def take_group(self, group: Group | None) -> None:
         """Record an added, changed or deleted PodGroup."""
@@ -145,7 +145,7 @@ class Lives:
         if not pod.live and pod.phase is not Phase.SUCCEEDED:
             life.lost.add(self._identities.get(pod.uid, ""))
 
-    # ── who is of which life ─────────────────────────────────────────────────────────────────
+    # ── assigning members to lives ───────────────────────────────────────────────────────────
 
     def _identify(self, pod: Pod) -> str:
         """Set the identity of a pod; a member controlled by another member shares that one's.
@@ -299,7 +299,7 @@ class Lives:
         first = next((life for life in self._lives[:-1] if not life.live), None)
         return len(self._lives) > MOST_LIVES and members is first
 
-    # ── arranging who gathers ────────────────────────────────────────────────────────────────
+    # ── arranging gathering members ──────────────────────────────────────────────────────────
 
     @property
     def deadline(self) -> float | None:

@@ -141,7 +141,7 @@ class Members:
         """Whether it is a pod without a group, bound or finished, that needs nothing more."""
         return self.solo and all(pod.node or pod.finished for pod in self.pods.values())
 
-    # ── what happened ────────────────────────────────────────────────────────────────────────
+    # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def put(self, pod: Pod) -> None:
         """Add or update a member."""
@@ -291,7 +291,7 @@ class Members:
             or any(record.started for record in records)
         )
 
-    # ── what succeeded ───────────────────────────────────────────────────────────────────────
+    # ── successes ────────────────────────────────────────────────────────────────────────────
 
     @property
     def _held_successes(self) -> Counter[str]:
@@ -316,7 +316,7 @@ class Members:
         """Return how many of them are held: those since some member was bound."""
         return self._held_successes.total()
 
-    # ── what follows ─────────────────────────────────────────────────────────────────────────
+    # ── derived facts ────────────────────────────────────────────────────────────────────────
 
     def facts(
         self,

@@ -16,8 +16,8 @@ from enbloc.ledgers import reclaim
 from enbloc.model.nodes import Nodes
 from enbloc.model.snapshot import Snapshot
 
-#: The most kinds into which labels may divide a group's alike members; all nodes
-#: are checked for each.
+#: The most kinds into which labels may divide a group's alike members; all
+#: nodes are checked for each.
 MOST_BY_LABELS: Final = 128
 
 #: Returns what plugins learned about the nodes, for one group at one time.

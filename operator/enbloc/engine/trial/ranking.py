@@ -229,7 +229,7 @@ class Ranking:
         made._extremes = self._extremes and self._extremes.copy(made._scores)
         return made
 
-    # ── what has changed since ───────────────────────────────────────────────────────────────
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def catch_up(
         self,
@@ -558,7 +558,7 @@ class Ranking:
         names |= {each.name for each in self._filters[: len(self._filters) - self._consulted]}
         return names <= profile.same_on_any_host
 
-    # ── why not ──────────────────────────────────────────────────────────────────────────────
+    # ── diagnosis ────────────────────────────────────────────────────────────────────────────
 
     def independent(self, pods: Sequence[Pod]) -> bool:
         """Whether each of these pods, as it comes or leaves, affects its own row alone."""

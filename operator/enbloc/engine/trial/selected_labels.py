@@ -63,7 +63,7 @@ class SelectedLabels:
                 joined[key] = None if values is None or known is None else known | values
         return joined
 
-    # ── who names them ───────────────────────────────────────────────────────────────────────
+    # ── adding selectors ─────────────────────────────────────────────────────────────────────
 
     def notice(self, spec: PodSpec, namespace: str, *, hard: bool = False) -> None:
         """Add the selectors of a pod of this class and namespace; `hard` = only required ones."""

@@ -313,7 +313,7 @@ class Preemptions(Policy):
         return self._core.trials.trial(profile, facts, turn.now, ledgers, keep=False)
 
     def _awaited(self, turn: Turn, facts: GroupFacts, profile: Profile) -> bool:
-        """Whether pods that were told to leave for one of these are terminating.
+        """Whether pods that were told to leave for this group are terminating.
 
         Not where a preemption of this process has ended: its nominations are withdrawn, though pods
         may show them for a while.
@@ -325,7 +325,7 @@ class Preemptions(Policy):
         waiting = awaited(self._state, self._groups, facts, self._spared(facts.key))
         return bool(waiting) and could_go(waiting, self._trial(turn, facts, profile))
 
-    # ── what it leads to ─────────────────────────────────────────────────────────────────────
+    # ── starting it ──────────────────────────────────────────────────────────────────────────
 
     def _begin(
         self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption
@@ -388,7 +388,7 @@ class Preemptions(Policy):
             )
             self._state.claim(claim, now, crowded=True)
 
-    # ── what becomes of it ───────────────────────────────────────────────────────────────────
+    # ── following it ─────────────────────────────────────────────────────────────────────────
 
     def expire(self, turn: Turn) -> None:
         """Process victims that leave or will not go; resume searches that were put off."""

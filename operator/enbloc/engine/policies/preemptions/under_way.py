@@ -106,7 +106,7 @@ class UnderWay:
             )
         )
 
-    # ── what becomes of it ───────────────────────────────────────────────────────────────────
+    # ── following it ─────────────────────────────────────────────────────────────────────────
 
     @property
     def counts_on(self) -> frozenset[PodUID]:
@@ -237,7 +237,7 @@ class UnderWay:
     def ends(self, evictions: Victims, counted_on: set[PodUID]) -> None:
         """End it: keep victims that can still stay, unless another preemption needs them gone.
 
-        It does not matter which one had them told: this may be the last that needed it.
+        It does not matter which one evicted them: this may be the last that needed them gone.
         """
         for group in self.victims:
             eviction = evictions.of(group)
