@@ -62,7 +62,7 @@ class Aftermath:
 
 @dataclass(slots=True)
 class _Loser:
-    """A group that loses members, and for which it was last evicted."""
+    """A group that loses members, and the preemptor for which it was last evicted."""
 
     members: Members
     lost: list[Pod]

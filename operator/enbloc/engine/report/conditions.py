@@ -50,7 +50,7 @@ class Progress(NamedTuple):
 #: Reasons for which members are being evicted, and lost ones are not replaced.
 _LEAVING: Final = (Reason.TIMED_OUT, Reason.PREEMPTED)
 
-#: Reasons that a preempted group gives up for `Preempted`; their message follows.
+#: Reasons that `Preempted` replaces in a preempted group; their own message follows.
 _WAITS: Final = (
     Reason.PENDING,
     Reason.WAITING_FOR_MEMBERS,

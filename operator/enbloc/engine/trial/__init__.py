@@ -5,10 +5,10 @@
 `trial` is the copy and its forks, `in_order` places members one after the other, `ranking` is what
 the plugins say of every node for one class of identical pods, through the `evaluators` that they
 return; `totals` sums it up and finds the best rows, `extremes` tells whether some rows can be
-updated without the others, `slots` for how many further pods each has room. `ranking_cache` keeps a
-ranking across decisions, `lookahead` where the next pods of a stream go. `selected_labels` tells
-which pods selectors can tell apart, `opinions` adds what extenders and plugins that learn say.
-`plugin_calls` turns any fault of a plugin into one error.
+updated without the others, `slots` counts for how many further pods each has room. `ranking_cache`
+keeps a ranking across decisions, `lookahead` where the next pods of a stream go. `selected_labels`
+tells which pods selectors can tell apart, `opinions` adds what extenders and plugins that learn
+say. `plugin_calls` turns any fault of a plugin into one error.
 """
 
 from enbloc.engine.trial.in_order import meet, place_deficit

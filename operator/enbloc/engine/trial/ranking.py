@@ -572,7 +572,7 @@ class Ranking:
     def resolvable(self, nodes: Nodes) -> Mask:
         """Return bool[N]: refused rows whose first refusal could end if pods left.
 
-        None if PreFilter refuses the class as a whole.
+        No row if PreFilter refuses the class as a whole.
         """
         if self.refused is not None:
             return np.zeros(len(nodes), np.bool_)
