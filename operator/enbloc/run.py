@@ -3,8 +3,8 @@
 """Scheduler and controller in one process, for development and small clusters.
 
 The controller has a thread and an event loop of its own (`process/embedding.py`). Pods are read
-once, for both. So the two have their terms of leadership together: where one has lost
-its Lease, what it decided by may be outdated, and both begin anew.
+once, for both, so the two share their terms of leadership: when one loses its Lease, what it
+decided by may be outdated, and both start again.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ from enbloc.wire.objects import PodObject
 
 Shell = Callable[[Options], Awaitable[int]]
 
-#: So many pods are passed on before others get a turn.
+#: How many pods are passed on before other tasks get a turn.
 _AT_ONCE: Final = 256
 
 
 async def run_both(options: Options) -> int:
-    """Run both until told to stop; when one ends, so does the other.
+    """Run scheduler and controller until told to stop; when one ends, so does the other.
 
     Args:
         options: for both; they share the health server.
 
     Returns:
-        0 after a stop that was asked for; else the exit code of what failed.
+        0 after a requested stop; else the exit code of the one that failed.
 
     Raises:
-        ConfigError: as the two do.
+        ConfigError: as in `run_scheduler` and `run_controller`.
     """
     theirs = controller_lease(options)
     async with live.connected(options) as client:
@@ -77,7 +77,7 @@ async def _stream(pods: asyncio.Queue[Item[PodObject]]) -> AsyncIterator[Item[Po
 
 
 def controller_lease(options: Options) -> str | None:
-    """The controller's Lease beside the scheduler's `NAME-scheduler`; None = the default."""
+    """The controller's Lease, `NAME-controller` for `NAME-scheduler`; None = the default."""
     found = options.configuration and options.configuration.leader_election.resource_name
     name = options.lease_name or found or ""
     release, _, rest = name.rpartition("-")
@@ -87,7 +87,7 @@ def controller_lease(options: Options) -> str | None:
 
 
 async def run_together(options: Options, shells: tuple[Shell, ...]) -> int:
-    """Run shells in one process, with one health server; when one ends, the others are told to."""
+    """Run shells in one process with one health server; when one ends, the others are stopped."""
     stop, told = asyncio.Event(), options.stop or asyncio.Event()
 
     async def pass_on() -> None:

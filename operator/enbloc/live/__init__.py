@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler's shell: streams to the engine's events, its effects to the API server.
 
-What may live here: all I/O of the scheduler, on one asyncio loop. No decision is taken here; the
-controller and the sandbox are other processes to this one, met in API objects alone.
+This package does all I/O of the scheduler, on one asyncio loop, and takes no decision. The
+controller and the sandbox are other processes, which it meets only through API objects.
 """
 
 from enbloc.live.read_once import NodeReading, Reading, read_admission, read_nodes, read_once

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many Bindings may be in flight: more where that binds more pods a second, fewer in trouble.
+"""How many Bindings may be in flight: more if that binds more pods a second, fewer in trouble.
 
-A server at the other end of a slow network answers many requests in the time of one; one whose CPU
-is used up answers no more a second however many wait. What a request takes does not tell the two
-apart, so the number is tried out: now and then some more are let in, and they stay if the rate
-grows with them; now and then some fewer, and it stays at that if nothing is lost. Where Bindings
-take more than a second, whether the server is overloaded, asks for patience or is not there, half
-as many are let in.
+A server behind a slow network answers many requests in the time of one; a server whose CPU is
+used up answers no more a second, however many requests wait. The latency of a request does not
+tell the two apart, so the limit is found by trials: it is raised from time to time, and stays
+raised if the rate grows with it; it is lowered from time to time, and stays lowered if the rate
+does not drop. When Bindings take more than a second, because the server is overloaded, throttles
+requests or is unreachable, the limit is halved.
 
-While a burst of them is under way, what is written beside them had better wait.
+During a burst of Bindings, other writes should wait.
 """
 
 import math
@@ -17,24 +17,25 @@ import statistics
 from collections import deque
 from typing import Final
 
-#: So many to begin with, and the fewest of a server that is well.
+#: The limit at the start, and the lowest one while the server is healthy.
 START: Final = 32
-#: The fewest and the most.
+#: The lowest and the highest limit.
 LEAST: Final = 8
 MOST: Final = 128
-#: Most Bindings take more than this: the server is in trouble (seconds).
+#: The server is in trouble if the median Binding takes longer than this (seconds).
 SLOW_SECONDS: Final = 1.0
-#: By how much the number is changed to try.
+#: The factor by which a trial changes the limit.
 STEP: Final = 1.25
-#: More are kept if the rate grows by this share of what it could; fewer if it keeps this share.
+#: A higher limit is kept if the rate grows by at least this share of the limit's growth; a lower
+#: limit, if at least this share of the rate remains.
 GAIN: Final = 0.5
 KEPT: Final = 0.97
-#: A round is of use if so many of the slots were taken, on average.
+#: A round counts if at least this share of the slots was taken, on average.
 TAKEN: Final = 0.75
 #: Rounds between two trials.
 ROUNDS: Final = 8
-#: A burst is under way while so many are in flight, and as many have ended in so many seconds: some
-#: that hang are none. It lasts for so many seconds more.
+#: A burst is under way while at least BURST Bindings are in flight and BURST have ended within
+#: BURST_ENDS_SECONDS: a few that hang are no burst. It lasts BURST_SECONDS longer.
 BURST: Final = 8
 BURST_ENDS_SECONDS: Final = 2.0
 BURST_SECONDS: Final = 0.5
@@ -43,40 +44,40 @@ BURST_SECONDS: Final = 0.5
 class BindSlots:
     """Decides how many Bindings may be in flight by how fast they end.
 
-    A round is as many outcomes as there are slots. Rounds in which too few slots were taken to
-    tell anything change nothing.
+    A round is as many outcomes as there are slots. A round in which too few slots were taken to
+    tell anything leaves the limit unchanged, unless its Bindings were slow.
     """
 
     def __init__(self) -> None:
         #: Bindings that may be in flight.
         self.limit = START
-        #: When the round under way began, and when the last one ended; clock of `ended`.
+        #: When the current round began, and when the last one ended; clock of `ended`.
         self._began = self._ended = 0.0
         #: How long each Binding of this round took (seconds); fewer than `limit`.
         self._times: list[float] = []
-        #: The sum of what was in flight at each of their ends.
+        #: The sum of how many were in flight when each of them ended.
         self._taken = 0
         #: Rounds since the last trial.
         self._rounds = 0
-        #: The limit and the rate before the trial under way; None = there is none.
+        #: The limit and the rate before the current trial; None = no trial is under way.
         self._before: tuple[int, float] | None = None
-        #: The next trial is one with fewer.
+        #: The next trial lowers the limit.
         self._fewer_next = False
-        #: When a burst was last seen; and when the latest Bindings ended, the oldest first.
+        #: When a burst was last seen; and when the latest Bindings ended, oldest first.
         self._burst = -math.inf
         self._ends: deque[float] = deque([-math.inf], maxlen=BURST)
 
     def bursting(self, now: float) -> bool:
-        """Whether many Bindings end, and others are in flight, or did just now; clock: `ended`."""
+        """Whether a burst is under way, or was less than BURST_SECONDS ago; clock of `ended`."""
         return now - self._burst < BURST_SECONDS
 
     def ended(self, now: float, seconds: float, in_flight: int) -> None:
-        """Take note of an outcome, whatever it was.
+        """Record that a Binding ended, with whatever outcome.
 
         Args:
             now: a monotonic clock, seconds.
             seconds: how long the Binding took.
-            in_flight: how many there were, itself included.
+            in_flight: how many Bindings were in flight, this one included.
         """
         self._ends.append(now)
         if in_flight >= BURST and now - self._ends[0] < BURST_ENDS_SECONDS:
@@ -101,7 +102,7 @@ class BindSlots:
             self._compare(count / (now - began))
 
     def _compare(self, rate: float) -> None:
-        """Begin a trial, or end one by the rate that it came to."""
+        """Begin a trial, or end the current one and judge it by its rate."""
         if self._before is None:
             self._rounds += 1
             if self.limit < START:
@@ -118,7 +119,7 @@ class BindSlots:
             self._set(limit)
             self._fewer_next = not self._fewer_next
         elif grown > 1:
-            self._rounds = ROUNDS  # and more at once
+            self._rounds = ROUNDS  # try a higher limit at once
 
     def _set(self, limit: float) -> None:
         self._rounds = 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The binding cycle of one member: PreBind, Bind and PostBind plugins, and what came of them."""
+"""The binding cycle of one member: PreBind, Bind and PostBind plugins, and their outcome."""
 
 import asyncio
 import logging
@@ -45,13 +45,13 @@ def binding_of(target: Target) -> kube.Binding:
 
 
 class MemberApi:
-    """What the binding plugins of one member can do; remembers what became of its Binding.
+    """The API of the binding plugins of one member; remembers the outcome of its Binding.
 
     Args:
         client: may write only while this process is the leader.
-        unknown: called once when the outcome of the Binding is not known yet.
+        unknown: called once, when the outcome of the Binding is not known yet.
         objects: sends the other requests.
-        plan: whose member it is; plans take turns.
+        plan: the plan of the member; plans take turns.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class MemberApi:
         self._unknown = unknown
         self._objects = objects
         self._plan = plan
-        #: Does not run while others have an object that this one wants `alone`.
+        #: Paused while others hold an object that this member wants `alone`.
         self.limit: asyncio.Timeout | None = None
-        #: None while no Binding was settled.
+        #: None until a Binding is settled.
         self.outcome: kube.Bound | kube.Refused | None = None
 
     async def bind(self, target: Target) -> Status:
@@ -92,7 +92,7 @@ class MemberApi:
     async def patch(
         self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, status: bool = False
     ) -> Reply:
-        """Merge this into the object, or into its status."""
+        """Apply a merge patch to the object, or to its status."""
         return await self._objects.patch(self._plan, kind, namespace, name, body, status=status)
 
     async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Reply:
@@ -100,7 +100,7 @@ class MemberApi:
         return await self._objects.create(self._plan, kind, namespace, body)
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Reply:
-        """Delete the object, if it has this UID."""
+        """Delete the object if it has this UID."""
         return await self._objects.delete(self._plan, kind, namespace, name, uid)
 
     async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
@@ -108,15 +108,15 @@ class MemberApi:
         return await self._objects.watches.changed(seen, timeout)
 
     def places(self, namespace: str, pod_group: str, *, but: PodUID) -> bool:
-        """Whether another pod of a PodGroup of Kubernetes is on a node, or on its way to one."""
+        """Whether another pod of a Kubernetes PodGroup has a node, or is about to get one."""
         return self._objects.places(GroupKey(namespace, pod_group), but)
 
     def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
-        """One member at a time changes this object."""
+        """Hold this object, so that only one member at a time changes it."""
         return self._objects.alone(kind, namespace, name, self.limit)
 
     async def bind_by(self, extenders: Extenders, profile: str, target: Target) -> Status:
-        """Let an extender send the Binding; SKIP if none wants to."""
+        """Let an extender send the Binding; SKIP if none of them binds this pod."""
         began = time.monotonic()
         outcome = await extenders.bind(profile, binding_of(target), self._unknown)
         return Status(Code.SKIP) if outcome is None else self._settle(outcome, began)
@@ -139,10 +139,10 @@ def _has_work(plugin: PreBind, target: Target) -> bool:
 
 
 async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
-    """Run those PreBind plugins of one member that have something to do for it.
+    """Run the PreBind plugins of one member that have something to do for it.
 
     Raises:
-        Fenced: something was not sent, because this process is no longer surely the leader.
+        Fenced: a request was not sent, because this process may no longer be the leader.
     """
     for plugin in profile.pre_bind:
         with MemberCall(profile.name, plugin.name, "PreBind") as call:
@@ -157,10 +157,10 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
 
 
 async def unreserve(profile: Profile, target: Target, api: MemberApi) -> None:
-    """Have the PreBind plugins take back what they did for one member, the last one first.
+    """Have the PreBind plugins undo what they did for one member, the last plugin first.
 
     Raises:
-        Fenced: something was not sent, because this process is no longer surely the leader.
+        Fenced: a request was not sent, because this process may no longer be the leader.
     """
     for plugin in reversed(profile.pre_bind):
         with MemberCall(profile.name, plugin.name, "Unreserve") as call:
@@ -174,13 +174,13 @@ async def unreserve(profile: Profile, target: Target, api: MemberApi) -> None:
 
 
 async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Extenders) -> Event:
-    """Bind one member: by an extender that does so, else by the first plugin that does not skip.
+    """Bind one member by an extender that binds it, else by the first plugin that does not skip.
 
-    What the API server answered wins over what a plugin makes of it.
+    The API server's answer takes precedence over the status that a plugin returns.
 
     Raises:
-        Fenced: this process is no longer surely the leader. Nothing was sent, or the next leader
-            will see what came of it.
+        Fenced: this process may no longer be the leader. Nothing was sent, or the next leader
+            will see the outcome.
     """
     status = await api.bind_by(extenders, profile.name, target)
     for plugin in profile.bind:
@@ -195,12 +195,12 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
 
 
 def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: Status) -> Event:
-    """What came of a Binding; of one that was not sent by us, what the plugins said."""
+    """The event for a Binding's outcome; if we did not send it, by what the plugins said."""
     match outcome:
         case kube.Bound():
             return Bound(target.plan, target.uid)
         case kube.Refused(cause, message):
-            if cause is Cause.SCHEDULER_ERROR:  # ours to fix: a permission, a webhook
+            if cause is Cause.SCHEDULER_ERROR:  # the operator must fix it: a permission, a webhook
                 logger.error(
                     "API server rejected a Binding",
                     extra={"pod": str(target.pod), "node": target.node, "err": message},

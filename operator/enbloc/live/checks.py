@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The check behind /livez and /healthz that needs a clock; a thread of its own asks it."""
+"""The check behind /livez and /healthz that needs a clock; another thread calls it."""
 
 import time
 from typing import Final
@@ -12,6 +12,6 @@ LONGEST_STEP: Final = 60.0
 
 
 def step_ends(loop: Loop) -> bool:
-    """The engine is not lost in a step."""
+    """Whether the engine is not stuck in a step."""
     since = loop.busy_since
     return since is None or time.monotonic() - since < LONGEST_STEP

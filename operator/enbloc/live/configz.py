@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page /configz: what the scheduler runs with."""
+"""The page /configz: the configuration that the scheduler runs with."""
 
 import json
 
@@ -10,9 +10,9 @@ from enbloc.config import Configuration
 def configz(configuration: Configuration) -> str:
     """The configuration with every default, without credentials, as JSON.
 
-    kube-scheduler's is under `componentconfig`, as it shows it itself; ours under its API group.
+    kube-scheduler's part is under `componentconfig`, as there; ours is under its API group.
     """
-    from enbloc.config import effective, hidden  # noqa: PLC0415  # 20 MiB, only when it is asked for
+    from enbloc.config import effective, hidden  # noqa: PLC0415  # 20 MiB, loaded only on request
 
     scheduler, ours = map(hidden, effective(configuration))
     group = ours["apiVersion"].partition("/")[0]

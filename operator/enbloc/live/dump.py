@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps: written when a signal asks for one, or when the scheduler broke.
+"""Dumps: written when a signal asks for one, or when the scheduler breaks.
 
-`enbloc replay` reads them, and so does whatever command has `--dump`.
+`enbloc replay`, and every command with `--dump`, reads them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from enbloc.engine import Engine
 from enbloc.engine.replay import Dump, DumpFile, encoded
 from enbloc.model.times import micro_time_text, time_text
 
-#: Of what is written most is the same again and again.
+#: The fastest compression is enough: most of the content repeats.
 _LEVEL: Final = 1
 
 logger = logging.getLogger(__name__)
@@ -30,10 +30,10 @@ class Dumper:
     """Writes dumps of one engine.
 
     Args:
-        engine: it is only read, between two of its steps.
-        configuration: what it decides by.
-        directory: where the files go; None = there are no dumps.
-        asked: set whenever somebody wants one.
+        engine: only read, between two of its steps.
+        configuration: the configuration that the engine decides by.
+        directory: where the files go; None = no dumps are written.
+        asked: set to request a dump.
         now: server time, seconds since the epoch.
     """
 
@@ -52,26 +52,26 @@ class Dumper:
         self._now = now
 
     async def run(self) -> None:
-        """Write one dump each time that one is asked for; until cancelled."""
+        """Write a dump each time one is requested, until cancelled."""
         while True:
             await self._asked.wait()
             self._asked.clear()
             await self.write()
 
     async def write(self) -> None:
-        """Write a dump and log where it is; that it cannot be written breaks nothing."""
+        """Write a dump and log where it is; a failure is only logged."""
         if self._directory is None:
             return
         dump, now = self._engine.dump(), self._now()
         try:
             path = await asyncio.to_thread(self._write, self._directory, dump, now)
         except OSError as error:
-            logger.error("Could not write a dump to %s: %s", self._directory, error.strerror)  # noqa: TRY400  # no bug of ours
+            logger.error("Could not write a dump to %s: %s", self._directory, error.strerror)  # noqa: TRY400  # not a bug
         else:
             logger.info("Wrote a dump to %s", path)
 
     def _write(self, directory: Path, dump: Dump, now: float) -> Path:
-        """Write in a file that nobody else may read, and that was not there."""
+        """Write to a new file that only its owner may read."""
         from enbloc.config import effective  # noqa: PLC0415  # it needs models that a start does not
 
         documents = without_secrets(effective(self._configuration))
@@ -88,9 +88,9 @@ class Dumper:
 
 
 def without_secrets(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A configuration without what only a process that speaks to others needs.
+    """A configuration without what only a process that connects to others needs.
 
-    Keys and certificates for extenders, all credentials, and the kubeconfig's path.
+    Omitted: keys and certificates for extenders, all credentials, and the kubeconfig's path.
     """
     found: list[dict[str, Any]] = []
     for document in map(hidden, documents):

@@ -25,20 +25,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Running:
-    """An eviction that is not answered, and with whom the pod goes."""
+    """An eviction without an answer yet, and the pods that are evicted together with it."""
 
     task: asyncio.Task[None]
     together: kube.Together
 
 
 class Evictions:
-    """Carries evictions out, each until its outcome is certain; a second of a pod replaces it.
+    """Carries out each eviction until its outcome is certain; a second of a pod replaces the first.
 
     Args:
         client: may write only while this process is the leader.
         now: server time, seconds since the epoch: the engine's clock.
         told: takes the outcome.
-        broken: takes each task that has ended, to find a bug of ours.
+        broken: takes each task that has ended, to find bugs.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Evictions:
         self._told = told
         self._broken = broken
         self._slots = asyncio.Semaphore(SLOTS)
-        #: Evictions that are not answered, one of each pod.
+        #: Evictions without an answer yet, one per pod.
         self._running: dict[PodUID, _Running] = {}
 
     def start(self, effects: Sequence[Evict]) -> None:
-        """Evict pods together, whatever was asked of them before."""
+        """Evict pods together; this replaces earlier evictions of them."""
         pods = {effect.uid: effect for effect in effects}
         replaced = {uid: self._running.pop(uid) for uid in pods if uid in self._running}
         together = kube.Together(
@@ -75,7 +75,7 @@ class Evictions:
             task.add_done_callback(self._broken)
 
     def stop(self, effect: StopEvict) -> None:
-        """Let pods stay that go together, unless a deletion of one was sent: then none stays."""
+        """Stop evictions that go together, unless the deletion of one of the pods was sent."""
         asked = {each.together for uid, each in self._running.items() if uid in effect.uids}
         if any(together.begun for together in asked):
             return
@@ -88,7 +88,7 @@ class Evictions:
             logger.info("Stopped evictions that nobody needs any more", extra=extra)
 
     def close(self) -> None:
-        """Give up what is under way; nobody is told."""
+        """Give up all evictions under way; no outcome is reported."""
         for each in self._running.values():
             each.task.cancel()
 
@@ -116,7 +116,7 @@ class Evictions:
         self._told(self._answer(effect, outcome))
 
     def _answer(self, effect: Evict, outcome: kube.Outcome) -> Evicted | EvictRefused:
-        """What the engine is to know; operators too."""
+        """Log and count an outcome; the event for the engine."""
         extra = {
             "pod": str(effect.pod),
             "podGroup": str(effect.group),
@@ -129,7 +129,7 @@ class Evictions:
                 return Evicted(effect.uid)
             case kube.Blocked(retry_after, message, budget):
                 metrics.EVICTIONS.labels("blocked").inc()
-                level = logging.INFO if budget else logging.ERROR  # ours to fix: a permission
+                level = logging.INFO if budget else logging.ERROR  # to be fixed: a permission
                 logger.log(level, "Eviction of a pod is blocked", extra={**extra, "err": message})
                 return EvictRefused(effect.uid, message, self._now() + retry_after)
             case kube.Exempt(message):

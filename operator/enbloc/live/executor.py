@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Executor: carries out what the engine decided; outcomes come back through the queue."""
+"""Executor: carries out the engine's decisions; outcomes return through the queue."""
 
 import asyncio
 import logging
@@ -46,14 +46,14 @@ from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
 from enbloc.telemetry.logs import DETAIL
 
-#: How long a stop waits for statuses; who decides next writes them anew.
+#: How long a stop waits for statuses (seconds); the next leader writes them again.
 STATUS_SECONDS: Final = 1.0
 
 logger = logging.getLogger(__name__)
 
 
 class Executor:
-    """Starts each effect at once; the engine sends no more Binds than it was told of slots.
+    """Starts each effect at once; the engine sends at most as many Binds as it was given slots.
 
     Args:
         client: may write only while this process is the leader.
@@ -62,12 +62,12 @@ class Executor:
         groups: writes the status of PodGroups.
         pods: writes the condition of pods.
         recorder: writes events.
-        extenders: asked, and told to bind.
+        extenders: answer the engine's questions, and may bind.
         now: server time, seconds since the epoch: the engine's clock.
-        watches: tell plugins of changes of the objects that they write.
+        watches: tell plugins of changes to the objects that they write.
         places: as `Engine.places`.
         slots: how many Bindings may be in flight.
-        traces: are told of decisions and Bindings; None = nobody is.
+        traces: record decisions and Bindings; None = no traces.
     """
 
     def __init__(  # noqa: PLR0913  # one for each kind of effect
@@ -96,16 +96,16 @@ class Executor:
         self._traces = traces
         self._extenders = extenders
         self._decisions = DecisionLog(traces)
-        #: Bindings, and questions to extenders, that are under way.
+        #: Bindings under way.
         self._binds: set[asyncio.Task[None]] = set()
         self._slots = slots
-        #: Slots that the engine may use or has used; a few too many for a while, if they get fewer.
+        #: Slots that the engine uses or may use; above the limit for a while if that is lowered.
         self._given = slots.limit
         self._objects = Objects(client, watches, now, places)
         self._preparations = Preparations(self._api, queue.put, self._settled)
         self._asking: set[asyncio.Task[None]] = set()
         self._evictions = Evictions(client, now, queue.put, self._settled)
-        #: Set once a task has ended by a bug; then `_fault` is what it raised.
+        #: Set once a task has failed because of a bug; then `_fault` is its exception.
         self._broken = asyncio.Event()
         self._fault: BaseException | None = None
         queue.put(SlotsFree(self._given))
@@ -115,7 +115,7 @@ class Executor:
 
         Args:
             effects: in the order in which to start them.
-            seconds: how long the step took; each of its decisions counts for a like part.
+            seconds: how long the step took; shared equally among its decisions.
         """
         decided: list[Decided] = []
         evicted: list[Evict] = []
@@ -152,22 +152,22 @@ class Executor:
             self._decisions.decided(each, seconds / len(decided))
 
     async def run(self) -> None:
-        """Raise the exception of a task that broke, by a bug of ours; until cancelled.
+        """Wait until a task fails because of a bug, and raise its exception; until cancelled.
 
-        Its outcome cannot be known, so only a new start from what the API server shows is safe.
+        Its outcome is unknown, so only a restart from what the API server shows is safe.
         """
         await self._broken.wait()
         assert self._fault is not None
         raise self._fault
 
     async def finish(self, seconds: float) -> None:
-        """Let what is under way settle, then give the rest up.
+        """Wait for what is under way, then give up the rest.
 
         Args:
             seconds: the longest wait for Bindings and Unreserves; statuses wait for
                 STATUS_SECONDS more.
         """
-        self._evictions.close()  # who decides next looks at the pods, and decides anew
+        self._evictions.close()  # the next leader looks at the pods, and decides anew
         until = time.monotonic() + seconds
         if self._binds:
             await asyncio.wait(self._binds, timeout=seconds)
@@ -191,7 +191,7 @@ class Executor:
     def _begin(
         self, work: Coroutine[Any, Any, None], name: str, among: set[asyncio.Task[None]]
     ) -> None:
-        """Have work done by a task, which is listed until it has ended."""
+        """Start a task for this work; it is in `among` until it ends."""
         task = asyncio.create_task(work, name=name)
         among.add(task)
         task.add_done_callback(among.discard)
@@ -231,7 +231,7 @@ class Executor:
             await binding.after(profile, target, api)
 
     def _free_slot(self, seconds: float) -> None:
-        """Let the engine have as many slots as there may be now; one is free again."""
+        """Free the slot of a Binding that ended; give the engine what the limit now allows."""
         self._slots.ended(time.monotonic(), seconds, len(self._binds))
         self._given -= 1
         more = self._slots.limit - self._given

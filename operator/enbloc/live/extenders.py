@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extenders of all profiles: asked about pods, and told to bind them."""
+"""Extenders of all profiles: they answer questions about pods, and may bind them."""
 
 import asyncio
 import dataclasses
@@ -36,7 +36,7 @@ from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.wire import codec
 from enbloc.wire.objects import PodObject
 
-#: So many pods are read at once.
+#: The most pods read at the same time.
 READS: Final = 16
 
 _IDENTIFIED: Final = msgspec.json.Decoder(Identified).decode
@@ -56,7 +56,7 @@ class Extenders:
     def __init__(self, client: Client, profiles: Mapping[str, Profile]) -> None:
         self._client = client
         self._profiles = {name: profile.extenders for name, profile in profiles.items()}
-        #: In the order of all profiles' extenders, open while the context lasts; else empty.
+        #: In the order of all profiles' extenders, open inside the context; else empty.
         self._clients: list[ExtenderClient] = []
         self._stack = AsyncExitStack()
         asked = (each for extenders in self._profiles.values() for each in extenders)
@@ -64,11 +64,11 @@ class Extenders:
             (each.filter_verb or each.prioritize_verb) and not each.node_cache_capable
             for each in asked
         )
-        #: The nodes as JSON, by name, for extenders that do not know them; None = none wants them.
+        #: The nodes as JSON, by name, for extenders without a node cache; None = none needs them.
         self.nodes: dict[str, msgspec.Raw] | None = {} if wanting else None
 
     async def __aenter__(self) -> Self:
-        """Connect to them all.
+        """Connect to all extenders.
 
         Raises:
             ConfigError: a certificate cannot be used.
@@ -86,7 +86,7 @@ class Extenders:
         await self._stack.aclose()
 
     async def answer(self, ask: Ask) -> Answer:
-        """Ask; what fails is said in the answer, except a prioritize, which then says nothing."""
+        """Ask an extender; the answer tells of a failure, but a failed prioritize is empty."""
         caller = self._client_of(self._profiles[ask.profile][ask.extender])
         answer = Answer(ask.question)
         try:
@@ -119,7 +119,7 @@ class Extenders:
     async def _preempt(
         self, caller: ExtenderClient, pod: msgspec.Raw, ask: Ask
     ) -> tuple[NodeVictims, ...]:
-        """Ask who gives way to a pod; without those who are gone, and nodes that all have left."""
+        """Ask for a pod's victims; without pods that are gone, and nodes without victims left."""
         if caller.extender.node_cache_capable:
             return await caller.preempt(pod, ask.candidates, {})
         objects = await self._objects(ask.victims)
@@ -131,7 +131,7 @@ class Extenders:
         return await caller.preempt(pod, left, objects) if left else ()
 
     async def _objects(self, pods: Sequence[Pod]) -> Mapping[PodUID, msgspec.Raw]:
-        """Those of some pods that are there, as JSON."""
+        """The pods that still exist, as JSON."""
         slots = asyncio.Semaphore(READS)
 
         async def read(pod: Pod) -> msgspec.Raw | None:
@@ -148,18 +148,18 @@ class Extenders:
     async def bind(
         self, profile: str, binding: Binding, unknown: Callable[[], None]
     ) -> Bound | Refused | None:
-        """Let the first extender that binds such pods bind this one; None = there is none.
+        """Let the first extender that binds this pod send its Binding; None = none did.
 
-        An error of it is settled by what the pod is then; if nothing is known of what it did, it
-        gets as long again as its timeout.
+        After an error the pod itself shows the outcome; if the extender gave no answer, it gets
+        its timeout once more.
 
         Args:
-            profile: by which the pod is scheduled.
+            profile: the profile that schedules the pod.
             binding: of the pod; extenders do not write its annotations.
             unknown: called when the outcome is not known yet.
 
         Raises:
-            Fenced: nothing was sent, because this process is no longer surely the leader.
+            Fenced: nothing was sent, because this process may no longer be the leader.
         """
         for extender in await self._binders(profile, binding):
             self._client.check_fence("bind", str(extender.url))
@@ -185,7 +185,7 @@ class Extenders:
         return next(each for each in self._clients if each.extender == extender)
 
     async def _binders(self, profile: str, binding: Binding) -> Sequence[Extender]:
-        """The extenders of a profile that bind this pod, which is read if that depends on it."""
+        """The extenders of a profile that bind this pod; it is read if that depends on the pod."""
         binders = [each for each in self._profiles[profile] if each.bind_verb]
         if all(not each.managed for each in binders):
             return binders
@@ -193,14 +193,14 @@ class Extenders:
             raw = await self._pod(PodKey(binding.namespace, binding.name), PodUID(binding.uid))
             shown = readable(_POD, raw, "get", PODS.label())
         except (APIError, ExtenderFailed):
-            return ()  # it is gone, as the Binding will show
+            return ()  # the pod is gone, as the Binding will show
         pod = codec.pod(shown)
         return [each for each in binders if each.interested(pod)]
 
     async def _settled(
         self, binding: Binding, refused: Refused, patience: float
     ) -> Bound | Refused:
-        """What became of the pod; `refused` if it still has no node after so many seconds."""
+        """The pod's outcome; `refused` if it still has no node after `patience` seconds."""
         now = asyncio.get_running_loop().time
         backoff, end = Backoff(), now() + patience
         while True:
@@ -210,7 +210,7 @@ class Extenders:
             await asyncio.sleep(backoff.next())
 
     async def _pod(self, key: PodKey, uid: PodUID) -> msgspec.Raw:
-        """The pod as JSON; a server that does not answer is asked again.
+        """The pod as JSON; retried while the server does not answer.
 
         Raises:
             ExtenderFailed: the pod is gone.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Informers of what tells of volumes and devices, for the plugins that read it."""
+"""Informers of the objects that describe volumes and devices, for the plugins that read them."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ from enbloc.wire import device_codec as devices
 from enbloc.wire import device_objects
 from enbloc.wire import storage_codec as volumes
 
-#: How often is looked whether the server has a resource by now, or has it in another version.
+#: Seconds between two checks whether the server has a resource, or has it in another version.
 LOOK_SECONDS: Final = 60.0
 
 logger = logging.getLogger(__name__)
@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FactKind:
-    """One kind of objects that tell of volumes or devices.
+    """One kind of objects that describe volumes or devices.
 
     Attributes:
         resource: where they are, in the best version.
-        shape: what to decode them into.
-        read: makes a fact of that.
-        plugins: which read them.
-        without: what is so while they cannot be read.
+        shape: the type to decode them into.
+        read: makes a fact from the decoded object.
+        plugins: which plugins read them.
+        without: the consequence while they cannot be read, for the log.
         versions: in which they can be read, the best one first.
     """
 
@@ -53,11 +53,11 @@ class FactKind:
     versions: tuple[str, ...] = ("v1",)
 
     def seen(self, shown: HasMeta) -> Event:
-        """What an object means to the engine."""
+        """The engine's event for an object."""
         return FactSeen(self.read(shown))
 
     def gone(self, meta: Meta) -> Event:
-        """What the end of an object means to the engine."""
+        """The engine's event for a deleted object."""
         namespaced = self.resource.namespaced
         key = f"{meta.namespace}/{meta.name}" if namespaced else meta.name
         return FactGone(self.resource.kind, key)
@@ -119,25 +119,25 @@ FACTS: Final = (
 
 
 def wanted(profiles: Iterable[Profile]) -> Sequence[FactKind]:
-    """The kinds that some plugin of these profiles reads."""
+    """The kinds that at least one plugin of these profiles reads."""
     asked = {plugin.name for profile in profiles for plugin in profile.plugins}
     return [kind for kind in FACTS if kind.plugins & asked]
 
 
 class DiscoveredInformer(Informer[T]):
-    """An informer of a resource that the API server need not have, or has in an older version.
+    """An informer of a resource that the API server may lack, or have in an older version only.
 
-    While the server does not have it, it counts as empty.
+    While the server lacks the resource, it counts as empty.
 
     Args:
         client: the API.
         versions: in which the resource can be read, the best one first.
         reflector: where the objects come from.
-        means: what an object, and the end of one, mean to the engine.
+        means: the engine's events for an object, and for a deleted one.
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
-        problem: what counts as absent in an object, by the event that it became; "" = nothing.
-        optional: what is so while the objects cannot be read.
+        problem: the fields of an object that are ignored, from its event; "" = none.
+        optional: the consequence while the objects cannot be read, for the log.
     """
 
     def __init__(
@@ -154,15 +154,15 @@ class DiscoveredInformer(Informer[T]):
         super().__init__(None, reflector, *means, queue, malformed, problem, optional)
         self._client = client
         self._versions = versions
-        #: The server did not have the resource when it was asked last.
+        #: The server did not have the resource at the last check.
         self._absent = False
 
     def readable(self) -> bool:
-        """Whether what there is was read; for any thread."""
+        """Whether the first list was read, or the server lacks the resource; for any thread."""
         return self._absent or self.reflector.synced
 
     async def run(self) -> None:
-        """Fill the queue until cancelled, from when the server has the resource."""
+        """Wait until the server has the resource, then fill the queue until cancelled."""
         await self._find()
         following = asyncio.ensure_future(self._follow())
         try:
@@ -174,7 +174,7 @@ class DiscoveredInformer(Informer[T]):
         """Fill the queue with one list, if the server has the resource.
 
         Raises:
-            APIError: it cannot be read; nothing is tried again.
+            APIError: it cannot be read; there is no retry.
         """
         resource = await self._served()
         if resource is not None:
@@ -206,7 +206,7 @@ class DiscoveredInformer(Informer[T]):
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _follow(self) -> None:
-        """Go on in another version when the server has the present one no more."""
+        """Switch to another version when the server no longer has the current one."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if not self.reflector.refused:

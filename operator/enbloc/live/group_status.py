@@ -33,7 +33,7 @@ class TopologyShown(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 class Shown(PodGroupStatusObject, omit_defaults=True):
-    """The scheduler's part of a status: what stands there, or what should.
+    """The scheduler's part of a status, as it is or as it should be.
 
     Times are RFC 3339 in UTC, to the second.
     """
@@ -48,7 +48,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
         return next((c.reason for c in self.conditions or () if c.type == kind), "")
 
     def own(self) -> "Shown":
-        """Without what others write, in a fixed order, so that two can be compared."""
+        """A copy without what others write, in a fixed order, so that two can be compared."""
         roles = [role for role in self.roles or () if role.succeeded is not None]
         conditions = [c for c in self.conditions or () if c.type in SCHEDULER_FIELDS.conditions]
         return msgspec.structs.replace(
@@ -60,7 +60,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
 
 
 class GroupObject(msgspec.Struct, gc=False):
-    """A PodGroup with all of the status that the scheduler writes."""
+    """A PodGroup with all status fields that the scheduler writes."""
 
     metadata: PodGroupMetadata = msgspec.field(default_factory=PodGroupMetadata)
     spec: PodGroupSpecObject | None = None
@@ -71,12 +71,12 @@ NOTHING: Final = Shown()
 
 
 def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.0) -> Shown:
-    """What the status should say; no time in it lies before the object (semantics §7.3).
+    """What the status should say; no time in it is before the object's creation (semantics §7.3).
 
     Args:
         effect: what the engine decided.
-        shown: what the object showed last; where a condition's status is the same there, its
-            lastTransitionTime is kept.
+        shown: the status last seen; a condition whose status is unchanged keeps its
+            lastTransitionTime.
         now: server time, seconds since the epoch.
         created: creationTimestamp of the PodGroup, same unit.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Informer: one stream of the API server, decoded into events of the engine."""
+"""Informer: decodes one stream of the API server into events of the engine."""
 
 import asyncio
 import logging
@@ -19,30 +19,30 @@ from enbloc.live.malformed import MalformedObjects
 
 T = TypeVar("T", bound=HasMeta)
 
-#: So many seconds in turn must a list be refused for the scheduler to do without it: a server that
+#: An optional list is given up once it was refused for this many seconds in a row: a server that
 #: has just started may not know the roles yet.
 OPTIONAL_SECONDS: Final = 5
 
-#: After an object that took longer to be taken in (seconds), the other tasks have a turn: hundreds
-#: of HyperNodes may arrive at once, each with patterns for all nodes.
+#: After an object that took longer than this to process (seconds), other tasks get a turn:
+#: hundreds of HyperNodes may arrive at once, each with patterns for all nodes.
 _LONG_TAKE: Final = 0.005
 
 logger = logging.getLogger(__name__)
 
 
 class Informer(Generic[T]):
-    """One stream, decoded and put into the queue.
+    """Decodes one stream and puts its events into the queue.
 
     Args:
-        stream: which of the engine's streams this is; None = it waits for none of these.
+        stream: which of the engine's streams this is; None = the engine does not wait for it.
         reflector: where the objects come from.
-        seen: what an object means to the engine; None = nothing that it does not know.
-        gone: what the end of an object means to the engine.
+        seen: the engine's event for an object; it returns None where nothing relevant changed.
+        gone: the engine's event for a deleted object.
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
-        problem: what counts as absent in an object, by the event that it became; "" = nothing.
-        optional: what is done without these objects where they may not be read; "" = they are
-            needed.
+        problem: the fields of an object that are ignored, from its event; "" = none.
+        optional: the consequence, for the log, where access to these objects is denied; "" = they
+            are required.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Informer(Generic[T]):
         optional: str = "",
     ) -> None:
         self.optional = optional
-        #: Is given each item as well; may be set until this runs.
+        #: Also gets each item; set it only before `run`.
         self.also: Callable[[items.Item[T]], None] | None = None
         self.stream = stream
         self.reflector = reflector
@@ -67,25 +67,25 @@ class Informer(Generic[T]):
         self._malformed = malformed
         self._problem = problem
         self._report = reflector.report
-        #: Why the objects may not be read, where they are done without; "" = they may.
+        #: Why access to these optional objects is denied; "" = it is not.
         self._refusal = ""
         reflector.report = self._tell
-        #: Set once the first list is in the queue, or is done without.
+        #: Set once the first list is in the queue, or is given up.
         self.synced = asyncio.Event()
 
     @property
     def name(self) -> str:
-        """The resource, as metrics and health checks call it."""
+        """The name of the resource in metrics and health checks."""
         return self.reflector.resource.known_as
 
     def readable(self) -> bool:
-        """Whether what there is was read; for any thread."""
+        """Whether the first list was read, or is not needed; for any thread."""
         return self.reflector.synced
 
     async def confirm(self, since: float) -> None:
-        """Return once the queue has all that had happened by then.
+        """Return once the queue has everything that happened before `since`.
 
-        What may not be read, and is not needed, is not waited for.
+        Optional objects that may not be read are not waited for.
 
         Args:
             since: seconds of the client's `clock.local`.
@@ -115,20 +115,20 @@ class Informer(Generic[T]):
             doing_without.cancel()
 
     def _have_synced(self) -> None:
-        """The first list is in the queue, or is done without."""
+        """Report that the first list is in the queue, or is given up."""
         if self.stream is not None:
             self._queue.put(Synced(self.stream))
         self.synced.set()
 
     def _tell(self, problem: str | None) -> None:
-        """Report a problem, unless it is that of what may be done without."""
+        """Report a problem, unless it is that access to optional objects is denied."""
         reflector = self.reflector
         if self.optional and reflector.refused and not reflector.synced:
             self._refusal, problem = problem or "", None
         self._report(problem)
 
     async def _do_without(self) -> None:
-        """Go on as if there were none, if they are not needed and may not be read."""
+        """Continue without the objects if they are optional and access to them is denied."""
         if not self.optional:
             return
         refused = 0
@@ -144,7 +144,7 @@ class Informer(Generic[T]):
         """Fill the queue with one list.
 
         Raises:
-            APIError: it cannot be read; nothing is tried again.
+            APIError: it cannot be read; there is no retry.
         """
         async for item in self.reflector.list_once():
             self._take(item)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Informers: what the API server streams becomes the engine's events."""
+"""Informers: turn the API server's streams into the engine's events."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -85,13 +85,13 @@ from enbloc.wire.topologies import TopologyObject
 
 T = TypeVar("T", bound=HasMeta)
 
-#: What is lacking without each resource that is not needed for a pod without a group.
+#: What does not work without each resource that pods without a group do not need.
 OPTIONAL: Final = {
     POD_GROUPS: "pods without a group are scheduled, and groups are not",
     PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
     POD_DISRUPTION_BUDGETS: "victims of a preemption are chosen without regard to them",
 }
-#: All that is read of a pod but its resourceVersion.
+#: All fields of a pod except its resourceVersion.
 _BUT_VERSION: Final = attrgetter(*(f.name for f in fields(Pod) if f.name != "resource_version"))
 
 
@@ -106,17 +106,17 @@ class PriorityClassObject(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Informers:
-    """Makes the informers that the engine decides by.
+    """Makes the informers that feed the engine.
 
     Attributes:
         client: the API.
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
-        profiles: by schedulerName; a pod that names another is not ours to speak of.
-        problems: told what keeps a stream from its work.
+        profiles: by schedulerName; problems of pods that name another are not reported.
+        problems: told what keeps a stream from working.
         timing: how long the reflectors wait.
-        auto: to which group pods belong that name none.
-        hyper_nodes: in which of them the nodes are.
+        auto: the groups of pods that name none.
+        hyper_nodes: which HyperNodes the nodes are in.
     """
 
     client: Client
@@ -136,7 +136,7 @@ class Informers:
         pods: Callable[[items.Item[PodObject]], None] | None = None,
         watches: ObjectWatches | None = None,
     ) -> tuple[Informer[Any], ...]:
-        """All that the engine waits for; what is given learns what its objects show."""
+        """All informers of the engine; each argument, if given, is fed by its stream."""
         return (
             self.pods(conditions, pods),
             self.nodes(raw),
@@ -154,10 +154,10 @@ class Informers:
         conditions: PodConditions | None = None,
         also: Callable[[items.Item[PodObject]], None] | None = None,
     ) -> Informer[PodObject]:
-        """All pods; `conditions`, if given, learns what they show, and `also` is given them too.
+        """All pods; `conditions`, if given, learns what they show, and `also` gets each item.
 
-        Of a bound pod only what changes something that is read becomes an event: most of what its
-        kubelet writes does not.
+        A change of a bound pod becomes an event only if a field that is read changed: most of what
+        its kubelet writes changes none.
         """
         keep = self._declared()
         bound: dict[PodUID, Pod] = {}
@@ -172,7 +172,7 @@ class Informers:
                 if nothing_new and not self.malformed.stands(PODS, shown.metadata):
                     return None
                 bound[pod.uid] = pod
-            else:  # a server that is behind, or was restored, shows it as it was
+            else:  # a server that lags, or was restored, may show a bound pod as unbound
                 bound.pop(pod.uid, None)
             return PodSeen(pod)
 
@@ -188,7 +188,7 @@ class Informers:
         return informer
 
     def nodes(self, raw: dict[str, Raw] | None = None) -> Informer[Any]:
-        """All nodes; `raw`, if given, is kept as a map of all of them as JSON, by name."""
+        """All nodes; `raw`, if given, is kept up to date with their JSON, by name."""
         keep = self._declared()
         if raw is not None:
             return self._raw_nodes(raw, keep)
@@ -265,7 +265,7 @@ class Informers:
         )
 
     def topologies(self) -> tuple[Informer[Any], ...]:
-        """All Topologies, then those of other projects, of those kinds that the server has."""
+        """All Topologies, then other projects' kinds of them; the server may lack each kind."""
         return *map(self._topologies, TOPOLOGY_KINDS), self._hyper_nodes()
 
     def _topologies(self, kind: TopologyKind) -> Informer[TopologyObject]:
@@ -281,12 +281,12 @@ class Informers:
         )
 
     def _hyper_nodes(self) -> Informer[HyperNodeObject]:
-        #: Of the HyperNode that was seen last: it is asked for right afterwards, and the event, of
-        #: the Topology that all of them are, does not have it.
+        #: The problem of the last HyperNode seen. It is asked for right afterwards, and the event
+        #: is about the Topology that all HyperNodes form, so it does not hold it.
         problem = ""
 
         def changed(nodes: Iterable[Node]) -> Event:
-            for node in nodes:  # it may be all of them, time and again
+            for node in nodes:  # often all nodes, repeatedly
                 self.queue.put_newest(node.name, NodeSeen(node))
             topology = self.hyper_nodes.topology
             return TopologySeen(topology) if topology else TopologyGone(HyperNodes.TOPOLOGY)
@@ -310,7 +310,7 @@ class Informers:
         )
 
     def namespaces(self) -> Informer[NamespaceObject]:
-        """All namespaces; their labels say for which workloads there are groups."""
+        """All namespaces; their labels say which workloads get groups."""
 
         def seen(shown: NamespaceObject) -> Event:
             name, labels = shown.metadata.name, shown.metadata.labels
@@ -324,7 +324,7 @@ class Informers:
         return self._informer(Stream.NAMESPACES, NAMESPACES, NamespaceObject, seen, gone)
 
     def _regroup(self, pods: Iterable[Pod]) -> None:
-        """Tell of pods that belong to another group now, though they did not change."""
+        """Report pods that changed their group without a change of their own."""
         for pod in pods:
             self.queue.put(PodSeen(pod))
 
@@ -344,7 +344,7 @@ class Informers:
         )
 
     def facts(self, watches: ObjectWatches | None = None) -> tuple[Informer[Any], ...]:
-        """What tells of volumes and devices; `watches`, if given, is told of what changes."""
+        """All objects that describe volumes and devices; `watches`, if given, gets each item."""
         return tuple(self._facts(kind, watches) for kind in wanted(self.profiles.values()))
 
     def _facts(self, kind: FactKind, watches: ObjectWatches | None) -> Informer[Any]:
@@ -418,17 +418,17 @@ class Informers:
         return Reflector(self.client, resource, shape, timing=self.timing, report=report)
 
     def _declared(self) -> tuple[str, ...]:
-        """The prefixes of the annotations that some plugin reads."""
+        """The prefixes of the annotations that plugins read."""
         declared = {prefix for profile in self.profiles.values() for prefix in profile.annotations}
         return tuple(sorted(declared))
 
     def _problem(self, event: Event) -> str:
-        """What counts as absent in an object, where the engine does not say so on it."""
+        """The ignored fields of an object, where the engine does not report them on the object."""
         match event:
             case NodeSeen(node):
                 return node.problem
             case PodSeen(pod) if pod.group is not None and pod.scheduler in self.profiles:
-                return pod.problem  # the engine says it on its group
+                return pod.problem  # the engine reports it on the group only
             case BudgetSeen(found):
                 return found.problem
             case TopologySeen(levels):
@@ -440,5 +440,5 @@ class Informers:
 
 
 def _alike(known: Pod, pod: Pod) -> bool:
-    """Whether nothing of a pod that is read has changed but its version."""
+    """Whether no field of a pod but its resourceVersion has changed."""
     return known.phase is pod.phase and bool(_BUT_VERSION(known) == _BUT_VERSION(pod))

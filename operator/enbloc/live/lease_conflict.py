@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lease conflict: this scheduler stands by for another install, not for a replica of its own."""
+"""Lease conflict: another install, not a replica of this one, keeps this scheduler on standby."""
 
 import logging
 import time
@@ -10,19 +10,19 @@ from typing import Final
 from enbloc.model.names import DEFAULT_SCHEDULER, KUBE_SCHEDULER_LEASE, KUBE_SYSTEM
 from enbloc.telemetry import metrics
 
-#: So long it may last before this process is not ready (seconds). An update that changes profiles
-#: or the Lease looks like a conflict: the new replica must be ready for the old one to end.
+#: Seconds that a conflict may last before this process is not ready. An update that changes
+#: profiles or the Lease looks like a conflict: the old replica ends only once the new one is ready.
 GRACE: Final = 300.0
 
 logger = logging.getLogger(__name__)
 
 
 def unseen_by_kube_scheduler(serves: Collection[str], lease: str) -> str:
-    """What keeps a kube-scheduler from seeing who serves its name; "" = nothing.
+    """Why a kube-scheduler would not notice that its name is served here; "" = it would.
 
     Args:
         serves: the schedulerNames that are served.
-        lease: namespace and name of the Lease that is taken; "" = none is.
+        lease: namespace and name of the Lease in use; "" = none.
     """
     theirs = f"{KUBE_SYSTEM}/{KUBE_SCHEDULER_LEASE}"
     if DEFAULT_SCHEDULER not in serves or lease == theirs:
@@ -35,12 +35,12 @@ def unseen_by_kube_scheduler(serves: Collection[str], lease: str) -> str:
 
 
 class LeaseConflict:
-    """Says in the log, by a metric and by an event that it stands by, and for whom.
+    """Reports in the log, a metric and an event that this process stands by, and for whom.
 
     Written by the event loop, read by the health server's thread.
 
     Args:
-        say: writes an event; called with what there is to say.
+        say: writes an event with this note.
         clock: monotonic seconds.
     """
 
@@ -52,12 +52,12 @@ class LeaseConflict:
     ) -> None:
         self._say = say
         self._clock = clock
-        #: When the conflict began; None = there is none.
+        #: When the conflict began; None = no conflict.
         self._since: float | None = None
         metrics.LEASE_CONFLICT.set(0)
 
     def tell(self, text: str | None) -> None:
-        """Take note of what keeps this process from leading; None = nothing any more."""
+        """Record what keeps this process from leading; None = nothing."""
         metrics.LEASE_CONFLICT.set(text is not None)
         if text is None:
             self._since = None
@@ -69,6 +69,6 @@ class LeaseConflict:
         self._say(f"standing by: {text}")
 
     def passing(self) -> bool:
-        """False if it has lasted too long to pass by itself."""
+        """Whether there is no conflict, or it may still pass by itself."""
         since = self._since
         return since is None or self._clock() - since < GRACE

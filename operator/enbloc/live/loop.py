@@ -12,31 +12,31 @@ from enbloc.engine.events import Event
 from enbloc.live.event_queue import EventQueue
 from enbloc.telemetry import metrics
 
-#: After a step that took longer (seconds), the other tasks have so many turns before the next:
-#: to send a request and to read its answer takes several, each of which would wait for a step.
+#: After a step that took longer than LONG_STEP (seconds), other tasks get TURNS turns before the
+#: next: a request and its answer take several turns, and each would wait for a step.
 LONG_STEP: Final = 0.005
 TURNS: Final = 4
-#: The taking in of one event in so many is measured, and of the first in every batch.
+#: The first event of every batch, and one in this many after it, is timed.
 MEASURED: Final = 16
 
 
 class Deciding(Protocol):
-    """What the loop needs of an Engine."""
+    """The part of an Engine that the loop uses."""
 
     def apply(self, event: Event) -> None:
-        """Take note of what happened."""
+        """Take in an event."""
         ...
 
     def step(self, now: float) -> Sequence[Effect]:
-        """Decide."""
+        """Decide, and return the effects."""
         ...
 
     def stand_by(self) -> None:
-        """Decide nothing, and keep nothing that only a decision would need."""
+        """Decide nothing, and drop what only a decision would need."""
         ...
 
     def wakeup(self) -> float | None:
-        """When to step again if nothing happens."""
+        """When to step again if nothing happens; None = not before an event."""
         ...
 
 
@@ -44,10 +44,10 @@ class Loop:
     """Drives one engine until told to stop.
 
     Args:
-        engine: what decides; nobody else touches it while this runs.
+        engine: decides; nothing else touches it while this runs.
         queue: where events come from.
-        start: takes effects to be carried out, and the seconds that the decision took.
-        now: the engine's clock, asked only while stepping is allowed.
+        start: carries out the effects; also gets the seconds that the step took.
+        now: the engine's clock, read only while stepping is allowed.
         may_step: whether decisions may be taken now; when that becomes true, wake the queue.
     """
 
@@ -64,18 +64,18 @@ class Loop:
         self._start = start
         self._now = now
         self._may_step = may_step
-        #: Nothing more is decided; it never changes back.
+        #: No further decisions; never reset.
         self._stopping = False
-        #: Monotonic time at which the present apply or step began; None between two.
+        #: Monotonic time when the current batch and its step began; None between two.
         self.busy_since: float | None = None
 
     def stop(self) -> None:
-        """Decide nothing more; `run` returns when the step under way is done."""
+        """Take no further decisions; `run` returns when the current step is done."""
         self._stopping = True
         self._queue.wake()
 
     async def run(self) -> None:
-        """Apply and step until stopped; other tasks get their turns after every step."""
+        """Apply events and step until stopped; other tasks get turns after every step."""
         while True:
             took = 0.0
             await self._queue.wait(self._pause())
@@ -100,6 +100,6 @@ class Loop:
                 await asyncio.sleep(0)
 
     def _pause(self) -> float | None:
-        """Seconds until the engine wants to be asked again; None for as long as it takes."""
+        """Seconds until the engine's next wakeup; None = wait for an event."""
         when = self._engine.wakeup() if self._may_step() else None
         return None if when is None else when - self._now()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be read of the objects that the API server shows, said once on each of them."""
+"""Malformed objects: an event on each says, once, what of it cannot be read."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ _Key = tuple[str, str, str]
 
 
 class MalformedObjects:
-    """Keeps what is wrong with which object, and says it when this process may write.
+    """Knows what is wrong with which object, and reports it while this process leads.
 
     Args:
         say: writes an event with this text on an object.
@@ -20,38 +20,38 @@ class MalformedObjects:
 
     def __init__(self, say: Callable[[ObjectReference, str], None]) -> None:
         self._say = say
-        #: What is wrong with each object now, as it is said on it once `_telling`.
+        #: What is wrong with each object now; reported once `_telling` is set.
         self._standing: dict[_Key, tuple[ObjectReference, str]] = {}
         self._telling = False
 
     def tell(self) -> None:
-        """This process leads from now on: say what stands, and what comes."""
+        """Report what is wrong from now on, because this process leads."""
         self._telling = True
         for about, note in self._standing.values():
             self._say(about, note)
 
     def ignored(self, resource: Resource, meta: MetaLike, problem: str) -> None:
-        """An object cannot be read at all."""
+        """Record that an object cannot be read at all."""
         self._wrong(resource, meta, f"Ignored because it is malformed: {problem}")
 
     def seen(self, resource: Resource, meta: MetaLike, problem: str) -> None:
-        """An object was read; `problem` names what counts as absent, "" = nothing does."""
+        """Record that an object was read; `problem` names its ignored fields, "" = none."""
         if problem:
             self._wrong(resource, meta, f"Malformed fields are ignored: {problem}")
         elif self._standing:
             self.gone(resource, meta)
 
     def stands(self, resource: Resource, meta: MetaLike) -> bool:
-        """Whether something was wrong with an object when it was shown last."""
+        """Whether something was wrong with the object when it was last seen."""
         return bool(self._standing) and _key(resource, meta) in self._standing
 
     def gone(self, resource: Resource, meta: MetaLike) -> None:
-        """An object was deleted, or nothing is wrong with it any more."""
+        """Record that an object was deleted, or that nothing is wrong with it any more."""
         self._standing.pop(_key(resource, meta), None)
 
     def _wrong(self, resource: Resource, meta: MetaLike, note: str) -> None:
         if not meta.name:
-            return  # nobody knows which object to say it on
+            return  # without a name there is no object to write the event on
         about = ObjectReference(resource, meta.namespace or "", meta.name, meta.uid)
         key = _key(resource, meta)
         if self._standing.get(key) == (about, note):

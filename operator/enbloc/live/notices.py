@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the events say that the scheduler writes on pods, PodGroups, nodes and its Lease."""
+"""The events that the scheduler writes on pods, PodGroups, nodes and its Lease."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,12 +14,12 @@ _URGENCY: Final[Mapping[str, Urgency]] = {
     EventReason.SCHEDULED: Urgency.POD,
     EventReason.GANG_SCHEDULED: Urgency.GROUP,
 }
-#: Their notes say for how long, and one comes a minute after the other at the soonest.
+#: Not aggregated: their notes state a duration, and they are at least a minute apart.
 _SINGLE: Final = (EventReason.NODE_QUARANTINED, EventReason.NODE_RELEASED)
 
 
 def notice(effect: Emit) -> Notice:
-    """An event that the engine asked for."""
+    """The event that the engine asked for."""
     return Notice(
         type=effect.type,
         reason=effect.reason,
@@ -34,12 +34,12 @@ def notice(effect: Emit) -> Notice:
 
 
 def malformed(about: ObjectReference, note: str) -> Notice:
-    """What cannot be read of an object."""
+    """The event that says what of an object cannot be read."""
     return _warning(about, EventReason.MALFORMED_OBJECT, "Scheduling", note)
 
 
 def lease_conflict(about: ObjectReference, note: str) -> Notice:
-    """For whom we stand by, on our Lease."""
+    """The event on our Lease that says for whom this process stands by."""
     return _warning(about, EventReason.LEASE_CONFLICT, "StandingBy", note)
 
 

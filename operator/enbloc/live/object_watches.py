@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""ObjectWatches: who waits for an object to change hears of it from the streams that run anyway."""
+"""ObjectWatches: waits for changes of objects, by the streams that run anyway."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,59 +10,59 @@ from enbloc.client.items import Item, MetaLike, Synced
 from enbloc.client.paths import Resource
 from enbloc.framework.act import Seen
 
-#: For an object that no stream shows, so long is waited, and not for as long as it takes (seconds).
+#: The longest wait for an object that no stream shows (seconds).
 UNWATCHED_SECONDS: Final = 2.0
 
 _Key = tuple[str, str, str]
 
 
 class Watch(Protocol):
-    """What is needed of a reflector."""
+    """The part of a reflector that is used here."""
 
     resource: Resource
 
     def has_passed(self, namespace: str, name: str, version: int) -> bool:
-        """Whether it has shown a later version of an object, or that it is gone."""
+        """Whether it has shown a later version of the object, or its deletion."""
         ...
 
 
 class ObjectWatches:
-    """The streams of those kinds that plugins write, and who waits for which of their objects."""
+    """The streams of the kinds that plugins write, and the tasks that wait for their objects."""
 
     def __init__(self) -> None:
-        #: By kind.
+        #: The streams by kind.
         self._watches: dict[str, Watch] = {}
-        #: Who waits for each object; no set is empty.
+        #: The waiting tasks of each object; no set is empty.
         self._waiting: dict[_Key, set[asyncio.Event]] = {}
 
     def follow(self, watch: Watch) -> None:
-        """Hear of this stream from now on, by `saw`."""
+        """Register a stream; its items must be passed to `took`."""
         self._watches[watch.resource.kind] = watch
 
     def resource(self, kind: str) -> Resource | None:
-        """Where a kind that is followed is served; None = it is not."""
+        """The resource of a kind that is followed; None = it is not."""
         watch = self._watches.get(kind)
         return None if watch is None else watch.resource
 
     def saw(self, kind: str, meta: MetaLike) -> None:
-        """A stream has shown an object, or that it is gone."""
+        """Wake the tasks that wait for this object: a stream has shown it, or its deletion."""
         for waiter in self._waiting.get((kind, meta.namespace or "", meta.name), ()):
             waiter.set()
 
     def took(self, kind: str, item: Item[Any]) -> None:
-        """A stream has brought this."""
+        """Take an item of a stream."""
         if not isinstance(item, Synced):
             self.saw(kind, item.meta)
 
     async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
-        """Wait until one of the objects is shown in a later version, or as gone.
+        """Wait until a stream shows a later version of one of the objects, or its deletion.
 
         Args:
-            seen: which version of which object is known already.
+            seen: the objects, each with the version already known.
             timeout: seconds.
 
         Returns:
-            False when the time is over.
+            False if the timeout passed first.
         """
         if not all(each.kind in self._watches for each in seen):
             timeout = min(timeout, UNWATCHED_SECONDS)

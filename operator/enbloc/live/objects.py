@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Objects: the requests of binding plugins, each kind and verb of which is allowed by name."""
+"""Objects: the requests of binding plugins; a list names each kind and verb that is allowed."""
 
 import asyncio
 from collections.abc import (
@@ -39,13 +39,13 @@ from enbloc.live.object_watches import ObjectWatches
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
 
-#: The most requests in flight, for all plans together. Who waits for a change holds none.
+#: The most requests in flight, for all plans together. A plugin that waits for a change uses none.
 REQUESTS: Final = 32
-#: The longest Unreserve of one member, the wait for others apart (seconds). Each of a few requests
-#: may wait for as long as the server asks for.
+#: The longest Unreserve of one member, not counting waits for other members (seconds). Each of its
+#: few requests may wait as long as the server asks for.
 UNRESERVE_SECONDS: Final = 120.0
 
-#: What plugins may touch, and by which verbs.
+#: The kinds that plugins may access, and the verbs.
 _ALLOWED: Final[Mapping[str, tuple[Resource, frozenset[str]]]] = {
     resource.kind: (resource, frozenset(verbs.split()))
     for resource, verbs in (
@@ -64,11 +64,11 @@ T = TypeVar("T")
 
 
 class Objects:
-    """Sends what binding plugins ask for; members of one plan wait for their turn behind others'.
+    """Sends the requests of binding plugins; plans take turns.
 
     Args:
         client: may write only while this process is the leader.
-        watches: tell of changes, and in which version a kind is served.
+        watches: report changes, and the version in which a kind is served.
         now: server time, seconds since the epoch.
         places: as `Engine.places`.
     """
@@ -82,11 +82,11 @@ class Objects:
     ) -> None:
         self._client = client
         self.places = places
-        #: Where PodGroups of Kubernetes are served, once that was asked.
+        #: The served resource of Kubernetes' PodGroups, once looked up.
         self._native: Resource | None = None
         self._looking = asyncio.Lock()
         self._slots = FairSlots(REQUESTS)
-        #: Of each object that somebody has or waits for: its lock, and how many do.
+        #: For each object that is held: its lock, and how many hold it or wait for it.
         self._alone: dict[tuple[str, str, str], tuple[asyncio.Lock, int]] = {}
         self.watches = watches
         self.now = now
@@ -98,7 +98,7 @@ class Objects:
     async def patch(
         self, party: Hashable, kind: str, namespace: str, name: str, body: Any, *, status: bool
     ) -> Reply:
-        """PATCH an object, or its status, by a merge."""
+        """PATCH an object, or its status, by a merge patch."""
         return await self._send(party, "patch", kind, namespace, name, body, status=status)
 
     async def create(self, party: Hashable, kind: str, namespace: str, body: Any) -> Reply:
@@ -108,7 +108,7 @@ class Objects:
     async def delete(
         self, party: Hashable, kind: str, namespace: str, name: str, uid: str
     ) -> Reply:
-        """DELETE an object that has this UID."""
+        """DELETE an object if it has this UID."""
         preconditions = {"apiVersion": "v1", "kind": "DeleteOptions"}
         body = {**preconditions, "preconditions": {"uid": uid}}
         return await self._send(party, "delete", kind, namespace, name, body)
@@ -117,13 +117,13 @@ class Objects:
     async def alone(
         self, kind: str, namespace: str, name: str, limit: asyncio.Timeout | None = None
     ) -> AsyncGenerator[None]:
-        """Have an object to oneself among the plugins of this process.
+        """Hold an object exclusively among the plugins of this process.
 
         Args:
             kind: of the object.
             namespace: of the object; "" for kinds without one.
             name: of the object.
-            limit: does not run while others have it, for UNRESERVE_SECONDS each at most.
+            limit: paused while others hold the object, at most UNRESERVE_SECONDS for each.
         """
         key = (kind, namespace, name)
         lock, users = self._alone.get(key, (asyncio.Lock(), 0))
@@ -176,11 +176,11 @@ class Objects:
         async with self._slots.slot(party):
             reply = await _whole(_reply(send, f"{verb} {resource.label()}"))
         if reply.code == 404 and resource == self._native:
-            self._native = None  # perhaps the server has it in another version now
+            self._native = None  # the server may have another version now
         return reply
 
     async def _served(self, resource: Resource) -> Resource | Reply:
-        """Where a kind is served; why it is not known."""
+        """The resource as the server has it; a Reply with the error if that is unknown."""
         if resource not in NATIVE_POD_GROUPS:
             return self.watches.resource(resource.kind) or resource
         async with self._looking:
@@ -196,7 +196,7 @@ class Objects:
 
 
 async def _reply(send: Callable[[], Awaitable[bytes]], asked: str) -> Reply:
-    """What came of a request.
+    """The outcome of a request.
 
     Raises:
         Fenced: it was not sent, because this process may no longer write.
@@ -220,7 +220,7 @@ def _refused(error: APIError) -> Reply:
 
 @contextmanager
 def _stopped(limit: asyncio.Timeout | None, seconds: float) -> Generator[None]:
-    """Have a time limit not run meanwhile, for so long at most."""
+    """Pause a time limit meanwhile, for at most `seconds`."""
     if limit is None:
         yield
         return
@@ -240,9 +240,9 @@ def _put_off(limit: asyncio.Timeout, seconds: float) -> None:
 
 
 async def _whole(work: Coroutine[Any, Any, T]) -> T:
-    """Do what must not stop in the middle: a cancellation takes effect after it.
+    """Finish work that must not stop midway: a cancellation takes effect after it.
 
-    Else what was sent could land after it was taken back.
+    Otherwise a request could take effect after it was undone.
     """
     task = asyncio.ensure_future(work)
     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long plugins take: in some decisions, and for every member that is bound."""
+"""How long plugins take: in sampled decisions, and for every member that is bound."""
 
 import logging
 import time
@@ -15,54 +15,54 @@ from enbloc.telemetry import metrics
 
 T = TypeVar("T")
 
-#: One decision in so many is timed, as kube-scheduler does. Source: kube-scheduler v1.36
+#: One decision in this many is timed, as in kube-scheduler. Source: kube-scheduler v1.36
 #: pkg/scheduler/schedule_one.go pluginMetricsSamplePercent.
 SAMPLED: Final = 10
 
-#: At these points kube-scheduler counts how often a plugin is asked.
+#: The points at which kube-scheduler counts how often a plugin is asked.
 _COUNTED: Final = frozenset({"PreFilter", "Filter", "PreScore", "Score"})
-#: As kube-scheduler spells the points that it measures.
+#: kube-scheduler's names of points, where they differ.
 _SPELLED: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
 _CODES: Final = {code: "".join(map(str.title, code.name.split("_"))) for code in Code}
 _ERROR: Final = _CODES[Code.ERROR]
 _SUCCESS: Final = _CODES[Code.SUCCESS]
-#: Of a plugin that was not asked; no answer of a plugin is this very object.
+#: The status while the plugin was not asked; compared by identity.
 _UNASKED: Final = Status(Code.SKIP)
 
 logger = logging.getLogger(__name__)
 
 
 def _name(code: object) -> str:
-    """A status code as kube-scheduler spells it; a plugin may have put anything in its place."""
+    """A status code as kube-scheduler spells it; "Error" for anything else a plugin returned."""
     return _CODES[code] if isinstance(code, Code) else _ERROR
 
 
 class PluginTimes:
-    """Times the calls of one decision in SAMPLED; the engine's stopwatch.
+    """Times the plugin calls of one decision in SAMPLED; the engine's stopwatch.
 
     Args:
-        traces: are told of every call, of every decision; None = nobody is.
+        traces: get every call of every decision; None = no traces.
     """
 
     def __init__(self, traces: Traces | None = None) -> None:
         self._traces = traces
-        #: How many have begun; and of the latest, whether it is timed, and its profile.
+        #: How many decisions have begun; whether the latest one is timed, and its profile.
         self._decisions = 0
         self._sampled = False
         self._profile = ""
-        #: Of the decision that is timed: per point the seconds and the status; and who was asked.
+        #: For the timed decision: seconds and status by point; and how often each plugin was asked.
         self._points: dict[str, list[Any]] = {}
         self._asked: Counter[tuple[str, str]] = Counter()
 
     def begin(self, profile: str) -> bool:
-        """A decision begins; whether it is one of those that are timed."""
+        """Begin a decision; whether its calls are to be passed to `call`."""
         self._decisions += 1
         self._profile = profile
         self._sampled = self._decisions % SAMPLED == 0
         return self._sampled or self._traces is not None
 
     def call(self, plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
-        """Ask a plugin, and measure that."""
+        """Call a plugin, and time the call."""
         status = _ERROR
         began = time.perf_counter()
         try:
@@ -82,11 +82,11 @@ class PluginTimes:
             self._asked[plugin, point] += SAMPLED
         total = self._points.setdefault(point, [0.0, _SUCCESS])
         total[0] += seconds
-        if status != _SUCCESS:  # as upstream, a point ends with who did not agree
+        if status != _SUCCESS:  # as upstream, a point has the status of a plugin that refused
             total[1] = status
 
     def end(self) -> None:
-        """The decision is over: show how long each point took."""
+        """End the decision: record how long each point took."""
         for point, (seconds, status) in self._points.items():
             labels = point, status, self._profile
             metrics.series(metrics.EXTENSION_POINT_DURATION, *labels).observe(seconds)
@@ -97,16 +97,16 @@ class PluginTimes:
 
 
 class MemberCall:
-    """Measures one call of a plugin about one member, and makes an answer of what it raises.
+    """Times one call of a plugin for one member, and turns what the plugin raises into a status.
 
-    Fenced is raised on: something was not sent, for this process is no longer surely the leader.
+    Fenced is not caught: a request was not sent, as this process may no longer be the leader.
 
     Attributes:
         status: the answer; SKIP while the plugin was not asked.
 
     Args:
-        profile: whose plugin.
-        plugin: its name.
+        profile: the profile that has the plugin.
+        plugin: the plugin's name.
         point: the extension point, as kube-scheduler spells it.
     """
 
@@ -117,7 +117,7 @@ class MemberCall:
         self.status = _UNASKED
 
     def answered(self, answer: object) -> None:
-        """Take note of its answer, which is a Status if the plugin keeps its contract."""
+        """Record the plugin's answer, which is a Status if the plugin keeps its contract."""
         if not isinstance(answer, Status):
             raise TypeError(f"expected a Status, got {type(answer).__name__}")
         self.status = answer

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Preparations: the PreBinds under way, and what they did taken back when a plan is given up.
+"""Preparations: runs PreBinds, and undoes what they did when a plan is given up.
 
 ::
 
@@ -8,7 +8,7 @@
                  │             └───────► refused ──┐
                  └──── cancel (the plan) ──────────┴──► Unreserve ──► the group's next PreBinds
 
-The PreBind of a pod waits for the Unreserves of its group: it may want what they give back.
+The PreBind of a pod waits for the Unreserves of its group: it may need what they release.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class _Undoing:
     """The Unreserves of one group that are under way."""
 
     def __init__(self) -> None:
-        #: How many; once there are none more, `done` is set and nobody knows this any more.
+        #: How many; at zero, `done` is set and this is dropped.
         self.count = 0
         self.done = asyncio.Event()
 
@@ -53,9 +53,9 @@ class Preparations:
     """Runs PreBind and Unreserve of members.
 
     Args:
-        api: what the plugins of one member can do.
-        done: takes the outcome of a PreBind, and that of an Unreserve.
-        settled: is told of each task that has ended.
+        api: makes the API of the plugins of one member.
+        done: takes the outcome of each PreBind and Unreserve.
+        settled: takes each task that has ended.
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class Preparations:
         self._api = api
         self._done = done
         self._settled = settled
-        #: Members that are being prepared, or are prepared and not handed out; the same by plan.
+        #: Members whose PreBind has begun and that are not handed out; the same by plan.
         self._begun: dict[PodUID, _Begun] = {}
         self._of_plan: dict[str, dict[PodUID, None]] = {}
-        #: The last Unreserve of each pod that is under way; and those of each group.
+        #: The latest Unreserve under way of each pod; and those of each group.
         self._undoing: dict[PodUID, asyncio.Task[None]] = {}
         self._of_group: dict[GroupKey, _Undoing] = {}
         #: All PreBinds and Unreserves under way.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, effect: PreBind, profile: Profile) -> None:
-        """Run the PreBind plugins of a member, once what earlier plans did is taken back."""
+        """Run the PreBind plugins of a member, once what earlier plans did is undone."""
         target, group = effect.target, effect.group
         self._undo(target.uid)
         own, others = self._undoing.get(target.uid), self._of_group.get(group)
@@ -86,11 +86,11 @@ class Preparations:
         self._of_plan.setdefault(target.plan, {})[target.uid] = None
 
     def cancel(self, plan: str, members: frozenset[PodUID]) -> None:
-        """Stop the PreBinds of a plan, and take back what they did.
+        """Stop the PreBinds of a plan, and undo what they did.
 
         Args:
-            plan: given up.
-            members: of these; empty = of all whose Binding was not handed out.
+            plan: the plan that is given up.
+            members: only these; empty = all whose Binding was not handed out.
         """
         for uid in sorted(members) or list(self._of_plan.get(plan, ())):
             begun = self._begun.get(uid)
@@ -98,21 +98,21 @@ class Preparations:
                 self._undo(uid)
 
     def handed_out(self, uid: PodUID) -> None:
-        """The Binding of a member is being sent: what was prepared stays, unless it is refused."""
+        """Keep what was prepared for a member, because its Binding is being sent."""
         self._forget(uid)
 
     def refused(self, profile: Profile, target: Target) -> None:
-        """The Binding of a member was refused: take back what was prepared for it."""
+        """Undo what was prepared for a member, because its Binding was refused."""
         if profile.pre_bind:
             self._unreserve(profile, target, None)
 
     def take_back(self, profile: Profile, target: Target) -> None:
-        """Take back what an earlier attempt has left of a member, of which no plan is open."""
+        """Undo what an earlier attempt left for a member that has no open plan."""
         if profile.pre_bind and target.uid not in self._begun and target.uid not in self._undoing:
             self._unreserve(profile, target, None)
 
     async def finish(self, seconds: float) -> None:
-        """Let every Unreserve under way end, for so long at most."""
+        """Wait for every Unreserve under way, at most `seconds`."""
         if self._undoing:
             await asyncio.wait(self._undoing.values(), timeout=max(0.0, seconds))
 
@@ -181,7 +181,7 @@ class Preparations:
             await asyncio.wait(before)
         api = self._api(target)
         try:
-            # The next PreBind of the pod waits for it.
+            # Limited, because the next PreBind of the pod waits for it.
             async with asyncio.timeout(UNRESERVE_SECONDS) as api.limit:
                 await binding.unreserve(profile, target, api)
         except Fenced:

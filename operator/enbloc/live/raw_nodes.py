@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and pods as raw JSON, for extenders that read more of them than the scheduler does."""
+"""Nodes and pods as raw JSON, for extenders: they may read fields that the scheduler does not."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class RawNode(msgspec.Struct, dict=True):
-    """A Node as the API server sends it, undecoded as well.
+    """A Node from the API server, decoded and as raw JSON.
 
     Attributes:
-        plain: what scheduling reads of it.
-        json: all of it but its managedFields.
+        plain: the fields that scheduling reads.
+        json: the whole object except managedFields.
     """
 
     raw_metadata: msgspec.Raw = msgspec.field(name="metadata")
@@ -26,7 +26,7 @@ class RawNode(msgspec.Struct, dict=True):
     status: msgspec.Raw = _NULL
 
     def __post_init__(self) -> None:
-        """Decode, so that what is malformed fails here."""
+        """Decode now, so that a malformed Node fails here."""
         decode = msgspec.json.decode
         self.plain = NodeObject(
             decode(self.raw_metadata, type=Metadata),
@@ -45,10 +45,10 @@ class RawNode(msgspec.Struct, dict=True):
 
 
 def without_managed_fields(raw: bytes) -> msgspec.Raw:
-    """An object without its managedFields, which are long and say nothing to a scheduler.
+    """An object without its managedFields, which are long and irrelevant to scheduling.
 
     Raises:
-        msgspec.DecodeError: it has no metadata; or another of UNREADABLE.
+        msgspec.DecodeError: it has no metadata; or another error of UNREADABLE.
     """
     fields = decoded(_FIELDS, raw)
     fields["metadata"] = _unmanaged(fields.get("metadata", _NULL))

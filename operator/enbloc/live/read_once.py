@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a scheduler knows at its start, or a part of it: all is listed once, nothing written."""
+"""What a scheduler knows at its start, or part of it: lists each resource once, writes nothing."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from enbloc.workloads import Admission, default_storage_class, priority_classes
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A cluster as it was a moment ago.
+    """A snapshot of a cluster.
 
     Attributes:
         present: every first list.
@@ -42,7 +42,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """The nodes of a cluster as they were a moment ago.
+    """A snapshot of a cluster's nodes.
 
     Attributes:
         nodes: the node table, with the pods that are placed.
@@ -56,14 +56,14 @@ class NodeReading:
 
 
 async def read_once(client: Client, configuration: Configuration) -> Reading:
-    """List what the scheduler lists, each resource once.
+    """List everything that the scheduler lists, each resource once.
 
     Args:
         client: the API; `client.permissions.SIMULATION` is all it needs.
         configuration: of the scheduler.
 
     Raises:
-        ExceptionGroup: of the APIError of each resource that cannot be listed.
+        ExceptionGroup: one APIError for each resource that cannot be listed.
     """
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), configuration.profiles, Problems())
@@ -78,13 +78,13 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
 
 
 async def read_nodes(client: Client) -> NodeReading:
-    """List nodes, pods and Topologies, each once; those of other projects where they may be read.
+    """List nodes, pods and Topologies once; other projects' Topologies where they may be read.
 
     Args:
         client: the API; `client.permissions.TOPOLOGY` is all it needs.
 
     Raises:
-        ExceptionGroup: of the APIError of each resource that cannot be listed.
+        ExceptionGroup: one APIError for each resource that cannot be listed.
     """
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), {}, Problems())
@@ -113,7 +113,7 @@ async def read_nodes(client: Client) -> NodeReading:
 
 
 async def read_admission(client: Client) -> Admission:
-    """What the API server fills in when a pod or a claim is created.
+    """List what the API server fills in when a pod or a claim is created.
 
     Args:
         client: the API; `client.permissions.SIMULATION` is all it needs.
@@ -128,7 +128,7 @@ async def read_admission(client: Client) -> Admission:
 
 
 def _kept(problems: list[str]) -> MalformedObjects:
-    """What is told of objects that cannot be read, and adds a line for each to these."""
+    """A collector of malformed objects that adds a line for each to `problems`."""
 
     def say(about: ObjectReference, note: str) -> None:
         name = f"{about.namespace}/{about.name}" if about.namespace else about.name

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What operators are told: one log line and the metrics of each decision, the queue's lengths."""
+"""What operators see: a log line and metrics for each decision, and the queue lengths."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ _SAID_OF_POD: Final = {
 }
 
 
-#: Outcomes of partially bound gangs, as the metric labels them.
+#: The metric's labels for the outcomes of partially bound gangs.
 _ENDS: Final[Mapping[str, str]] = {
     EventReason.GANG_REPAIRED: "repaired",
     EventReason.GANG_TIMED_OUT: "evicted",
@@ -42,19 +42,19 @@ _ENDS: Final[Mapping[str, str]] = {
 
 
 class Counted(Protocol):
-    """What an engine tells of the groups that it knows."""
+    """The counts that an engine offers about its groups."""
 
     @property
     def tally(self) -> Tally:
-        """What was counted since the start."""
+        """Counts since the start."""
         ...
 
     def census(self) -> Census:
-        """Who waits for what."""
+        """How many pods and groups wait now, and for what."""
         ...
 
     def below_minimum(self) -> int:
-        """How many groups have started and do not run whole now."""
+        """How many groups have started and are below their minimum now."""
         ...
 
     def in_part(self) -> int:
@@ -66,9 +66,10 @@ class GroupCounts:
     """Keeps the metrics of groups.
 
     Args:
-        engine: asked; never while it decides, for both are of one loop.
-        infeasible: how many PodGroups say that no change of load could ever place them.
-        leads: whether this process decides; the groups of another are not counted twice.
+        engine: read between its steps, as both run on one loop.
+        infeasible: how many PodGroups have reason Infeasible, by us.
+        leads: whether this process is the leader; the others do not count groups below minimum,
+            partially bound gangs and infeasible PodGroups again.
         clock: the engine's.
     """
 
@@ -85,9 +86,9 @@ class GroupCounts:
         self._clock = clock
         #: When `count` was called last, as the leader.
         self._counted: float | None = None
-        #: What of the tally is in the metrics already.
+        #: The part of the tally that is already in the metrics.
         self._incoming: Counter[tuple[str, str]] = Counter()
-        #: How often victims were looked for, and how many gangs were preempted, as counted.
+        #: The preemption attempts and preempted gangs already in the metrics.
         self._preemptions = (0, 0)
 
     async def run(self) -> None:
@@ -96,7 +97,7 @@ class GroupCounts:
             while True:
                 self.count(time.monotonic())
                 await asyncio.sleep(1)
-        finally:  # a standby says nothing of what it did as the leader
+        finally:  # a standby does not report what it counted as the leader
             metrics.PARTIAL_BINDS.set(0)
             metrics.INFEASIBLE_POD_GROUPS.set(0)
             self._take_census(Census())
@@ -145,9 +146,9 @@ class GroupCounts:
 
 
 def _show(gauge: Gauge, counts: Mapping[str, int] | Mapping[tuple[str, str], int]) -> None:
-    """Set a gauge for each of its label values; what was counted before and is not now is 0.
+    """Set a gauge for each of its label values; values that are no longer counted become 0.
 
-    A series is never taken away: what is 0 now was not 0 a scrape ago.
+    A series is never removed, so that a scrape sees its drop to 0.
     """
     present: dict[tuple[str, ...], int]
     present = {(key,) if isinstance(key, str) else key: count for key, count in counts.items()}
@@ -159,19 +160,19 @@ def _show(gauge: Gauge, counts: Mapping[str, int] | Mapping[tuple[str, str], int
 
 
 def count_end(effect: Emit) -> None:
-    """Count how a partially bound gang ended, if that is what an event says."""
+    """Count the outcome of a partially bound gang, if this event reports one."""
     if effect.reason in _ENDS:
         metrics.PARTIAL_BINDS_ENDED.labels(_ENDS[effect.reason]).inc()
 
 
 def count_decision(effect: Decided, seconds: float) -> None:
-    """Count an attempt; who was placed counts for the pods' metrics once bound.
+    """Count an attempt; the pods' own metrics count a placed pod once it is bound.
 
     Args:
-        effect: what was decided.
+        effect: the decision.
         seconds: how long it took.
     """
-    # To kube-scheduler's dashboards, what never fits is one kind of what does not fit.
+    # kube-scheduler's dashboards know no "infeasible".
     result = "unschedulable" if effect.result == "infeasible" else effect.result
     metrics.ALGORITHM_DURATION.observe(seconds)
     metrics.series(metrics.PLAN_DURATION, effect.result).observe(seconds)
@@ -190,13 +191,13 @@ def count_decision(effect: Decided, seconds: float) -> None:
 
 
 def count_bound(profile: str, attempt: Attempt | None, now: float, *, bound: bool) -> None:
-    """Count how the Binding of one pod ended.
+    """Count the outcome of one pod's Binding.
 
     Args:
-        profile: whose.
-        attempt: the one that placed it; None = not known.
+        profile: the pod's profile.
+        attempt: the attempt that placed the pod; None = not known.
         now: the engine's clock.
-        bound: whether it has its node; else its Binding was refused.
+        bound: whether the pod has its node; else its Binding was refused.
     """
     if attempt is None:
         return
@@ -212,10 +213,10 @@ def count_bound(profile: str, attempt: Attempt | None, now: float, *, bound: boo
 
 
 class DecisionLog:
-    """Counts decisions, and tells of each.
+    """Counts and logs each decision.
 
     Args:
-        traces: are told too; None = there are none.
+        traces: get each decision too; None = no traces.
     """
 
     def __init__(self, traces: Traces | None = None) -> None:
@@ -227,7 +228,7 @@ class DecisionLog:
         """Log one decision.
 
         Args:
-            effect: what was decided.
+            effect: the decision.
             seconds: how long it took.
         """
         self._cycle += 1
@@ -260,7 +261,7 @@ class DecisionLog:
 
 
 def _level(effect: Decided) -> int:
-    """Of pods without a group there are thousands, and a line costs as much as to place one."""
+    """The log level; DETAIL for a placed pod without a group: logging costs as much as placing."""
     if effect.result == "error":
         return logging.ERROR
     return DETAIL if effect.solo and effect.result == "scheduled" else logging.INFO

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler process: streams, engine and executor put together, from start to stop."""
+"""The scheduler process: connects streams, engine and executor, from start to stop."""
 
 import asyncio
 import dataclasses
@@ -50,22 +50,22 @@ from enbloc.wire.objects import PodObject
 
 #: How long a stop waits for Bindings under way (seconds).
 GRACE: Final = 20.0
-#: And the end for events that are not yet written.
+#: How long a stop waits for events that are not yet written (seconds).
 FLUSH_SECONDS: Final = 1.0
-#: And how long a start waits for the first try to take the Lease.
+#: How long a start waits for the first attempt to acquire the Lease (seconds).
 FIRST_TRY: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
 
 async def run_scheduler(options: Options) -> int:
-    """Run the scheduler until it is told to stop; without its Lease it stands by.
+    """Run the scheduler until it is told to stop; without the Lease it stands by.
 
     Args:
         options: what the flags say.
 
     Returns:
-        0 after a stop that was asked for; 1 when something broke.
+        0 after a requested stop; 1 after a failure.
 
     Raises:
         ConfigError: the kubeconfig, the Lease's namespace or a certificate for an extender is
@@ -98,10 +98,10 @@ class Scheduler:
     Args:
         client: the API.
         options: what the flags say.
-        settings: of the engine, in place of the configuration's; its identity is made unique
-            here.
+        settings: of the engine, in place of the configuration's; the identity in them is replaced
+            by a unique one.
         timing: how long the reflectors wait.
-        pods: is given what the stream of pods brings, after the scheduler has taken it in.
+        pods: gets each item of the stream of pods, after the scheduler has taken it in.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Scheduler:
             logger.warning("%s", warning)
         self._configuration = configuration
         self._stop = options.stop or asyncio.Event()
-        #: Decisions may be taken; and none will be any more.
+        #: Whether decisions may be taken; and whether a stop has begun.
         self._leading = False
         self._stopping = False
         fenced = client.fenced(self._elector.holds) if self._elector else client
@@ -193,10 +193,10 @@ class Scheduler:
         )
 
     async def run(self) -> int:
-        """Run until stopped; the exit code.
+        """Run until stopped, and return the exit code.
 
         Raises:
-            LeaseLost: nothing is decided any more; what was sent may still land.
+            LeaseLost: no more decisions are taken; requests already sent may still take effect.
         """
         with served_health(self._options) as health:
             self._register(health)
@@ -237,7 +237,8 @@ class Scheduler:
     async def _inform(self) -> None:
         """Fill the queue until cancelled.
 
-        Where the Lease is there for the taking, what is listed after that need not be confirmed.
+        The first attempt at the Lease comes first: if it succeeds, the lists are newer than this
+        term, and need no confirmation.
         """
         if self._elector is not None:
             with suppress(TimeoutError):
@@ -248,7 +249,7 @@ class Scheduler:
                 informing.create_task(informer.run())
 
     async def _lead(self) -> None:
-        """Wait for the Lease, if there is one, and decide while it is ours."""
+        """Wait for the Lease, if there is one, and decide while holding it."""
         if self._elector is None:
             await self._run_leading()
         else:
@@ -256,24 +257,24 @@ class Scheduler:
             await self._elector.run(self._run_leading)
 
     def _lease(self) -> str:
-        """Namespace and name of the Lease that this takes; "" = none."""
+        """Namespace and name of the Lease that this process acquires; "" = none."""
         elector = self._elector
         return f"{elector.namespace}/{elector.name}" if elector is not None else ""
 
     async def _run_leading(self) -> None:
-        """Allow decisions once everything that happened before is known; until cancelled."""
+        """Allow decisions, until cancelled, once everything that happened before is known."""
         for informer in self._informers:
-            informer.reflector.hurry()  # the server answers: it gave the Lease, if there is one
+            informer.reflector.hurry()  # the server answers: it granted the Lease, if any
         for informer in self._informers:
             await informer.synced.wait()
-        gc.freeze()  # what the first lists brought stays; the collector need not walk it
+        gc.freeze()  # the objects of the first lists stay; the collector need not walk them
         extra: dict[str, Any] = {}
         if self._elector is not None:
-            if not self._elector.unbroken:  # else nobody wrote since this term began
+            if not self._elector.unbroken:  # else no other leader has written
                 since = self._elector.since
                 await asyncio.gather(*(informer.confirm(since) for informer in self._informers))
             extra["leaderEpoch"] = self._elector.epoch
-        await self._queue.caught_up()  # no group is judged before what it names was taken in
+        await self._queue.caught_up()  # what a group names must be known before it is judged
         self._leading = True
         self._malformed.tell()
         for name in self._engine.unknown_classes():
@@ -289,18 +290,18 @@ class Scheduler:
             self._leading = False
 
     async def _finish(self, leading: asyncio.Task[None]) -> None:
-        """Decide nothing more, let what was sent settle, give the Lease back."""
+        """Stop deciding, wait for what was sent to settle, and release the Lease."""
         logger.info("Stopping the scheduler")
         self._stopping = True
         self._loop.stop()
         if self._leading:
-            # While the Lease is still ours; whoever is next waits for it.
+            # While still holding the Lease: the next leader waits for it.
             await asyncio.gather(self._executor.finish(GRACE), self._recorder.flush(FLUSH_SECONDS))
         leading.cancel()
         await asyncio.wait([leading])
 
     def _say_conflict(self, text: str) -> None:
-        """Write on our Lease, whoever holds it, for whom we stand by."""
+        """Write an event on our Lease, whoever holds it, that says for whom we stand by."""
         assert self._elector is not None, "who stands by waits for a Lease"
         lease = ObjectReference(LEASES, self._elector.namespace, self._elector.name, "")
         self._notices.emit(lease_conflict(lease, text))
@@ -310,7 +311,7 @@ class Scheduler:
         return self._leading and self._engine.synced
 
     def _register(self, health: Health) -> None:
-        """Name what must be true of a scheduler that is well."""
+        """Register the health checks of the scheduler."""
         elector = self._elector
         health.register("event-loop", self._heartbeat.recent, "livez", "healthz")
         health.register("engine-step", lambda: step_ends(self._loop), "livez", "healthz")
@@ -332,7 +333,7 @@ def _timing(election: LeaderElection) -> LeaseTiming:
 
 
 def _why_ended(tasks: Iterable[asyncio.Task[Any]]) -> int:
-    """Say why a scheduler that nobody stopped has ended; the exit code.
+    """Log why the scheduler ended without a requested stop, and return the exit code.
 
     Raises:
         ConfigError: the Lease's namespace does not exist.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler writes into the status of PodGroups and of pods."""
+"""Writes the scheduler's part of the status of PodGroups and pods."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ _PASSING: Final = (Reason.PENDING, Reason.BINDING)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one PodGroup shows, in which state of the object, and which schedulers wrote it.
+    """The status of one PodGroup as last seen, its version, and which schedulers wrote it.
 
     Attributes:
         created: its creationTimestamp, seconds since the epoch; 0 = it has none.
@@ -46,12 +46,12 @@ class Standing:
 
 
 class GroupStatuses:
-    """Writes the scheduler's part of PodGroup statuses, and only what differs from what stands.
+    """Writes the scheduler's part of PodGroup statuses, and only what differs from the current one.
 
     Args:
         client: may write only while this process is the leader.
         now: server time, seconds since the epoch.
-        problems: told what keeps them from being written.
+        problems: told what keeps statuses from being written.
         manager: the field manager to write as.
     """
 
@@ -61,7 +61,7 @@ class GroupStatuses:
         self._client = client
         self._now = now
         self._manager = manager
-        #: What is known of each PodGroup; and those that say Infeasible, by us.
+        #: Each PodGroup as last seen; and those that have reason Infeasible, by us.
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
@@ -75,7 +75,7 @@ class GroupStatuses:
         )
 
     def seen(self, group: GroupObject) -> None:
-        """A PodGroup as the watch or a reply shows it; one older than what is known is ignored."""
+        """Take in a PodGroup from the watch or a reply; a state older than the known is ignored."""
         metadata = group.metadata
         key = GroupKey(metadata.namespace or "", metadata.name)
         version = version_of(metadata.resource_version)
@@ -92,16 +92,19 @@ class GroupStatuses:
                 self._infeasible.discard(key)
 
     def gone(self, key: GroupKey) -> None:
-        """A PodGroup was deleted."""
+        """Forget a PodGroup that was deleted."""
         self._standing.pop(key, None)
         self._infeasible.discard(key)
 
     def infeasible(self) -> int:
-        """How many PodGroups say, by us, that no change of load could ever place them."""
+        """How many PodGroups have reason Infeasible, written by us."""
         return len(self._infeasible)
 
     def _patience(self, effect: SetGroupStatus) -> float:
-        """None that a gang has started: it is what keeps the next leader from evicting members."""
+        """The longest wait in a crowd (seconds); 0 for a start, which guards against evictions.
+
+        Without it, the next leader could evict members of a gang that has started.
+        """
         standing = self._known(effect)
         if effect.started is not None and not (standing and standing.shown.started_time):
             return 0.0
@@ -110,22 +113,22 @@ class GroupStatuses:
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
         other = self._standing.get(key)
         if other is not None and other.uid != effect.uid:
-            return  # it was deleted; what is to be said of its namesake comes by itself
+            return  # it was deleted; its namesake gets a status of its own
         standing = self._known(effect)
         shown = standing.shown if standing else NOTHING
         created = standing.created if standing else 0.0
         status = wanted(effect, shown, self._now(), created)
         writers = standing.writers if standing else ()
         if any(writer not in (self._manager, *effect.replaced) for writer in writers):
-            return  # another has written since; what is ours to say of that comes by itself
+            return  # another scheduler has written since; the engine decides again by that
         replaced = [writer for writer in effect.replaced if writer in writers]
         if status != shown.own() or replaced:
             await self._apply(effect, status, self._manager)
-        for writer in replaced:  # what it alone had set goes; what we have set as well stays
+        for writer in replaced:  # removes the fields that it alone owns; ours stay
             await self._apply(effect, None, writer)
 
     def _known(self, effect: SetGroupStatus) -> Standing | None:
-        """What the group shows that is meant, and not a namesake."""
+        """What is known of the group, unless that is a namesake."""
         standing = self._standing.get(effect.group)
         return standing if standing and standing.uid == effect.uid else None
 
@@ -137,12 +140,12 @@ class GroupStatuses:
 
 
 def settles(effect: SetGroupStatus) -> float:
-    """For how long a status must not have changed to be written (seconds)."""
+    """How long a status must be stable before it is written (seconds)."""
     return PASSING if _passes(effect) else SETTLED
 
 
 def _passes(effect: SetGroupStatus) -> bool:
-    """Whether what it says is about to change by itself."""
+    """Whether the status is about to change by itself."""
     return effect.conditions[0].reason in _PASSING
 
 
@@ -161,17 +164,17 @@ class PodConditionKey(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        """Whose turn it is when it is written."""
+        """The party whose turn it is when this is written."""
         return self.pod.namespace
 
 
 @dataclass(frozen=True, slots=True)
 class Unbound:
-    """A pod without a node as the watch shows it.
+    """A pod without a node, as last seen.
 
     Attributes:
-        version: its resourceVersion; a write names it, so that none lands on a bound pod.
-        false: condition PodScheduled stands at False with a reason of ours.
+        version: its resourceVersion; each write requires it, so that none hits a bound pod.
+        false: condition PodScheduled is False with a reason of ours.
         created: its creationTimestamp, seconds since the epoch.
     """
 
@@ -182,10 +185,10 @@ class Unbound:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A pod with the readiness gate GangRunning as the watch shows it.
+    """A pod with the readiness gate GangRunning, as last seen.
 
     Attributes:
-        running: the status of that condition; None = it has none.
+        running: the status of that condition; None = the pod lacks the condition.
         created: its creationTimestamp, seconds since the epoch.
     """
 
@@ -194,7 +197,7 @@ class Gated:
 
 
 class PodConditions:
-    """Writes conditions of members, per pod and condition the newest.
+    """Writes conditions of members, for each pod and condition only the newest.
 
     PodScheduled=False is written as kube-scheduler does, and never on a bound pod; GangRunning on
     pods that have it as a readiness gate.
@@ -202,29 +205,29 @@ class PodConditions:
     Args:
         client: may write only while this process is the leader.
         now: server time, seconds since the epoch.
-        problems: told what keeps them from being written.
+        problems: told what keeps conditions from being written.
     """
 
     def __init__(self, client: Client, now: Callable[[], float], problems: Problems) -> None:
         self._client = client
         self._now = now
-        #: Pods that can be told that they are not scheduled; and those that have our gate.
+        #: Pods that may get PodScheduled=False; and those that have our readiness gate.
         self._unbound: dict[PodUID, Unbound] = {}
         self._running: dict[PodUID, Gated] = {}
-        #: Nominations that are not written; a newer condition that says nothing of one keeps it.
+        #: Nominations not yet written; a newer condition without one does not drop it.
         self._nominations: dict[PodUID, str] = {}
         self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](
             "pod condition", self._write, problems, queue="pod_condition"
         )
 
     def put(self, effect: PodCondition) -> None:
-        """Write this condition; it replaces one of its kind and pod that waits."""
+        """Write this condition; it replaces a waiting one of the same kind and pod."""
         if isinstance(effect, SetPodCondition) and effect.nominated is not None:
             self._nominations[effect.uid] = effect.nominated
         self.writer.put(PodConditionKey(effect.pod, effect.uid, type(effect)), effect)
 
     def seen(self, pod: Pod) -> None:
-        """A pod as the watch shows it."""
+        """Take in a pod from the watch."""
         if pod.node or pod.finished:
             self._unbound.pop(pod.uid, None)
         else:
@@ -235,13 +238,13 @@ class PodConditions:
             self._running.pop(pod.uid, None)
 
     def gone(self, uid: PodUID) -> None:
-        """A pod was deleted."""
+        """Forget a pod that was deleted."""
         self._unbound.pop(uid, None)
         self._running.pop(uid, None)
         self._nominations.pop(uid, None)
 
     async def _write(self, key: PodConditionKey, effect: PodCondition) -> None:
-        """Write what still fits the pod as the watch shows it now."""
+        """Write what still applies to the pod as last seen."""
         del key
         if isinstance(effect, SetPodCondition):
             await self._unscheduled(effect)
@@ -282,7 +285,7 @@ class PodConditions:
             max(self._now(), pod.created),
             same=pod.running is effect.running,
         )
-        # Nobody else writes it: any state of the pod will do.
+        # Nobody else writes this condition, so no resourceVersion is required.
         await self._patch(effect, {"conditions": [condition]}, {})
         if effect.uid in self._running:
             self._running[effect.uid] = replace(pod, running=effect.running)

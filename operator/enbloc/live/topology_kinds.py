@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of objects that are read as Topologies: ours, and those of other projects."""
+"""The kinds of objects that are read as Topologies: ours and other projects'."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from enbloc.wire.topologies import TopologyObject, topology
 
 @dataclass(frozen=True, slots=True)
 class TopologyKind:
-    """One kind; the server need not have it.
+    """One kind of Topologies; the server may lack it.
 
     Attributes:
         resource: where its objects are, in the best version.
-        read: makes a Topology of one.
+        read: makes a Topology from an object.
         versions: in which they can be read, the best one first.
-        without: what is so while they cannot be read.
+        without: the consequence while they cannot be read, for the log.
     """
 
     resource: Resource
@@ -36,7 +36,7 @@ class TopologyKind:
     without: str
 
     def called(self, name: str) -> str:
-        """What the Topology of an object with this name is called."""
+        """The name of the Topology that an object with this name becomes."""
         group = self.resource.group
         return name if group == names.API_GROUP else foreign_name(group, name)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of OpenTelemetry: one of each decision, with the Bindings that follow from it.
+"""OpenTelemetry traces: one for each decision, with the Bindings that follow from it.
 
 ::
 
@@ -9,8 +9,8 @@
                   │        └─ preempt
                   └─ enbloc.bind, one for each member
 
-Off unless the standard variable `OTEL_TRACES_EXPORTER` names an exporter; nothing of OpenTelemetry
-is imported before that.
+Off unless the standard variable `OTEL_TRACES_EXPORTER` names an exporter; without it, nothing of
+OpenTelemetry is imported.
 """
 
 import logging
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Which phase an extension point belongs to.
+#: The phase of each extension point.
 PHASES: Final = {
     "PreFilter": "filter",
     "Filter": "filter",
@@ -38,9 +38,9 @@ PHASES: Final = {
     "NormalizeScore": "score",
     "PostFilter": "preempt",
 }
-#: So many phases of one decision become spans; a search may go through thousands.
+#: The most phases of one decision that become spans; a search may have thousands.
 MOST_PHASES: Final = 32
-#: Of so many plans the trace is known, for their Bindings.
+#: The most plans whose trace is kept for their Bindings.
 MOST_PLANS: Final = 1024
 
 
@@ -54,19 +54,19 @@ class Traces:
     """Makes the spans; times are nanoseconds since the epoch.
 
     Args:
-        tracer: of OpenTelemetry.
+        tracer: an OpenTelemetry tracer.
     """
 
     def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer
-        #: Of the decision under way, at most MOST_PHASES; and how many came after those.
+        #: The phases of the current decision, at most MOST_PHASES; and how many more there were.
         self._phases: list[_Phase] = []
         self._passed_over = 0
-        # Bounded: who is bound later than a thousand others begins a trace of its own.
+        # Bounded: a Binding of a plan no longer kept begins a trace of its own.
         self._cycles: LRUCache[str, Any] = LRUCache(MOST_PLANS)
 
     def called(self, point: str, seconds: float) -> None:
-        """A plugin was asked at an extension point, and that took so long."""
+        """Record a plugin's call at an extension point that has just ended."""
         name = PHASES.get(point)
         if name is None:
             return
@@ -81,7 +81,7 @@ class Traces:
         self._phases.append(_Phase(name, began, ended))
 
     def decided(self, effect: Decided, seconds: float) -> None:
-        """A decision was taken, of which the phases were told before."""
+        """Write the spans of a decision, whose phases were recorded by `called`."""
         from opentelemetry.trace import set_span_in_context  # noqa: PLC0415  # optional
 
         ended = time.time_ns()
@@ -110,7 +110,7 @@ class Traces:
             self._cycles[effect.plan] = context
 
     def bound(self, effect: Bind, seconds: float, result: str) -> None:
-        """A Binding has an outcome, so long after it was sent."""
+        """Write the span of a Binding that has just ended, `seconds` after it began."""
         ended, target = time.time_ns(), effect.target
         span: Span = self._tracer.start_span(
             "enbloc.bind",
@@ -134,11 +134,11 @@ def _of_group(group: GroupKey) -> dict[str, str]:
 
 
 def from_environment(environ: Mapping[str, str], component: str) -> Traces | None:
-    """The traces that the standard variables of OpenTelemetry ask for; None = they ask for none.
+    """The traces that OpenTelemetry's standard variables configure; None = tracing is off.
 
     Args:
         environ: the variables.
-        component: the process, for `service.name` where `OTEL_SERVICE_NAME` does not say.
+        component: the process, for `service.name` where `OTEL_SERVICE_NAME` is not set.
     """
     wanted = environ.get("OTEL_TRACES_EXPORTER", "none").strip().lower()
     if wanted in ("", "none") or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
@@ -153,11 +153,11 @@ def from_environment(environ: Mapping[str, str], component: str) -> Traces | Non
 
 
 def _tracer(wanted: str, component: str) -> "Tracer":
-    """A tracer that exports as named.
+    """A tracer with the named exporter.
 
     Raises:
         ImportError: the extra is not installed.
-        ValueError: there is no such exporter, or a variable of its makes no sense.
+        ValueError: there is no such exporter, or one of its variables is invalid.
     """
     # Optional, and slow to import.
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
@@ -169,7 +169,7 @@ def _tracer(wanted: str, component: str) -> "Tracer":
     )
 
     named = Resource({"service.name": f"enbloc-{component}", "service.version": enbloc.__version__})
-    # What the variables name wins. No flush at exit: it could wait for a collector that is gone.
+    # The variables take precedence. No flush at exit: it could wait for a collector that is gone.
     resource = named.merge(Resource.create())
     if resource.attributes.get("service.name", "").startswith("unknown_service"):  # type: ignore[union-attr]  # a name
         resource = Resource.create().merge(named)
