@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller: watches PodGroups through kopf, and keeps the summary in their status.
 
-What may live here: the pure part (`reconcile`, `members`) and the shell around it. kopf stays in
-this package; pods come through `enbloc.client`. It decides nothing about placement, and never
-writes a pod.
+This package holds the pure part (`reconcile`, `members`) and the shell around it. No other package
+uses kopf; pods come through `enbloc.client`. The controller decides nothing about placement, and
+never writes a pod.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Controller", "connected", "run_controller"]
 
-if not TYPE_CHECKING:  # what is pure here is used without kopf
+if not TYPE_CHECKING:  # the pure part must be usable without kopf
     __getattr__, __dir__ = lazily(
         __name__, {"shell": ["Controller", "connected", "run_controller"]}
     )

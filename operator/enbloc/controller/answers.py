@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be read of the API server's answers about PodGroups, as kopf is given it.
+"""Reads the API server's answers about PodGroups, and gives kopf what is readable of them.
 
-kopf decodes whole objects, by a decoder that gives up on what nests deep, on numbers of thousands
-of digits and on much else that a tenant may store or a proxy may send; then no PodGroup is seen
-any more. So each answer is read here first, and kopf is given what was understood.
+kopf decodes whole objects, by a decoder that fails on deep nesting, on numbers of thousands of
+digits and on much else that a tenant may store or a proxy may send; after that it sees no PodGroup
+any more. So each answer is read here first, and kopf gets only what was understood.
 """
 
 import logging
@@ -25,9 +25,9 @@ from enbloc.model.versions import version_of
 from enbloc.wire.objects import Metadata, PodGroupObject
 
 LABEL: Final = POD_GROUPS.label()
-#: Where discovery shows PodGroups.
+#: The path at which discovery shows PodGroups.
 ROOT: Final = f"/apis/{POD_GROUPS.group}/{POD_GROUPS.version}"
-#: What kopf has to find by discovery, at each path that it asks: else it watches nothing.
+#: What kopf must find by discovery at each path that it asks for; otherwise it watches nothing.
 _NEEDED: Final = {
     "/api": "v1",
     "/api/v1": "namespaces",
@@ -83,7 +83,7 @@ class _WholeStatus(msgspec.Struct):
 
 
 class WholeGroup(msgspec.Struct):
-    """What of a PodGroup's status is always there, by the CRD; who reconciles relies on it."""
+    """The status fields that the CRD requires; `reconcile` relies on them."""
 
     status: _WholeStatus | None = None
 
@@ -105,8 +105,8 @@ class Listed(NamedTuple):
     Attributes:
         version: the resourceVersion of the list.
         more: the continue token; "" = this is the last page.
-        groups: those that can be read.
-        others: namespace and name of the others; empty of one that does not even tell that.
+        groups: the readable PodGroups.
+        others: namespace and name of the unreadable ones; empty strings if those are unreadable.
     """
 
     version: int
@@ -115,16 +115,16 @@ class Listed(NamedTuple):
     others: Collection[Key]
 
     def as_json(self) -> Mapping[str, Any]:
-        """The page as the server would have sent it."""
+        """The page with the readable PodGroups, as the server would have sent it."""
         metadata = {"resourceVersion": str(self.version), "continue": self.more}
         return {"metadata": metadata, "items": list(self.groups)}
 
 
 def listed(raw: bytes) -> Listed:
-    """One page of a list.
+    """Read one page of a list.
 
     Raises:
-        Unreachable: it is none.
+        Unreachable: it is no such page.
     """
     page = readable(_PAGE, raw, "list", LABEL)
     groups, others = list[Mapping[str, Any]](), list[Key]()
@@ -138,10 +138,10 @@ def listed(raw: bytes) -> Listed:
 
 
 def watched(line: bytes) -> tuple[str, Mapping[str, Any] | None]:
-    """The type of one event of a watch, and what it shows; None = nothing that can be read.
+    """The type of one watch event, and its object; None = the object cannot be read.
 
     Raises:
-        APIError: the server ends the watch by it, or it is no watch event.
+        APIError: the event ends the watch, or is no watch event.
     """
     event = readable(_EVENT, line, "watch", LABEL)
     if event.type in CHANGES:
@@ -166,16 +166,16 @@ def event_line(kind: str, shown: Mapping[str, Any]) -> bytes:
 
 
 def progress(version: str) -> Mapping[str, Any]:
-    """What a bookmark shows: how far the watch has come."""
+    """The object of a bookmark: the resourceVersion that the watch has reached."""
     return {"metadata": {"resourceVersion": version}}
 
 
 def discovered(path: str, raw: bytes) -> Mapping[str, Any]:
-    """What discovery shows at this path of what kopf has to know.
+    """The part of discovery at this path that kopf needs.
 
     Raises:
-        NotFound: it does not show that yet.
-        Unreachable: it cannot be read.
+        NotFound: discovery does not show it yet.
+        Unreachable: the answer cannot be read.
     """
     found = readable(_DISCOVERED, raw, "get", path)
     found.groups = [each for each in found.groups if each.name == API_GROUP]
@@ -186,12 +186,12 @@ def discovered(path: str, raw: bytes) -> Mapping[str, Any]:
 
 
 def not_served() -> NotFound:
-    """Discovery does not show PodGroups."""
+    """The error for discovery that does not show PodGroups."""
     return NotFound("list", LABEL, "discovery does not show it", code=404)
 
 
 def readable_group(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | None:
-    """A PodGroup as JSON, without what nobody here reads; None, and a warning, if it is none."""
+    """A PodGroup as JSON, with the fields used here; None, and a warning, if it is malformed."""
     try:
         decoded(_WHOLE, raw)
         shown, found = decoded(_GROUP, raw), decoded(_ANY, raw)
@@ -205,7 +205,7 @@ def readable_group(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | None:
             "metadata": metadata,
             **{part: found[part] for part in ("spec", "status") if found.get(part)},
         }
-        _ENCODE(made)  # no number that cannot be written again
+        _ENCODE(made)  # fails on a number that cannot be encoded
     except (*UNREADABLE, OverflowError) as error:
         name = clipped("/".join(filter(None, _identity(raw))), 256) or "without a name"
         log.warning("Ignored a malformed PodGroup %s: %s", name, why(error))
@@ -214,18 +214,18 @@ def readable_group(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | None:
 
 
 def group_version(found: Mapping[str, Any]) -> int:
-    """The resourceVersion of a PodGroup; 0 if it is no number."""
+    """The resourceVersion of a PodGroup; 0 if it is not a number."""
     return version_of(found["metadata"].get("resourceVersion"))
 
 
 def _given(shown: Metadata) -> dict[str, Any]:
-    """The fields that are there."""
+    """The fields of the metadata that are set."""
     fields = cast("dict[str, Any]", msgspec.to_builtins(shown))
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _identity(raw: bytes | msgspec.Raw) -> Key:
-    """Namespace and name of what may be no PodGroup; empty if it does not tell."""
+    """Namespace and name of a malformed PodGroup; empty strings if those are unreadable."""
     try:
         meta = decoded(_IDENTIFIED, raw).metadata
     except UNREADABLE:

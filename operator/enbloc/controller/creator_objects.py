@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs, StatefulSets and ReplicaSets as the API server sends them, and the creators they are."""
+"""Jobs, StatefulSets and ReplicaSets from the API server, and the `Creator` made from each."""
 
 from dataclasses import replace
 from typing import Final
@@ -23,13 +23,13 @@ from enbloc.wire.objects import (
     controller_of,
 )
 
-#: Conditions that end a Job, and whether it is complete by them.
+#: The conditions that end a Job, and whether each means that it is complete.
 _ENDS: Final = {"Complete": True, "Failed": False}
-#: Characters of an owner's name that are kept; the API server bounds none.
+#: The most characters of an owner's name that are kept; the API server does not limit it.
 _MOST_NAMED: Final = 253
-#: Digits of a count of replicas.
+#: The most digits of a count of replicas.
 _MOST_DIGITS: Final = 10
-#: What the Deployment above a ReplicaSet wants in all, as it notes there.
+#: The annotation in which a Deployment notes its own replicas on its ReplicaSet.
 _DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 _API_VERSIONS: Final = {each.kind: each.api_version for each in (JOBS, STATEFUL_SETS)}
 
@@ -88,7 +88,7 @@ class _JobStatus(_Struct):
 
 
 class JobObject(_Struct):
-    """A Job, as far as its members and its end show."""
+    """A Job, with the fields that describe its members and its end."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _JobSpec | None = None
@@ -102,14 +102,14 @@ class _SetSpec(_Struct):
 
 
 class SetObject(_Struct):
-    """A StatefulSet or a ReplicaSet, as far as its members show."""
+    """A StatefulSet or a ReplicaSet, with the fields that describe its members."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _SetSpec | None = None
 
 
 def job(found: JobObject) -> Creator:
-    """The creator that a Job is."""
+    """The Creator for a Job."""
     spec, status = found.spec or _JobSpec(), found.status or _JobStatus()
     completions = spec.completions
     if completions is None and spec.parallelism is None:
@@ -128,7 +128,7 @@ def job(found: JobObject) -> Creator:
 
 
 def stateful_set(found: SetObject) -> Creator:
-    """The creator that a StatefulSet is."""
+    """The Creator for a StatefulSet."""
     spec = found.spec or _SetSpec()
     return replace(
         _set(STATEFUL_SET, found.metadata, spec),
@@ -137,7 +137,7 @@ def stateful_set(found: SetObject) -> Creator:
 
 
 def replica_set(found: SetObject) -> Creator:
-    """The creator that a ReplicaSet is; during a rollout, what it will be."""
+    """The Creator for a ReplicaSet; during a rollout, with the replicas of its Deployment."""
     creator = _set(REPLICA_SET, found.metadata, found.spec or _SetSpec())
     desired = (found.metadata.annotations or {}).get(_DESIRED, "")
     if not creator.pods or not desired.isdecimal() or len(desired) > _MOST_DIGITS:
@@ -151,7 +151,7 @@ def _set(kind: str, metadata: _Metadata, spec: _SetSpec) -> Creator:
 
 
 def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Creator:
-    """What all kinds have in common."""
+    """A Creator with the fields that all kinds have in common."""
     of = (template and template.metadata) or _TemplateMetadata()
     native = template.spec.scheduling_group if template and template.spec else None
     named = (native.pod_group_name if native else None) or ""
@@ -176,7 +176,7 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
 
 
 def _ended(status: _JobStatus) -> bool | None:
-    """Whether a Job is complete (True) or failed (False); None while it goes on."""
+    """Whether a Job is complete (True) or failed (False); None = it has not ended."""
     for condition in status.conditions or ():
         if condition.type in _ENDS and condition.status == "True":
             return _ENDS[condition.type]
@@ -184,9 +184,9 @@ def _ended(status: _JobStatus) -> bool | None:
 
 
 def _forgives(policy: _FailurePolicy | None) -> bool:
-    """Whether pods that a scheduler deletes do not count against the backoffLimit.
+    """Whether the backoffLimit does not count pods that a scheduler deletes.
 
-    The first rule that a pod matches decides.
+    The first rule that such a pod matches decides.
     """
     for rule in (policy.rules if policy else None) or ():
         for condition in rule.on_pod_conditions or ():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Creators: what makes the members of a group, as far as it bounds them or ends with them."""
+"""Creators: the Jobs and sets that create a group's members, limit them, or end with them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ JOB: Final = "Job"
 STATEFUL_SET: Final = "StatefulSet"
 REPLICA_SET: Final = "ReplicaSet"
 
-#: What may stand above each kind without making pods, or other such creators, of its own.
+#: By kind, the owner's kinds ("" = no owner) that create pods only through creators known here.
 _UNDERSTOOD: Final = {
     JOB: frozenset({"", "CronJob"}),
     REPLICA_SET: frozenset({"", "Deployment"}),
@@ -25,19 +25,19 @@ class Creator:
 
     Attributes:
         group: the group that its pod template names; None = none.
-        role: the role that it names; "" = none.
+        role: the role that the template names; "" = none.
         by_field: the template names the group by `spec.schedulingGroup`.
-        above_kind: kind of its own controller; "" = it has none.
-        above_name: name of that.
-        pods: how many it has at a time: spec.parallelism or spec.replicas.
-        completions: of a Job, how many of its pods must succeed; None = no such number.
-        succeeded: of a Job, how many did.
-        ended: of a Job, True = complete, False = failed; None = it goes on.
-        indexed: of a Job, spec.completionMode is Indexed.
-        suspended: of a Job, it has no pods until it is resumed.
-        ordered: of a StatefulSet, each pod waits for the one before to be Ready.
-        backoff_limit: of a Job, how many pods may fail, deleted ones among them; None = deletions
-            by a scheduler are not counted.
+        above_kind: the kind of its own controller; "" = it has none.
+        above_name: the name of its own controller.
+        pods: how many pods it runs at a time: spec.parallelism or spec.replicas.
+        completions: Job: how many of its pods must succeed; None = not set.
+        succeeded: Job: how many pods succeeded.
+        ended: Job: True = complete, False = failed; None = it has not ended.
+        indexed: Job: spec.completionMode is Indexed.
+        suspended: Job: it has no pods until it is resumed.
+        ordered: StatefulSet: each pod waits until the one before is Ready.
+        backoff_limit: Job: how many pods may fail, counting deleted ones; None = deletions by a
+            scheduler do not count.
         generation: metadata.generation.
     """
 
@@ -61,17 +61,17 @@ class Creator:
 
     @property
     def understood(self) -> bool:
-        """Nothing unknown stands above it, which might add members by other means."""
+        """Whether no unknown owner above it might create further members."""
         return self.above_kind in _UNDERSTOOD[self.kind]
 
     @property
     def idle(self) -> bool:
-        """It is a former ReplicaSet of a Deployment, or one that has yet to be scaled up."""
+        """Whether it is an old ReplicaSet of a Deployment, or one not yet scaled up."""
         return self.kind == REPLICA_SET and not self.pods
 
     @property
     def title(self) -> str:
-        """What a user knows it by: "Job train", "Deployment web", "Job a of JobSet train"."""
+        """Its name for users: "Job train", "Deployment web", "Job a of JobSet train"."""
         if self.kind == REPLICA_SET and self.above_kind == "Deployment":
             return f"{self.above_kind} {self.above_name}"
         above = f" of {self.above_kind} {self.above_name}" if self.above_kind else ""
@@ -79,13 +79,13 @@ class Creator:
 
     @property
     def span(self) -> int:
-        """The most pods that it ever has at a time, as its spec says."""
+        """The most pods that its spec allows at a time."""
         return self.pods if self.completions is None else min(self.pods, self.completions)
 
     def room(self, live: int, ready: int) -> int:
-        """How many live pods it can have by now, given how many are live and how many are Ready.
+        """How many live pods it can have now, given how many are live and how many are Ready.
 
-        A suspended Job counts as what it can have once it is resumed.
+        A suspended Job counts as if it were resumed.
         """
         if self.ended is not None:
             return 0
@@ -95,11 +95,11 @@ class Creator:
             return self.pods
         if self.completions is not None:
             return min(self.pods, max(0, self.completions - self.succeeded))
-        # A work queue: once one pod has succeeded, no other is created.
+        # A work queue: once one pod has succeeded, the Job creates no other.
         return min(self.pods, live) if self.succeeded else self.pods
 
     def bound_by(self, room: int, lacking: int) -> str:
-        """The field that keeps it from having `lacking` more pods than `room`, and the fix."""
+        """The field that limits it to fewer than `room` + `lacking` pods, and the fix."""
         wanted = room + lacking
         if self.ended is not None:
             return f"it {'is complete' if self.ended else 'failed'}; run it again"
@@ -122,7 +122,7 @@ class Creator:
         limits = f"spec.completions is {self.completions}{done}"
         if self.pods < wanted:
             limits = f"spec.parallelism is {self.pods} and {limits}"
-        if self.indexed:  # the API server takes a change of completions where both end up equal
+        if self.indexed:  # completions may change if it stays equal to parallelism
             return f"{limits}; set spec.parallelism and spec.completions to {total} in one update"
         if self.pods < wanted:
             return (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the members that a group lacks can ever exist, and what a repair would cost a Job."""
+"""Whether a group's missing members can ever exist, and which Jobs a repair could make fail."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,17 +17,17 @@ _MOST_NAMED = 3
 
 
 def of_role(counts: Counter[str], role: str) -> int:
-    """How many of them count for this role's minimum; "" = the group's own, for which all do."""
+    """How many members count for this role's minimum; role "" = the group's, where all count."""
     return counts[role] if role else counts.total()
 
 
 def cannot_exist(
     group: Group, life: Collection[Member], succeeded: Counter[str], creators: Creators
 ) -> str:
-    """Why the members that are missing cannot come to exist, with the fix; "" = they can.
+    """Why the missing members can never exist, with the fix; "" = they can.
 
-    Said only if everything that makes members is known: a pod without a controller, or a
-    controller of another kind, may bring others at any time. Source: semantics §5.2.
+    Told only if all creators of members are known: a pod without a controller, or a controller of
+    another kind, may add others at any time. Source: semantics §5.2.
     """
     live = [member for member in life if member.live]
     owners = {member.owner for member in life}
@@ -57,18 +57,17 @@ def cannot_exist(
 
 
 def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> str:
-    """What bounds these creators; those that can have no pod at all come last."""
+    """What limits these creators; those that can have no pod at all come last."""
     order = sorted(creators, key=lambda c: (room[c.uid] == 0, c.title))
     texts = dict.fromkeys(f"{c.title}: {c.bound_by(room[c.uid], lacking)}" for c in order)
     return ", or ".join(list(texts)[:_MOST_NAMED])
 
 
 def at_once(group: Group, life: Collection[Member], creators: Creators) -> int | None:
-    """How many members those who make them can run at the same time from now on.
+    """How many members their creators can run at the same time from now on; None = unknown.
 
-    How many pods one has that is suspended, or scaled to zero, says nothing: its next pods may be
-    there before this is read again. Then only the completions of a Job that are left bound it.
-    None = nobody can tell.
+    A creator that is suspended or scaled to zero may have pods again before this is next read, so
+    its current count is ignored: only the remaining completions of a Job limit it.
     """
     owners = {member.owner for member in life if member.live}
     makers = [c for c in creators.values() if c.ended is None and (not owners or c.uid in owners)]
@@ -78,7 +77,7 @@ def at_once(group: Group, life: Collection[Member], creators: Creators) -> int |
 
 
 def _runs(creator: Creator, whole: int) -> int:
-    """How many pods it can run at the same time from now on; `whole` where nothing bounds it."""
+    """How many pods a creator can run at the same time from now on; `whole` = no limit is known."""
     paused = creator.suspended or not creator.pods
     bounds = [] if paused else [creator.pods]
     if creator.completions is not None:
@@ -87,7 +86,7 @@ def _runs(creator: Creator, whole: int) -> int:
 
 
 def suspended(creators: Creators) -> str:
-    """Which Jobs have no pods because they are suspended, as a sentence; "" = none."""
+    """The sentence that says which Jobs are suspended and so have no pods; "" = none."""
     names = sorted(c.title for c in creators.values() if c.suspended and c.ended is None)
     if not names:
         return ""
@@ -97,7 +96,7 @@ def suspended(creators: Creators) -> str:
 
 
 def fragile(group: Group, creators: Creators) -> Iterator[tuple[Creator, str]]:
-    """Jobs that one repair of this gang could make fail, each with the sentence that warns of it.
+    """Jobs that one repair of this gang could make fail, each with its warning.
 
     Each pod that a repair deletes counts against a Job's backoffLimit, unless its podFailurePolicy
     ignores DisruptionTarget. With `Keep` nothing is deleted. Source: semantics §4.5.

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which life of a group its members belong to, what is known of it, and how it ended.
+"""Which life of a group its members belong to, what is known of that life, and how it ended.
 
-The scheduler tells lives apart, and writes them to status.lives; what status tells is about the
-newest. The controller may see a life begin, and even end, before the scheduler says so; then what
-the scheduler says is about the one before, and is not heard until it names another (semantics §1,
-§7.2).
+The scheduler tells lives apart and writes them to status.lives; the rest of the status is about the
+newest life. The controller may see a life begin, and even end, before the scheduler reports it.
+Until the scheduler names the new life, its status is about the previous one and is ignored
+(semantics §1, §7.2).
 """
 
 from collections import Counter
@@ -33,13 +33,13 @@ class ConditionState:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What must be known of a group's past, beside its status, to read its present.
+    """What must be remembered of a group, besides its status, to judge its current life.
 
     Attributes:
-        incarnation: what the scheduler called the present life; "" = nothing yet.
-        failed: failures counted in it, some of pods gone since.
-        owners: UIDs of the owners whose pods were seen in it.
-        over: identities of members whose life is over; None = nobody has looked yet.
+        incarnation: the scheduler's name of the current life; "" = none yet.
+        failed: failed pods counted in this life, including pods that are gone.
+        owners: UIDs of the owners whose pods were seen in this life.
+        over: identities of members whose life is over; None = not determined yet.
     """
 
     incarnation: str = ""
@@ -48,25 +48,25 @@ class History:
     over: frozenset[str] | None = None
 
 
-#: Nothing was seen before.
+#: The history of a group that is looked at for the first time.
 FIRST_LOOK: Final = History()
 
 
 @dataclass(frozen=True, slots=True)
 class LifeView:
-    """A group in its present life; the last one while no other has begun.
+    """A group in its current life: the last one, until another begins.
 
     Attributes:
-        members: all that are listed, of earlier lives too.
-        life: those of the present life.
-        creators: what makes members of the group, by UID.
+        members: all listed members, those of earlier lives too.
+        life: the members of the current life.
+        creators: the creators of the group's members, by UID.
         owners: UIDs of all owners whose pods were seen in this life.
-        succeeded: members that succeeded in it, by role.
-        failed: members that failed in it.
-        conditions: those that stand and are about it, by type.
-        started: the floor has run together in it.
+        succeeded: how many members succeeded in this life, by role.
+        failed: how many members failed in this life.
+        conditions: the current conditions that are about this life, by type.
+        started: the group's minimum has run together in this life.
         over: identities of members of earlier lives.
-        incarnation: what the scheduler calls it; "" = nothing yet.
+        incarnation: the scheduler's name of this life; "" = none yet.
     """
 
     group: Group
@@ -82,21 +82,21 @@ class LifeView:
     incarnation: str
 
     def reaches_floor(self, counts: Counter[str]) -> bool:
-        """Whether these members are the minimum of the group and of each role."""
+        """Whether these counts reach the minimum of the group and of each role."""
         return self.group.reached(counts)
 
     @property
     def finished(self) -> ConditionState | None:
-        """The verdict about this life that stands."""
+        """The condition Finished of this life; None = it has not ended."""
         return self.conditions.get(Condition.FINISHED)
 
     def history(self, end: ConditionState | None) -> History:
-        """What to remember of this look, once what follows from it was written."""
+        """What to remember for the next look, once the new status is written."""
         over = self.over
         if end is not None:
             over = over | self.owners | set(_identities(self.members).values())
             over |= {self.incarnation} - {""}
-        elif self.finished is not None:  # it goes on after all
+        elif self.finished is not None:  # the life continues after all
             over = frozenset()
         return History(self.incarnation, self.failed, self.owners, over)
 
@@ -108,7 +108,7 @@ def look(
     creators: Creators,
     history: History,
 ) -> LifeView:
-    """The group in its present life."""
+    """The group in its current life."""
     memory, conditions = group.memory, _standing(status)
     over = _over(status, members, memory.incarnation) if history.over is None else history.over
     its = _identities(members)
@@ -147,12 +147,12 @@ def look(
 
 
 def how_it_ended(view: LifeView) -> ConditionState | None:
-    """How the present life ended, or None while it has not (semantics §7.2).
+    """How the current life ended; None while it has not (semantics §7.2).
 
-    The Jobs that own members decide; for members without a controller, that all of them finished.
-    Other owners are never done: they create pods for as long as they exist. What stands above a
-    Job, as a JobSet does, is not asked, since that takes a permission per kind: its Jobs' end is
-    the end of this life, and one that it starts anew is another.
+    The Jobs that own members decide; members without a controller must all have finished. Other
+    owners never end: they create pods for as long as they exist. A Job's own owner, such as a
+    JobSet, is not read, as each kind would need a permission: the end of its Jobs is the end of
+    this life, and a Job that it starts again begins another life.
     """
     if any(member.live for member in view.life):
         return None
@@ -168,7 +168,7 @@ def how_it_ended(view: LifeView) -> ConditionState | None:
 
 
 def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The condition by which a status says that the group ended; None if it does not."""
+    """The condition Finished of a status, if it is True; else None."""
     found = (c for c in status.get("conditions") or () if c["type"] == Condition.FINISHED)
     return next((condition for condition in found if condition["status"] == "True"), None)
 
@@ -184,7 +184,7 @@ def _standing(status: Mapping[str, Any]) -> dict[str, ConditionState]:
 def _over(
     status: Mapping[str, Any], members: Collection[Member], incarnation: str
 ) -> frozenset[str]:
-    """Whose life is over, for one who was not there: those created before condition Finished."""
+    """Whose life is over, by the status alone: members created before condition Finished."""
     end = finished(status)
     if end is None:
         return frozenset()
@@ -196,9 +196,10 @@ def _over(
 
 
 def _identities(members: Collection[Member]) -> dict[PodUID, str]:
-    """What says of which life each member is; without a controller, nothing but itself.
+    """The identity that ties each member to a life; without a controller, its own UID.
 
-    A member that another one controls is of its life, as Spark's executors are of their driver's.
+    A member whose controller is another member has that member's identity, as Spark's executors
+    have their driver's.
     """
     own = {member.uid: short(member.incarnation) or member.uid for member in members}
     return {
@@ -208,9 +209,9 @@ def _identities(members: Collection[Member]) -> dict[PodUID, str]:
 
 
 def _present(members: Collection[Member], incarnation: str) -> Collection[Member]:
-    """The live members, and those created since the first one of this incarnation was.
+    """The live members, and those created no earlier than the first one of this incarnation.
 
-    A pod without a controller carries no identity, so an earlier life is told by its time.
+    A pod without a controller carries no identity, so its creation time tells an earlier life.
     """
     start = min((m.created for m in members if incarnation in (m.uid, m.incarnation)), default=0.0)
     return [m for m in members if m.live or m.created >= start] if incarnation else members

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Informers: pods, and what creates them, are kept in the table of members."""
+"""Informers: keep the table of members in step with pods, namespaces and creators."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ async def follow_namespaces(
     ask: Ask,
     synced: asyncio.Event,
 ) -> None:
-    """Keep the members in step with what namespaces say of groups for workloads."""
+    """Keep the members in step with namespaces: their labels say which workloads get groups."""
 
     def put(found: NamespaceObject) -> Iterable[GroupKey]:
         labels = found.metadata.labels or {}
@@ -78,7 +78,7 @@ async def follow_namespaces(
 
 
 def regrouped(pods: Iterable[Pod], members: Members, auto: AutoGroups) -> Iterator[GroupKey]:
-    """Pods belong to another group now, though they did not change; the groups that it touches."""
+    """Move pods that changed their group without a change of their own; the affected groups."""
     for pod in pods:
         yield from members.put(pod, ready=auto.was_ready(pod.uid))
 
@@ -90,7 +90,7 @@ async def follow_creators(
     ask: Ask,
     synced: asyncio.Event,
 ) -> None:
-    """Keep what creates members in step with the API."""
+    """Keep the creators of members in step with the API."""
     await _follow(
         items,
         lambda found: members.put_creator(read(found)),
@@ -107,7 +107,7 @@ async def _follow(
     ask: Ask,
     synced: asyncio.Event,
 ) -> None:
-    """Take what changes, and ask for the groups that it touches; a malformed state is ignored."""
+    """Take in each change, and ask for the affected groups; malformed objects are ignored."""
     async for item in items:
         match item:
             case Seen(object=found):

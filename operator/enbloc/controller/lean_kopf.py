@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""kopf, imported without the client library whose objects it would know as well.
+"""kopf, imported without the client library whose objects it also supports.
 
-None of these is passed to it here, and the library costs 0.15 s and 47 MiB.
+enbloc passes it no such objects, and importing the library costs 0.15 s and 47 MiB.
 """
 
 import sys

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of members: which pods name which group, and what creates them."""
+"""The table of members: which pods are in which group, and what creates them."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from enbloc.model.claims import Claims
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 
-#: How many Jobs that ended and were deleted are kept, until their groups have been looked at.
+#: How many deleted Jobs that had ended are kept: their groups may not have been looked at yet.
 KEPT: Final = 4096
 
 
@@ -23,9 +23,9 @@ class Member:
     Attributes:
         live: it is neither finished nor terminating.
         bound: it is live and has a node.
-        ready: its condition Ready is true.
-        incarnation: what its controller or its labels say of the life it belongs to; "" = a pod
-            without a controller.
+        ready: its condition Ready is True.
+        incarnation: the life it belongs to, by its controller or its labels; "" = a pod without a
+            controller.
         owner: UID of its controller; "" = it has none.
         owner_name: the controller's name.
         scheduler: its schedulerName.
@@ -46,7 +46,7 @@ class Member:
 
     @classmethod
     def of(cls, pod: Pod, *, ready: bool) -> "Member":
-        """The member that this pod is."""
+        """The Member for a pod."""
         return cls(
             uid=pod.uid,
             role=pod.role,
@@ -63,22 +63,22 @@ class Member:
 
     @property
     def finished(self) -> bool:
-        """It succeeded or failed."""
+        """Whether it succeeded or failed."""
         return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
 
     @property
     def bare(self) -> bool:
-        """It has no controller: nobody creates it again."""
+        """Whether it has no controller, so that nothing creates it again."""
         return not self.owner
 
 
 class Members:
     """Members and their creators by group.
 
-    A method that changes something returns the groups that it touches.
+    A method that changes something returns the affected groups.
 
     Args:
-        claims: the PodGroups of Kubernetes whose pods other groups have.
+        claims: the Kubernetes PodGroups whose pods belong to other groups.
     """
 
     def __init__(self, claims: Claims | None = None) -> None:
@@ -100,9 +100,9 @@ class Members:
         return self._schedulers[group].keys() if group in self._schedulers else ()
 
     def creators(self, group: GroupKey) -> dict[str, Creator]:
-        """What makes members of a group, by UID: it owns one, or its template names the group.
+        """The creators of a group, by UID: they own a member, or their template names the group.
 
-        A Job that ended is here for a while after it was deleted.
+        A Job that had ended stays for a while after its deletion.
         """
         found = self._named.get(group, set()) | {member.owner for member in self.of(group)}
         for podgroup in self._claims.under(group):
@@ -111,14 +111,14 @@ class Members:
         return {uid: self._settled(self._creators[uid]) for uid in known}
 
     def _settled(self, creator: Creator) -> Creator:
-        """The same, with the group that has its pods."""
+        """The same creator, with the group and role that its pods really belong to."""
         claim = self._claims.of(creator.group) if creator.group and creator.by_field else None
         return creator if claim is None else replace(creator, group=claim.group, role=claim.role)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def put(self, pod: Pod, *, ready: bool) -> set[GroupKey]:
-        """A pod was added or changed, perhaps its group as well."""
+        """Take in a pod that was added or changed; its group may have changed too."""
         if pod.group is None:
             return self.remove(pod.uid)
         touched: set[GroupKey] = set()
@@ -136,7 +136,7 @@ class Members:
         return touched
 
     def remove(self, uid: PodUID) -> set[GroupKey]:
-        """A pod was deleted."""
+        """Remove a pod."""
         group = self._group_of.pop(uid, None)
         if group is None:
             return set()
@@ -147,7 +147,7 @@ class Members:
         return {group}
 
     def _count(self, member: Member, group: GroupKey, change: int) -> None:
-        """So many more pods of its owner and of its scheduler are in this group."""
+        """Change the counts of the member's owner and scheduler in this group by `change`."""
         _add(self._schedulers, group, member.scheduler, change)
         if member.owner:
             _add(self._owned, member.owner, group, change)
@@ -155,7 +155,7 @@ class Members:
     # ── what creates them ────────────────────────────────────────────────────────────────────
 
     def put_creator(self, creator: Creator) -> set[GroupKey]:
-        """A creator was added or changed; kept are those that name a group, and Jobs that ended."""
+        """Take in a creator; only those that name a group, and Jobs that ended, are kept."""
         before = self._creators.get(creator.uid)
         if before == creator:
             return set()
@@ -168,7 +168,7 @@ class Members:
         return touched
 
     def remove_creator(self, uid: str) -> set[GroupKey]:
-        """A creator was deleted; how a Job ended still tells how its group did."""
+        """Remove a creator; a Job that ended stays for a while, as its end decides the group's."""
         creator = self._creators.get(uid)
         if creator is None:
             return set()
@@ -200,7 +200,7 @@ _V = TypeVar("_V")
 
 
 def _add(table: dict[_K, Counter[_V]], key: _K, value: _V, change: int) -> None:
-    """Count so many more of a value; what is not there any more leaves nothing behind."""
+    """Change the count of a value by `change`; drop entries that become zero or empty."""
     counts = table[key]
     counts[value] += change
     if not counts[value]:

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kopf operator: its handlers, and how it runs.
 
-Of PodGroups only a low-level event handler is registered. For such handlers kopf keeps no state, so
-it writes no annotation and no finalizer and never patches; the names that it is given for its own
-keys (prefix enbloc.dev) are not used. Status is written elsewhere, by server-side apply.
+PodGroups have only a low-level event handler. kopf keeps no state for such handlers, so it writes
+no annotation and no finalizer and never patches; the names configured for its own keys (prefix
+enbloc.dev) stay unused. `StatusWriter` writes the status, by server-side apply.
 
-It needs an event loop in which nothing outlives it: on its way out it cancels every task that was
-created after it started. What kopf offers and is not used here, and why:
-docs/explanation/decisions.md.
+kopf needs an event loop in which nothing outlives it: when it ends, it cancels every task created
+after its start. docs/explanation/decisions.md lists which features of kopf are not used, and why.
 """
 
 import asyncio
@@ -27,14 +26,14 @@ log = logging.getLogger(__name__)
 
 
 class Work(Protocol):
-    """What runs while kopf does."""
+    """The work that runs while kopf does."""
 
     def start(self) -> None:
-        """Begin; kopf has not asked for anything yet."""
+        """Begin, before kopf sends its first request."""
         ...
 
     async def stop(self) -> None:
-        """End; kopf tells of nothing any more."""
+        """End, after kopf's last event."""
         ...
 
 
@@ -44,10 +43,10 @@ async def operate(
     """Run kopf, until cancelled or told to stop.
 
     Args:
-        session: what kopf asks by.
-        work: what runs meanwhile.
-        stop: ends it, and is raised from here if it is an exception.
-        take_signals: takes SIGINT and SIGTERM over again.
+        session: sends kopf's requests.
+        work: runs meanwhile.
+        stop: ends kopf when done; its exception, if any, is raised from here.
+        take_signals: takes SIGINT and SIGTERM back from kopf.
     """
     registry = handlers(session, work, take_signals)
     await kopf.operator(registry=registry, clusterwide=True, standalone=True, stop_flag=stop)
@@ -56,7 +55,7 @@ async def operate(
 def handlers(
     session: Session, work: Work, take_signals: Callable[[], None]
 ) -> kopf.OperatorRegistry:
-    """All handlers, on a registry where no other operator in the process finds them."""
+    """All handlers, on a registry that no other operator in the process uses."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.startup(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
@@ -82,7 +81,7 @@ def handlers(
 
 
 def configure(settings: kopf.OperatorSettings) -> None:
-    """What differs from kopf's defaults."""
+    """Change the settings that differ from kopf's defaults."""
     settings.posting.enabled = False
     settings.scanning.disabled = True  # it reads every CustomResourceDefinition of the cluster
     settings.process.ultimate_exiting_timeout = None  # would end the process by SIGKILL
@@ -96,31 +95,31 @@ def configure(settings: kopf.OperatorSettings) -> None:
 
 
 class _Forever:
-    """A request that failed is tried again, for ever; the session waits before."""
+    """Backoffs for kopf: it retries a failed request for ever, as the session does the waiting."""
 
     def __iter__(self) -> Iterator[float]:
         return itertools.repeat(0.0)
 
 
 class _Nothing(kopf.DiffBaseStorage):
-    """What was last handled of an object: no handler asks, and kopf need not copy it to know."""
+    """An empty storage: no handler needs the last handled state, so kopf need not copy it."""
 
     def build(self, **_: Any) -> kopf.BodyEssence:
-        """Of each object, for each event."""
+        """Return an empty essence; called for each event."""
         return kopf.BodyEssence()
 
     def fetch(self, **_: Any) -> None:
-        """There is none."""
+        """Return nothing."""
 
     def store(self, **_: Any) -> None:
-        """It is not kept."""
+        """Store nothing."""
 
 
 class _KopfLogs(logging.Handler):
-    """kopf's log lines as lines of ours.
+    """Turns kopf's log lines into our own.
 
-    Of what handlers do, warnings and errors come through. What keeps kopf itself from its work the
-    session tells of, or it is raised: what kopf says of that is for who debugs.
+    Warnings and errors about handlers keep their level. kopf's other lines are for debugging only:
+    the session reports what keeps kopf from working, or it is raised.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller's part of a PodGroup's status, from the group, its members and the scheduler.
 
-Pure: what is, and the time, go in; what should be written comes out. The word that sums the group
-up is the reason of condition Ready (docs/reference/api.md); this is how it moves::
+Pure: takes the current state and the time, and returns what should be written. The reason of
+condition Ready sums up the group in one word (docs/reference/api.md). Its transitions::
 
     Pending ─► WaitingForMembers ◄──────────► MembersCannotExist
                 │   ▲                          (owners can bring no more; said instead)
@@ -15,14 +15,14 @@ up is the reason of condition Ready (docs/reference/api.md); this is how it move
                               │          │             │
                               └──────────┴──► Succeeded, Failed ─► (a new life: Pending)
 
-    from anywhere: InvalidSpec, for as long as the spec makes no sense
+    from anywhere: InvalidSpec, as long as the spec is invalid
 
-Who says what, first match: the spec (InvalidSpec); the end of this life (Succeeded, Failed: also
-condition Finished); no word of the scheduler about this life (Pending, WaitingForMembers,
-MembersCannotExist); its condition Scheduled at TimedOut or Preempted; its condition Satisfied at
-False in a group that has started (BelowMinimum); Scheduled at True, whatever its reason (Starting,
-Running); else the reason and message of Scheduled as they stand, so that the two never contradict
-each other, except that what members exist is counted now (WaitingForMembers, MembersCannotExist).
+The first match decides: the spec is invalid (InvalidSpec); this life ended (Succeeded, Failed: also
+condition Finished); the scheduler has not reported on this life (Pending, WaitingForMembers,
+MembersCannotExist); its condition Scheduled is at TimedOut or Preempted; its condition Satisfied is
+False in a group that has started (BelowMinimum); Scheduled is True, with any reason (Starting,
+Running). Otherwise Ready copies the reason and message of Scheduled, so that the two never
+contradict each other, but counts the existing members anew (WaitingForMembers, MembersCannotExist).
 """
 
 from collections import Counter
@@ -61,12 +61,12 @@ StatusPatch = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What follows from one look at a group.
+    """The result of one look at a group.
 
     Attributes:
-        patch: what the controller should write; None when that already stands.
-        history: what to give to the next look, once that is written.
-        ended: the life of the group ended, which was not known before.
+        patch: what the controller should write; None = the status already says so.
+        history: to pass to the next look, once `patch` is written.
+        ended: this look found that the life of the group ended.
     """
 
     patch: StatusPatch | None
@@ -82,15 +82,15 @@ def reconcile(  # each is one source of the status
     now: float,
     history: History = FIRST_LOOK,
 ) -> Conclusion:
-    """What the controller should write.
+    """Work out what the controller should write.
 
     Args:
         group: the PodGroup as the codec reads it.
-        status: its `status` as it stands, both writers' parts.
-        members: the pods that name it.
-        creators: what makes them, by UID.
+        status: its current `status`, both writers' parts.
+        members: its pods.
+        creators: what creates its pods, by UID.
         now: server time, seconds since the epoch.
-        history: what the last look left to be remembered.
+        history: from the last look.
     """
     now = max(now, group.created)  # clocks differ by seconds (semantics §7.3)
     view = look(group, status, members, creators, history)
@@ -100,9 +100,9 @@ def reconcile(  # each is one source of the status
     before = {condition.type: condition for condition in shown}
     conditions = [_condition(Condition.READY, _ready(view, end), before, group.generation, now)]
     if end is not None:
-        if ended:  # the verdict about an earlier life is no part of this one
+        if ended:  # a standing Finished is about an earlier life
             before.pop(Condition.FINISHED, None)
-        # The server's clock is known to a second only; no member is younger than its end.
+        # The server's clock is known only to the second; no member may be younger than the end.
         since = max(now, *(member.created for member in view.life), 0.0)
         conditions.append(_condition(Condition.FINISHED, end, before, group.generation, since))
     wanted: StatusPatch = {
@@ -136,7 +136,7 @@ def _counts(members: Iterable[Member]) -> dict[str, int]:
 
 
 def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
-    """The verdict of condition Ready; its reason is the state of the group in one word."""
+    """The state of condition Ready; its reason is the state of the group in one word."""
     if view.group.problem:
         return ConditionState("False", Reason.INVALID_SPEC, view.group.problem)
     if end is not None:
@@ -153,7 +153,7 @@ def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
         and satisfied.status == "False"
         and scheduled.reason not in (Reason.TIMED_OUT, Reason.PREEMPTED)
     ):
-        # The scheduler also says what the missing members wait for, where it tried to place them.
+        # Scheduled also says what missing members wait for, if the scheduler tried to place them.
         lacking = scheduled if scheduled.reason == Reason.BELOW_MINIMUM else satisfied
         words = lacking.message
         if scheduled.reason == Reason.INVALID_SPEC:
@@ -162,7 +162,7 @@ def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
     if scheduled.status == "True":
         ready = _starting_or_running(view)
         if view.started and satisfied is not None and satisfied.status == "True":
-            # It counts by the minimum that the gang started with, and says what was raised since.
+            # Satisfied counts by the minimum at the gang's start, and says if it was raised since.
             return replace(ready, message=satisfied.message)
         return ready
     if scheduled.reason == Reason.WAITING_FOR_MEMBERS:
@@ -171,7 +171,7 @@ def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
 
 
 def _waiting(view: LifeView) -> ConditionState | None:
-    """Which members do not exist, and whether they ever can; None = all do."""
+    """The state of Ready while members are missing, and whether they can exist; None = none are."""
     missing = _missing(view)
     said = view.conditions.get(Condition.SCHEDULED)
     if not missing:
@@ -180,13 +180,13 @@ def _waiting(view: LifeView) -> ConditionState | None:
     if never:
         return ConditionState("False", Reason.MEMBERS_CANNOT_EXIST, never)
     if said is not None and said.message.startswith(missing[0]):
-        missing[0] = said.message  # the scheduler knows as well who else is there and why not ours
+        missing[0] = said.message  # the scheduler's message also tells of pods that do not count
     words = "; ".join(filter(None, (*missing, suspended(view.creators))))
     return ConditionState("False", Reason.WAITING_FOR_MEMBERS, words)
 
 
 def _missing(view: LifeView) -> list[str]:
-    """Which members do not exist yet, in the scheduler's words: "6 of 8 members exist"."""
+    """Which members do not exist yet, in the scheduler's wording: "6 of 8 members exist"."""
     exist = Counter(member.role for member in view.life if member.live) + view.succeeded
     if view.reaches_floor(exist):
         return []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The session that kopf's login gets: its requests, by our client, and what could be read of them.
+"""The session that kopf's login gets: sends kopf's requests by our client, and filters the answers.
 
 ::
 
@@ -9,14 +9,14 @@
                            │
                            └──► tell            what kopf cannot tell of, or need not
 
-kopf finds PodGroups by discovery, lists them, watches from there, and lists again where it is told
-that its place is lost. What fails is told of here, and is a connection that broke for kopf, which
-it tries again for as long as it runs.
+kopf finds PodGroups by discovery, lists them, watches from there, and lists again when told that
+its place in the history is lost. The session reports each failure; to kopf it is a broken
+connection, which kopf retries as long as it runs.
 
-kopf is not given what it would only pass on: that nothing but the status of a PodGroup changed,
-which in a burst is one or two events for each, every one of them an echo of our own writes. For
-each it would have a task, several deep copies and a line in the log. It is told by a bookmark how
-far the watch has come. And it does not notice what a list lacks, nor that a watch is stale.
+Changes of a PodGroup's status alone bypass kopf, which would only pass them on: in a burst there
+are one or two for each PodGroup, all echoes of our own writes, and for each kopf would have a task,
+several deep copies and a log line. It gets a bookmark instead, to know how far the watch has come.
+The session also notices what kopf does not: deletions between two lists, and a stale watch.
 """
 
 import asyncio
@@ -53,38 +53,38 @@ from enbloc.telemetry import Problems, metrics
 _LISTING: Final = "listing podgroups"
 _WATCHING: Final = "watching podgroups"
 _COMPARING: Final = "comparing podgroups"
-#: Once is nothing to tell of: a server that restarts, a kind that is applied anew.
+#: Failures in a row before they are reported: the server may restart, or the CRD be applied again.
 SAID_AFTER: Final = 3
-#: A watch works that has lasted for so long (seconds).
+#: A watch that has lasted this long works (seconds).
 PROVEN_SECONDS: Final = 1.0
-#: kopf breaks a silent watch off before.
+#: The longest silence of a watch; kopf ends a silent one earlier.
 SILENCE_SECONDS: Final = 120.0
-#: kopf's place in the history is lost: it lists again.
+#: Tells kopf that its place in the history is lost, so that it lists again.
 RELIST: Final = event_line("ERROR", {"code": 410})
 
 log = logging.getLogger(__name__)
 
 
 class Told(Protocol):
-    """Who is told of PodGroups."""
+    """Receives the changes of PodGroups."""
 
     def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
-        """ADDED, MODIFIED, DELETED, or None for one that was listed; the object."""
+        """Take in a PodGroup: ADDED, MODIFIED, DELETED, or None for one that was listed."""
         ...
 
     def listed(self, found: Mapping[Key, Mapping[str, Any]], version: int) -> None:
-        """All that there were at this resourceVersion; of each it is told as well."""
+        """Take in the full list at this resourceVersion; each PodGroup also comes to `seen`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SessionTiming:
-    """How long to wait for what (seconds).
+    """Waiting times (seconds).
 
     Attributes:
-        retry: first and longest wait after a request that failed.
-        rewatch: first and longest wait after a watch that failed.
-        compare: the longest time between two looks whether the watch shows what the server has.
+        retry: first and longest wait after a failed request.
+        rewatch: first and longest wait after a failed watch.
+        compare: the longest time between two checks of the watch against the server.
     """
 
     retry: tuple[float, float] = (0.5, 2.0)
@@ -93,7 +93,7 @@ class SessionTiming:
 
 
 class _Row(NamedTuple):
-    """What was shown of a PodGroup."""
+    """A PodGroup as last seen."""
 
     uid: str
     version: int
@@ -101,16 +101,16 @@ class _Row(NamedTuple):
 
 
 class Session:
-    """What kopf uses in the place of an `aiohttp.ClientSession`.
+    """What kopf uses in place of an `aiohttp.ClientSession`.
 
     Args:
         client: the API.
-        problems: told what stands in the way.
-        told: told of every PodGroup.
-        timing: how long to wait for what.
+        problems: told what fails.
+        told: gets every PodGroup.
+        timing: the waiting times.
     """
 
-    #: For kopf: no login but the first is needed, since the client renews its credentials.
+    #: For kopf: one login is enough, since the client renews its credentials.
     closed: Final = False
 
     def __init__(
@@ -127,34 +127,34 @@ class Session:
         self.headers: Final = {"User-Agent": user_agent("controller")}
         self._retry = Backoff(*timing.retry)
         self._rewatch = Backoff(*timing.rewatch)
-        #: How often in a row each work has failed.
+        #: How often each kind of work has failed in a row.
         self._failures: Counter[str] = Counter()
-        #: What was shown of each PodGroup that there is.
+        #: Each existing PodGroup as last seen.
         self._rows: dict[Key, _Row] = {}
-        #: The list that is being read: its pages so far.
+        #: The PodGroups of the current list, from its pages so far.
         self._listing: dict[Key, Mapping[str, Any]] = {}
-        #: Those of that list that cannot be read: what was known of them stands.
+        #: The PodGroups of that list that cannot be read; their last known state is kept.
         self._unread: set[Key] = set()
         self._paging = Paging(LABEL)
         self._limit = PAGE_SIZE
-        #: The highest resourceVersion that was shown.
+        #: The highest resourceVersion seen.
         self._version = 0
         #: Whether a list has been read in full.
         self._synced = False
-        #: The watch that is open, and whether it lacks what the server has.
+        #: The open watch, and whether it lacks something that the server has.
         self._open: Stream | None = None
         self._stale = False
         self._probe = Probe(client, POD_GROUPS, self._shown, lambda: len(self._rows))
 
     async def close(self) -> None:
-        """Kopf is done with it."""
+        """Do nothing; kopf calls this at its end."""
 
     async def request(self, method: str, url: str, **_: object) -> "Answer":
-        """One request of kopf's, which only reads.
+        """Send one request of kopf's, which only reads.
 
         Raises:
-            ClientConnectionError: it failed, and may be tried again at once.
-            ClientPayloadError: the same, of a list whose other pages are worth nothing now.
+            ClientConnectionError: it failed; kopf may retry at once.
+            ClientPayloadError: a later page of a list failed; kopf must start the list again.
         """
         assert method == "get", "no handler changes an object"
         parts = urlsplit(url)
@@ -217,14 +217,14 @@ class Session:
         return page.as_json()
 
     def _all_listed(self, version: int) -> None:
-        if ("", "") not in self._unread:  # it may be any of those that are not listed
+        if ("", "") not in self._unread:  # that could be any PodGroup missing from the list
             self._forget(self._rows.keys() - self._listing.keys() - self._unread)
         self._synced = True
         self._told.listed(self._listing, version)
         self._listing = {}
 
     def _forget(self, keys: set[Key]) -> None:
-        """Tell of PodGroups that went while nobody watched."""
+        """Report PodGroups as deleted that went while no watch was open."""
         for key in sorted(keys):
             metadata = {"namespace": key[0], "name": key[1], "uid": self._rows.pop(key).uid}
             self._tell("DELETED", {"metadata": metadata})
@@ -236,7 +236,7 @@ class Session:
     # ── the watch ────────────────────────────────────────────────────────────────────────────
 
     async def _changes(self, query: dict[str, str]) -> AsyncGenerator[bytes, None]:
-        """The lines of one watch that kopf is given."""
+        """The lines of one watch, as kopf gets them."""
         if self._lacks():
             yield RELIST
             return
@@ -262,26 +262,26 @@ class Session:
         if failure is not None and not self._lacks():
             self._failed(_WATCHING, failure)
             await self._rewatch.wait_out(failure)
-        elif not good:  # a server that hangs up at once is not to be hammered
+        elif not good:  # the server closed the watch at once: do not hammer it
             await asyncio.sleep(self._rewatch.next())
         if self._lacks() or (failure is not None and _lost_its_place(failure)):
             yield RELIST
 
     def _lacks(self) -> bool:
-        """Whether a new list is wanted, since this watch does not show what the server has."""
+        """Whether a new list is needed, because the watch lacks something that the server has."""
         return self._stale
 
     def _watches(self) -> None:
-        """A watch works, if it is open now."""
+        """Record that the watch works, if it is open."""
         if self._open is not None:
             self._rewatch.reset()
             self._worked(_WATCHING)
 
     def _line(self, line: bytes) -> bytes:
-        """A line of a watch as kopf is given it; b"" if there is nothing that can be read.
+        """A line of a watch as kopf gets it; b"" = kopf gets nothing.
 
         Raises:
-            APIError: the watch ends by it.
+            APIError: this line ends the watch.
         """
         kind, shown = watched(line)
         self._watches()
@@ -300,7 +300,7 @@ class Session:
         return event_line(kind, shown)
 
     def _is_new(self, group: Mapping[str, Any]) -> bool:
-        """Whether kopf does not know this PodGroup with the spec that it has; it does now."""
+        """Whether this PodGroup, or its current spec, is new to kopf; records it as known."""
         key, metadata = key_of(group), group["metadata"]
         row = _Row(metadata["uid"], group_version(group), metadata.get("generation", 0))
         known = self._rows.get(key)
@@ -311,7 +311,7 @@ class Session:
     # ── what is told ─────────────────────────────────────────────────────────────────────────
 
     def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
-        """Pass on what kopf tells; it does so after a later change that did not pass through it."""
+        """Pass on an event from kopf, unless a later change has already bypassed kopf."""
         row = self._rows.get(key_of(found))
         if row is None or not 0 < group_version(found) < row.version:
             self._tell(kind, found)
@@ -319,7 +319,7 @@ class Session:
     def _tell(self, kind: str | None, found: Mapping[str, Any]) -> None:
         try:
             self._told.seen(kind, found)
-        except Exception:  # a bug must not keep other PodGroups from being seen
+        except Exception:  # a bug must not hide other PodGroups
             log.exception("Failed to process PodGroup %s", "/".join(key_of(found)))
 
     # ── whether it shows what the server has ─────────────────────────────────────────────────
@@ -329,7 +329,7 @@ class Session:
         return 0 if row is None else row.version
 
     async def compare(self) -> None:
-        """Compare what was shown with what the server has, again and again, for ever."""
+        """Compare from time to time, for ever, what was seen with what the server has."""
         while True:
             await asyncio.sleep(self._timing.compare * random.uniform(0.7, 1.0))  # noqa: S311
             if not self._synced:
@@ -358,17 +358,17 @@ def key_of(found: Mapping[str, Any]) -> Key:
 
 
 def _lost_its_place(error: APIError) -> bool:
-    """Whether a watch cannot go on from where it was."""
+    """Whether a watch cannot continue from its place in the history."""
     lost = isinstance(error, Gone | Invalid | NotFound)
     return lost or error.has_cause("ResourceVersionTooLarge")
 
 
 class Answer:
-    """What kopf uses in the place of an `aiohttp.ClientResponse`: one that succeeded.
+    """What kopf uses in place of a successful `aiohttp.ClientResponse`.
 
     Args:
-        found: what `json` gives.
-        lines: the lines of a watch, for ever.
+        found: what `json` returns.
+        lines: the lines of a watch.
     """
 
     status: Final = 200
@@ -380,27 +380,27 @@ class Answer:
         self._lines = lines
 
     async def json(self) -> object:
-        """The whole of it."""
+        """The whole answer."""
         return self._found
 
     @property
     def content(self) -> Self:
-        """What its lines are read from."""
+        """The object that kopf reads the lines from."""
         return self
 
     def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        """The lines of a watch, as they come; `size` is what kopf reads at once elsewhere."""
+        """The lines of a watch, as they come; `size` has no effect."""
         del size
         assert self._lines is not None, "it is of a watch"
         return self._lines
 
     def close(self) -> None:
-        """Whoever reads its lines has ended."""
+        """Do nothing; kopf calls this when it stops reading."""
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._lines is not None:
-            with suppress(RuntimeError):  # it is running: its task was cancelled
+            with suppress(RuntimeError):  # still running, because its task was cancelled
                 await self._lines.aclose()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether controllers that have nothing to do with each other make members of one PodGroup."""
+"""Whether unrelated controllers create members of one PodGroup."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -15,10 +15,10 @@ _MOST_NAMED: Final = 3
 
 
 class Sharing(NamedTuple):
-    """Who makes members of one PodGroup, and what its user should know.
+    """The unrelated creators of one PodGroup's members, and the warning for its user.
 
     Attributes:
-        sources: each by what stands above it, or by its own UID.
+        sources: the creators, each as "KIND/NAME" of its own controller, or as its UID.
         note: one sentence with the fix.
     """
 
@@ -32,18 +32,18 @@ def sharing(
     creators: Mapping[str, Creator],
     gathered: float = math.inf,
 ) -> Sharing | None:
-    """Who shares a PodGroup, or did as it gathered its members; None = nobody, or it is meant so.
+    """Who shares a PodGroup, or did until its minimum was bound; None = nobody, or intentionally.
 
-    It is meant so where a controller owns the PodGroup (a CronJob's is shared by its own runs
-    alone, a Job's by nobody), and where each of them makes another role of it. Source: semantics
+    Sharing is intentional if a controller owns the PodGroup (but only its own runs share a
+    CronJob's, and nobody a Job's), or if each creator makes a role of its own. Source: semantics
     §7.4.
 
     Args:
         group: the PodGroup.
-        members: the pods that name it.
-        creators: what makes them, by UID.
-        gathered: when its minimum was first bound, seconds since the epoch; who came later is not
-            of that gang.
+        members: its pods.
+        creators: what creates them, by UID.
+        gathered: when its minimum was first bound, seconds since the epoch; later members are not
+            part of that gang.
     """
     if group.owner.partition("/")[0] not in ("", "CronJob", "Job"):
         return None
@@ -73,7 +73,7 @@ def sharing(
 
 
 def _source(creator: Creator) -> str:
-    """What a user knows it by, of all that one owner makes."""
+    """The name for users of a creator, or of its own controller if it has one."""
     if creator.above_kind:
         return f"{creator.above_kind} {creator.above_name}"
     return creator.title

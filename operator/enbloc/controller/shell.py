@@ -12,8 +12,8 @@
         │                                                events ◄───┘
     Sources ◄──reflectors── other projects' PodGroups, and workloads
 
-A standby follows pods and what creates them; kopf runs (`operator.py`), and with it all else, only
-while the Lease is held.
+A standby follows pods, namespaces and creators. kopf (`operator.py`) and everything else run only
+while this process holds the Lease.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 #: How long a stop waits for statuses to be written (seconds).
 STATUS_SECONDS: Final = 2.0
-#: And then for events.
+#: How long it then waits for events to be written (seconds).
 FLUSH_SECONDS: Final = 2.0
 
 
@@ -76,7 +76,7 @@ class Controller:
         client: the API.
         options: what the flags say.
         health: where its checks are registered.
-        pods: the stream of all pods; None = it reads them itself.
+        pods: the stream of all pods; None = the controller reads them itself.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Controller:
         watched = (PODS, NAMESPACES, JOBS, STATEFUL_SETS, REPLICA_SETS)
         self._synced = {resource: asyncio.Event() for resource in watched}
         self._session = Session(client, self._problems, self)
-        #: What runs while kopf does; raised from there where one of them breaks.
+        #: The tasks that run while kopf does; a failure of one is raised there.
         self._followed: list[asyncio.Task[None]] = []
         self._broken: asyncio.Future[None]
         self._stop = options.stop or asyncio.Event()
@@ -146,11 +146,11 @@ class Controller:
         """Run until `options.stop` is set.
 
         Returns:
-            0 after a stop that was asked for; 1 when something broke.
+            0 after a requested stop; 1 after a failure.
 
         Raises:
             ConfigError: the Lease's namespace does not exist.
-            LeaseLost: nothing is written any more; what was sent may still land.
+            LeaseLost: nothing more is written; requests already sent may still take effect.
         """
         lead = self._serve() if self._elector is None else self._elector.run(self._serve)
         members, ask, synced = self._members, self._ask, self._synced
@@ -181,7 +181,7 @@ class Controller:
                 task.result()
         except (ConfigError, LeaseLost):
             raise
-        except Exception:  # without that task the others would work in vain
+        except Exception:  # the other tasks are useless without this one
             log.exception("Controller failed")
             return 1
         finally:
@@ -194,19 +194,19 @@ class Controller:
         return 0
 
     async def _admit(self) -> None:
-        """Serve admission webhooks, on a standby too, where that is asked for."""
+        """Serve admission webhooks if enabled, on a standby too."""
         webhooks = self._options.webhooks
         if webhooks is None:
             await self._stop.wait()
             return
-        # Imported here: who serves none needs no models of what it would admit.
+        # Imported here, as its models are not needed without webhooks.
         from enbloc.controller.admission import serve_webhooks  # noqa: PLC0415
 
         async with serve_webhooks(webhooks, _scheduler_names(self._options)):
             await self._stop.wait()
 
     async def _serve(self) -> None:
-        """What only the holder of the Lease does."""
+        """Do what only the holder of the Lease does."""
         for synced in self._synced.values():
             await synced.wait()  # or groups would seem to have no members
         log.info("Started reconciling PodGroups")
@@ -216,19 +216,19 @@ class Controller:
     # ── while kopf runs ──────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        """Follow what only the holder of the Lease follows."""
+        """Start the tasks that only the holder of the Lease runs."""
         for work in (self._sources.run(), self._session.compare()):
             task = asyncio.ensure_future(work)
             task.add_done_callback(self._has_ended)
             self._followed.append(task)
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
-        """Without that task the others would work in vain."""
+        """Stop everything when a task ends: the others are useless without it."""
         if not task.cancelled() and not self._broken.done():
             self._broken.set_exception(task.exception() or RuntimeError("a task has ended"))
 
     async def stop(self) -> None:
-        """Follow nothing more, and write what waits."""
+        """Stop those tasks, and write what is waiting."""
         for task in self._followed:
             task.cancel()
         await asyncio.gather(*self._followed, return_exceptions=True)
@@ -239,16 +239,16 @@ class Controller:
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def _ask(self, group: GroupKey) -> None:
-        """Members of a group, or what creates them, changed."""
+        """Look at a group again, as its members or their creators changed."""
         self._statuses.reconcile(group)
         self._sources.touched(group)
 
     def listed(self, found: Mapping[tuple[str, str], Mapping[str, Any]], version: int) -> None:
-        """All PodGroups that there were at this resourceVersion."""
+        """Take in all PodGroups that existed at this resourceVersion."""
         self._sources.listed({GroupKey(*key): each for key, each in found.items()}, version)
 
     def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
-        """A PodGroup was listed, added, changed or deleted."""
+        """Take in a PodGroup that was listed, added, changed or deleted."""
         exists = kind != "DELETED"
         if exists:
             self._statuses.seen(found)
@@ -269,7 +269,7 @@ class Controller:
 
 
 def _scheduler_names(options: Options) -> Collection[str]:
-    """For whose pods the controller works."""
+    """The schedulerNames whose pods the controller works for."""
     if options.scheduler_names:
         return options.scheduler_names
     profiles = options.configuration.profiles if options.configuration else None
@@ -277,7 +277,7 @@ def _scheduler_names(options: Options) -> Collection[str]:
 
 
 async def run_controller(options: Options) -> int:
-    """Run the controller until `options.stop` is set or it breaks; without its Lease it stands by.
+    """Run the controller until `options.stop` is set or it fails; without the Lease it stands by.
 
     Nothing else may run in the event loop: it is kopf's (`operator.py`), or `embedded`.
 
@@ -285,7 +285,7 @@ async def run_controller(options: Options) -> int:
         options: what the flags say.
 
     Returns:
-        The exit code: 0 stopped, 1 something broke.
+        The exit code: 0 after a requested stop, 1 after a failure.
 
     Raises:
         ConfigError: the cluster cannot be found, a port is taken, or the Lease's

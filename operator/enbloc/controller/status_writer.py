@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The PodGroups as last seen, and the writing of the controller's part of their status."""
+"""Keeps the PodGroups as last seen, and writes the controller's part of their status."""
 
 import logging
 import math
@@ -37,11 +37,11 @@ from enbloc.wire.objects import PodGroupObject
 
 log = logging.getLogger(__name__)
 
-#: How many groups are reconciled, and so written, at the same time.
+#: The most groups that are reconciled and written at the same time.
 PARALLEL: Final = 32
-#: In a crowd, a scheduler's word of a group comes within this (seconds).
+#: In a crowd, the scheduler reports on a group within this time (seconds).
 WORD_SECONDS: Final = CROWD_LATEST_SECONDS + CROWD_SETTLED_SECONDS
-#: Of how many Jobs, and of how many groups, it is kept that they were warned of.
+#: For how many Jobs, and for how many groups, the last warning is remembered.
 WARNED: Final = 4096
 
 
@@ -50,8 +50,8 @@ class _Known:
     """One PodGroup.
 
     Attributes:
-        status: its status as it stands, both writers' parts.
-        history: what the last look left to be remembered.
+        status: its current status, both writers' parts.
+        history: from the last look.
     """
 
     group: Group
@@ -60,13 +60,13 @@ class _Known:
 
 
 class StatusWriter:
-    """What is known of every PodGroup; writes the controller's part of its status.
+    """Knows every PodGroup, and writes the controller's part of its status.
 
     Args:
         client: the API, fenced when a Lease is held.
         members: the pods, by group.
         problems: told what keeps a status from being written.
-        recorder: told of groups that ended, and of what their users are warned of.
+        recorder: writes the events of groups that ended, and the warnings.
         now: server time, seconds since the epoch.
     """
 
@@ -83,9 +83,9 @@ class StatusWriter:
         self._recorder = recorder
         self._now = now
         self._groups: dict[GroupKey, _Known] = {}
-        # By UID of the Job; bounded, as what is forgotten is merely said again.
+        # By UID of the Job; bounded: a forgotten warning is only repeated.
         self._warned: LRUCache[str, int] = LRUCache(WARNED)
-        # By UID of the PodGroup: who was said to share it.
+        # By UID of the PodGroup: the creators that the last warning named.
         self._shared: LRUCache[str, frozenset[str]] = LRUCache(WARNED)
         self.writer: Final = CoalescingWriter[GroupKey, _Known](
             "PodGroup status",
@@ -99,7 +99,7 @@ class StatusWriter:
         )
 
     def seen(self, found: Mapping[str, Any]) -> None:
-        """A PodGroup was added, changed or listed; a state older than the known one is ignored."""
+        """Take in a PodGroup; a state older than the known one is ignored."""
         group = _read(found)
         if group is None:
             return
@@ -115,21 +115,21 @@ class StatusWriter:
         self.reconcile(group.key)
 
     def gone(self, found: Mapping[str, Any]) -> None:
-        """A PodGroup was deleted; another of that name, if it is there, stays."""
+        """Forget a PodGroup that was deleted; a new one of the same name stays."""
         group = _read(found)
         known = self._groups.get(group.key) if group else None
         if known is not None and group is not None and known.group.uid == group.uid:
             del self._groups[group.key]
 
     def reconcile(self, key: GroupKey) -> None:
-        """Look at a group, if it is known, and write what changed: at most once per INTERVAL."""
+        """Look at a known group, and write what changed: at most once per INTERVAL."""
         known = self._groups.get(key)
         if known is not None:
             self.writer.put(key, known)
 
     async def _write(self, key: GroupKey, known: _Known) -> None:
         if self._groups.get(key) is not known:
-            return  # it is gone, or its newer state is waiting
+            return  # it is gone, or a newer state is queued
         group = known.group
         creators = self._members.creators(key)
         self._warn(known, creators)
@@ -147,16 +147,16 @@ class StatusWriter:
             if not error.resource_missing and self._groups.get(key) is known:
                 del self._groups[key]
             raise
-        current = self._groups.get(key)  # the watch may have shown another state meanwhile
+        current = self._groups.get(key)  # the watch may have shown a newer state meanwhile
         if current is not None and current.group.uid == group.uid:
             current.history = found.history
         if found.ended:
             self._recorder.emit(_ended(group, found.patch))
-        # It holds what others wrote in between, whose own event will be old: look at it again.
+        # The reply has what others wrote meanwhile, and their events will look old: look again now.
         self.seen(written)
 
     def _warn(self, known: _Known, creators: Creators) -> None:
-        """Say which Jobs a repair could make fail, and who shares this group; each once."""
+        """Warn of Jobs that a repair could make fail, and of a shared group; each once."""
         group = known.group
         for creator, note in fragile(group, creators):
             if self._warned.get(creator.uid) != creator.generation:
@@ -172,7 +172,7 @@ class StatusWriter:
 
 
 def _read(found: Mapping[str, Any]) -> Group | None:
-    """A PodGroup as scheduling reads it; None, and a line in the log, if it cannot be read."""
+    """A PodGroup as scheduling reads it; None, and a log line, if it is malformed."""
     try:
         msgspec.convert(found, WholeGroup)
         return codec.group(msgspec.convert(found, PodGroupObject))
@@ -182,13 +182,13 @@ def _read(found: Mapping[str, Any]) -> Group | None:
 
 
 def _settles(known: _Known) -> float:
-    """For how long nothing of a group must have changed for it to be looked at (seconds)."""
+    """How long a group must be stable before it is looked at (seconds)."""
     starts = _is_placed(known) and not known.status.get("startedTime")
     return PASSING if starts or _awaits_scheduler(known) else SETTLED
 
 
 def _patience(known: _Known) -> float:
-    """How long a crowd may make that (seconds): little can be said before the scheduler's word."""
+    """The longest such wait in a crowd (seconds); longer before the scheduler has reported."""
     return WORD_SECONDS if _awaits_scheduler(known) else CROWD_SETTLED_SECONDS
 
 
@@ -197,13 +197,13 @@ def _is_placed(known: _Known) -> bool:
 
 
 def _awaits_scheduler(known: _Known) -> bool:
-    """Whether the scheduler has said nothing yet, or what is about to change by itself."""
+    """Whether the scheduler has not reported yet, or its report is about to change by itself."""
     said = _scheduled(known)
     return said is None or said.get("reason") in (names.Reason.PENDING, names.Reason.BINDING)
 
 
 def _scheduled(known: _Known) -> Mapping[str, Any] | None:
-    """Condition Scheduled."""
+    """Condition Scheduled; None = it is absent."""
     for condition in known.status.get("conditions") or ():
         if condition.get("type") == names.Condition.SCHEDULED:
             found: Mapping[str, Any] = condition

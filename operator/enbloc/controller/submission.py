@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler would see of objects if they were created now, and every controller worked."""
+"""What the scheduler would see if objects were created now, and every controller did its work."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,23 +53,23 @@ from enbloc.workloads import (
     read,
 )
 
-#: On a namespace: where the chart is set up so, its pods that name no scheduler are ours.
+#: A label of namespaces: with the chart's webhook enabled, their pods without a scheduler are ours.
 _INJECTED: Final = f"{API_GROUP}/inject-scheduler-name"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the cluster in which objects are to be created.
+    """The state of the cluster in which objects are to be created.
 
     Attributes:
-        schedulers: the names that pods of ours write.
-        pods: all that there are.
-        groups: the PodGroups of ours.
-        facts: of volumes and devices, by kind and key.
-        namespaces: with their labels.
+        schedulers: our schedulerNames.
+        pods: all existing pods.
+        groups: enbloc's PodGroups, by key.
+        facts: existing objects about volumes and devices, by kind and key.
+        namespaces: the labels of each namespace.
         admission: what the API server fills in.
-        keep: prefixes of the annotations that some plugin reads.
-        now: server time.
+        keep: prefixes of the annotations that plugins read.
+        now: server time, seconds since the epoch.
     """
 
     schedulers: Collection[str]
@@ -84,13 +84,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A pod that is asked about.
+    """A pod that would be created.
 
     Attributes:
-        pod: with its group.
-        wave: when it is made, see `Planned`.
-        of: the object that was asked about, as "Job default/train".
-        field: where its spec is, within that.
+        pod: the pod, with its group.
+        wave: when it is created, see `Planned`.
+        of: the object that it comes from, as "Job default/train".
+        field: the path of its spec in that object.
     """
 
     pod: Pod
@@ -101,13 +101,13 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What would be seen of objects.
+    """What the scheduler would see of new objects.
 
     Attributes:
-        first: what is seen before any pod.
-        pods: in the order in which they are made.
-        replaced: pods of objects that exist and have the same names, which are deleted before.
-        notes: what is said of the objects, one line each.
+        first: events before any pod.
+        pods: in the order of their creation.
+        replaced: pods of existing objects with the same names, which would be deleted first.
+        notes: remarks about the objects, one line each.
     """
 
     first: Sequence[Event]
@@ -117,14 +117,14 @@ class Submission:
 
 
 def submission(expansion: Expansion, known: Known) -> Submission:
-    """What would be seen of what is made of manifests.
+    """What the scheduler would see of expanded manifests.
 
     Args:
-        expansion: the pods, and what may call for PodGroups.
-        known: of the cluster.
+        expansion: the pods, and the objects that may call for PodGroups.
+        known: the state of the cluster.
 
     Raises:
-        UsageError: something would be refused; the message names the field and the fix.
+        UsageError: an object would be refused; the message names the field and the fix.
     """
     return _Submitting(expansion, known).submission()
 
@@ -189,7 +189,7 @@ class _Submitting:
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def _read(self, planned: Planned) -> PodObject:
-        """A pod as the watch would show it; the claims that are made for it are kept."""
+        """A pod as the watch would show it; also keeps the claims that are created for it."""
         where = f"{planned.of}: {planned.field}"
         pod = planned.pod
         namespace = str(pod["metadata"]["namespace"])
@@ -234,7 +234,7 @@ class _Submitting:
     # ── claims ───────────────────────────────────────────────────────────────────────────────
 
     def _volume_claim(self, body: Json) -> None:
-        """A PersistentVolumeClaim, unless it exists: a StatefulSet takes what is there."""
+        """Keep a PersistentVolumeClaim, unless it exists: a StatefulSet uses an existing one."""
         stored = self._admission.claim(_placed(body, self._namespace_of(body)))
         found = storage_codec.read(PersistentVolumeClaim.kind, stored)
         if not isinstance(found, PersistentVolumeClaim):
@@ -255,7 +255,7 @@ class _Submitting:
             self._facts.append(fact)
 
     def _of_cluster(self) -> Iterator[Event]:
-        """Objects without a namespace that say where pods can be."""
+        """Events for cluster-scoped objects that determine where pods can run."""
         beside = self._expansion.beside
         for kind in (StorageClass.kind, PersistentVolume.kind):
             for body in beside.get(kind, ()):
@@ -281,7 +281,7 @@ class _Submitting:
         return auto
 
     def _groups(self, objects: Sequence[PodObject], pods: Sequence[Pod]) -> Sequence[Json]:
-        """The PodGroups that are made: those of the files, and those that are called for."""
+        """The PodGroups that would be created: the files' own, and those that workloads need."""
         schedulers: dict[GroupKey, set[str]] = {}
         for pod in (*self._known.pods, *pods):
             if pod.group is not None:
@@ -309,7 +309,7 @@ class _Submitting:
         return [*given.values(), *(body for body in made if not self._kept(body))]
 
     def _kept(self, body: Json) -> bool:
-        """A PodGroup of that name exists which somebody else made: it stays as it is."""
+        """Whether a PodGroup of that name exists that enbloc did not make; it stays as it is."""
         metadata = body["metadata"]
         known = self._known.groups.get(GroupKey(metadata["namespace"], metadata["name"]))
         if known is None or known.derived:
@@ -349,7 +349,7 @@ class _Submitting:
         )
 
     def _stays(self, key: GroupKey) -> bool:
-        """A group keeps a member that it has."""
+        """Whether a group keeps at least one of its live members."""
         members = (pod for pod in self._known.pods if pod.group == key and pod.live)
         return any(pod.uid not in self._leaving for pod in members)
 
@@ -362,7 +362,7 @@ class _Submitting:
     # ── what exists by that name ─────────────────────────────────────────────────────────────
 
     def _replaced(self, pods: Sequence[Pod]) -> Sequence[Pod]:
-        """Pods that exist of the same objects: these would have to be deleted first."""
+        """Existing pods of the same objects, which would have to be deleted first."""
         names = {pod.key for pod in pods if pod.owner is None}
         owners = {_maker(pod) for pod in pods if pod.owner is not None}
         found = [
@@ -392,7 +392,7 @@ def _placed(body: Json, namespace: str) -> dict[str, Any]:
 
 
 def _maker(pod: Pod) -> tuple[str, str, str]:
-    """Namespace, kind and name of what makes a pod; of a ReplicaSet its Deployment."""
+    """Namespace, kind and name of a pod's controller; for a ReplicaSet, of its Deployment."""
     assert pod.owner is not None
     kind, name = _controller(pod.owner, pod.labels)
     return pod.key.namespace, kind, name

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: optional webhooks, which make a mistake known at once and spare users a field.
+"""Admission: optional webhooks that report mistakes at once and fill in the schedulerName.
 
-`review.py` decides, and is pure; `webhook.py` serves. Nothing depends on them: what they warn of is
-told in conditions and events too, and what they fill in can be written by hand.
+`review.py` decides, and is pure; `webhook.py` serves. Nothing depends on them: conditions and
+events report the same mistakes, and users can write the field themselves.
 """
 
 from enbloc.controller.admission.webhook import serve_webhooks

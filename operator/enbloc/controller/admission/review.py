@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is answered to the API server about a pod that is about to be created.
+"""The webhooks' answers about pods that are about to be created.
 
-None is refused: what of a PodGroup's spec is wrong, its schema tells, and a pod that cannot join
-its group waits and says so. One that cannot be read is allowed as it is.
+No pod is refused: a PodGroup's schema rejects a wrong spec, and a pod that cannot join its group
+waits and says so. A pod that cannot be read is allowed unchanged.
 """
 
 import base64
@@ -19,13 +19,13 @@ from enbloc.model.text import clipped
 from enbloc.wire import codec
 from enbloc.wire.objects import PodObject
 
-#: Characters of one warning; the API server cuts what is longer.
+#: The most characters of one warning; the API server truncates longer ones.
 _LONGEST_WARNING: Final = 240
 _API_VERSION: Final = "admission.k8s.io/v1"
 
 
 class ReviewError(ValueError):
-    """What came is no AdmissionReview."""
+    """The request is no AdmissionReview."""
 
 
 class _Request(msgspec.Struct, gc=False):
@@ -39,11 +39,11 @@ class _Review(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ReviewAnswer:
-    """What is said of one object.
+    """The answer about one object.
 
     Attributes:
-        warnings: what its user should know.
-        patch: RFC 6902, what is changed in it.
+        warnings: shown to the user.
+        patch: the changes to the object, as RFC 6902 operations.
     """
 
     warnings: Sequence[str] = ()
@@ -58,10 +58,10 @@ _POD: Final = msgspec.json.Decoder(PodObject).decode
 
 
 def reviewed(raw: bytes, decide: Decide) -> bytes:
-    """The AdmissionReview that answers this one.
+    """Answer an AdmissionReview.
 
     Raises:
-        ReviewError: it is none.
+        ReviewError: the request is no AdmissionReview.
     """
     try:
         request = decoded(_REVIEW, raw).request
@@ -82,12 +82,12 @@ def reviewed(raw: bytes, decide: Decide) -> bytes:
 
 
 def scheduled_by(name: str, kinds: Collection[str]) -> Decide:
-    """Have pods that name no scheduler be scheduled by this one.
+    """Set the schedulerName of pods that name none.
 
     Args:
         name: a schedulerName of ours.
-        kinds: of the pods' controllers, in lower case; empty = all but DaemonSets, each of whose
-            pods belongs to one node.
+        kinds: the kinds of the pods' controllers, in lower case; empty = all but DaemonSets, as
+            each pod of those belongs to one node.
     """
 
     def decide(raw: msgspec.Raw) -> ReviewAnswer:
@@ -102,7 +102,7 @@ def scheduled_by(name: str, kinds: Collection[str]) -> Decide:
 
 
 def warned_pod(ours: Collection[str]) -> Decide:
-    """Tell of what would keep a pod from its gang.
+    """Warn of what would keep a pod out of its gang.
 
     Args:
         ours: the schedulerNames that we serve.

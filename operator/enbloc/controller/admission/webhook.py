@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The webhooks' server: HTTPS for the API server, with a certificate that may be replaced."""
+"""The webhooks' server: HTTPS for the API server; reloads its certificate when that changes."""
 
 import asyncio
 import logging
@@ -22,11 +22,11 @@ from enbloc.controller.admission.review import (
 from enbloc.errors import ConfigError
 from enbloc.process.serving import Webhooks
 
-#: The API server sends objects of up to 3 MiB, old and new, in one review (bytes).
+#: The largest review (bytes): the API server sends the old and the new object, each up to 3 MiB.
 LARGEST: Final = 8 * 2**20
-#: Certificate files are looked at this often (seconds).
+#: Seconds between two checks of the certificate files.
 LOOK_SECONDS: Final = 10.0
-#: All addresses of both families.
+#: All addresses, IPv4 and IPv6.
 _ANY: Final = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def serve_webhooks(webhooks: Webhooks, names: Collection[str]) -> AsyncGenerator[None]:
-    """Serve for as long as the context lasts.
+    """Serve the webhooks inside the context.
 
     Args:
-        webhooks: where.
+        webhooks: the address and the certificate.
         names: the schedulerNames that we serve.
 
     Raises:
@@ -79,9 +79,9 @@ def _answering(decide: Decide) -> Handler:
 
 
 def _injecting(names: Collection[str]) -> Handler:
-    """`/mutate/pods/NAME/job.jobset`: the webhook's path says what to set on which.
+    """Handle `/mutate/pods/NAME/job.jobset`: the path has the schedulerName and the owners' kinds.
 
-    It may hold lower-case letters, dots and dashes only.
+    A webhook's path may hold only lower-case letters, dots and dashes.
     """
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -102,7 +102,7 @@ def _reply(raw: bytes, decide: Decide) -> web.Response:
 
 
 def _load(context: ssl.SSLContext, files: tuple[Path, Path]) -> tuple[float, ...]:
-    """Use this certificate for connections that begin from now on; the state of its files."""
+    """Use this certificate for new connections; return the state of its files."""
     try:
         state = tuple(path.stat().st_mtime_ns for path in files)
         context.load_cert_chain(*files)
@@ -117,7 +117,7 @@ def _load(context: ssl.SSLContext, files: tuple[Path, Path]) -> tuple[float, ...
 async def _keep_loading(
     context: ssl.SSLContext, files: tuple[Path, Path], state: tuple[float, ...]
 ) -> None:
-    """Use the certificate that the files hold, whenever they change."""
+    """Reload the certificate whenever its files change."""
     problem = ""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
