@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What PodGroups of ours are made for: other projects' PodGroups, and workloads.
+"""The objects that enbloc makes PodGroups for: other projects' PodGroups, and workloads.
 
-`source.py` says what a source is, and each further module is one; `follow.py` watches them all and
-writes, `derived_groups.py` keeps the PodGroups. Nothing outside knows a source.
+`source.py` defines a source, and most other modules are one each; `follow.py` watches them all and
+writes, `derived_groups.py` keeps the PodGroups. No other package knows a single source.
 """
 
 from typing import Any, Final

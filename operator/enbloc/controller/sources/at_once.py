@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The PodGroups that objects call for, where all of them are there at once: nothing is written."""
+"""The PodGroups that a complete set of objects calls for; writes nothing."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,23 +27,23 @@ from enbloc.errors import UsageError
 from enbloc.model.groups import GroupKey
 from enbloc.wire.objects import PodObject
 
-#: API group and kind of what PodGroups are made of, with the source of each.
+#: The source and its versions, by API group and kind of the object.
 _READ: Final[Mapping[tuple[str, str], tuple[Source[Any], tuple[Resource, ...]]]] = {
     (resource.group, resource.kind): (source, source.resources)
     for source in SOURCES
     for resource in source.resources
 }
-#: API group and kind of what PodGroups are made of.
+#: API group and kind of the objects that PodGroups are made for.
 KINDS: Final = frozenset(_READ)
 
 
 @dataclass(frozen=True, slots=True)
 class CalledFor:
-    """What objects call for together.
+    """What a set of objects calls for.
 
     Attributes:
-        groups: PodGroups of ours, as JSON, by key.
-        notes: what is said of the objects, one line each.
+        groups: enbloc's PodGroups, as JSON, by key.
+        notes: remarks about the objects, one line each.
     """
 
     groups: Mapping[GroupKey, Mapping[str, Any]]
@@ -59,10 +59,10 @@ def called_for_at_once(
     """The PodGroups that these objects call for, or these pods declare.
 
     Args:
-        objects: with namespace and UID; those of which no PodGroup is made are passed over.
-        pods: all that are made with them.
-        ours: the names of our schedulers.
-        schedulers: those that the members of a group name.
+        objects: with namespace and UID; objects of other kinds than KINDS are skipped.
+        pods: all pods that are created with them.
+        ours: our schedulerNames.
+        schedulers: the schedulerNames of a group's members.
 
     Raises:
         UsageError: an object cannot be read.
@@ -96,7 +96,7 @@ class _Asked:
         ours: frozenset[str],
         schedulers: Callable[[GroupKey], Collection[str]],
     ) -> "_Asked":
-        """Those of trees are what they are there."""
+        """Resolve the objects of trees to their place in the tree."""
         forest = Forest()
         for origin, node in read:
             if node is not None:
@@ -110,7 +110,7 @@ class _Asked:
         return cls(origins, forest, ours, schedulers)
 
     def wanted(self) -> Iterator[tuple[GroupKey, WantedGroup]]:
-        """By name the PodGroup of the first source that calls for one."""
+        """Each key, with the PodGroup of the first source that calls for one."""
         for source in reversed(SOURCES):
             for origin in self.origins.values():
                 if origin.source is not source:
@@ -121,7 +121,7 @@ class _Asked:
                         yield key, WantedGroup(label, found.spec, tuple(owners_of(origin)))
 
     def notes(self) -> Iterator[str]:
-        """Of each object that is ours what of it cannot be followed."""
+        """For each object of ours, the fields that have no effect, or why it has no PodGroup."""
         for origin in self.origins.values():
             if not any(self._is_ours(origin, key, None) for key in origin.groups):
                 continue
@@ -156,7 +156,7 @@ class _Asked:
 def _origins(
     objects: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[Origin, TreeNode | None]]:
-    """What PodGroups are made of, and what of it is in a tree."""
+    """The objects that call for PodGroups, each with its node if it is in a tree."""
     for each in objects:
         version = str(each["apiVersion"])
         found_by = _READ.get((version.rpartition("/")[0], each["kind"]))

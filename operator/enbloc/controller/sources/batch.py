@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs, those of CronJobs too, and StatefulSets: a PodGroup each.
+"""Jobs, including those of CronJobs, and StatefulSets: one PodGroup each.
 
 Source of the meaning of fields: kubernetes v1.36 staging/src/k8s.io/api/batch/v1/types.go and
 apps/v1/types.go.
@@ -57,14 +57,14 @@ class WorkloadSet(SourceObject):
 
 
 def job(found: WorkloadJob) -> Derived | RefusedGroup:
-    """As many as it runs at once; a Job of that name that is made later has another PodGroup."""
+    """The PodGroup for the pods that a Job runs at once; a later Job of that name has another."""
     name = group_name(JOB, found.metadata.name, found.metadata.uid)
     derived = of_roles([("", found.spec.at_once)], name)
     return with_topology(derived, [("", metadata_of(found.spec.template))])
 
 
 def stateful_set(found: WorkloadSet) -> Derived | RefusedGroup:
-    """All replicas; where each waits for the one before, the first, and the capacity for all."""
+    """The PodGroup of all replicas; if OrderedReady, of the first, with capacity for all."""
     spec, name = found.spec, group_name(STATEFUL_SET, found.metadata.name, found.metadata.uid)
     replicas = bounded(spec.replicas)
     if spec.pod_management_policy == "Parallel":

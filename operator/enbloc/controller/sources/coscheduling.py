@@ -44,7 +44,7 @@ class CoschedulingPodGroup(SourceObject):
 
 
 def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
-    """Our PodGroup; a timeout of 0 is the default there and here."""
+    """Our PodGroup; a timeout of 0 means the default in both."""
     spec = found.spec
     minimum = 1 if spec.min_member is None else spec.min_member
     if minimum < 0:
@@ -69,11 +69,11 @@ def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
 
 
 def report(found: CoschedulingPodGroup, view: GroupView) -> Mapping[str, Any]:
-    """The status that its clients read: a phase, counters, and whose pods they are.
+    """The status that its clients read: a phase, counters, and the owner of the pods.
 
     Every pod that names the group counts, terminating ones too. `Finished` and `Failed` stay when
-    the pods go; unlike there, a group that is used again is counted again. `Unknown` is never
-    written, as there.
+    the pods are gone; unlike in the plugin, a group that is used again is counted again. As in the
+    plugin, `Unknown` is never written.
     """
     before, members = found.status, view.members
     minimum = max(0, found.spec.min_member or 0)
@@ -84,7 +84,7 @@ def report(found: CoschedulingPodGroup, view: GroupView) -> Mapping[str, Any]:
     phase = _phase(str(before.get("phase", "")), view, minimum, running, succeeded, failed)
     counts = {"running": running, "succeeded": succeeded, "failed": failed}
     status: dict[str, Any] = {"phase": phase}
-    if members or phase not in ENDED:  # what ended keeps its counters
+    if members or phase not in ENDED:  # a group that ended keeps its counters
         status |= {name: count for name, count in counts.items() if count or before.get(name)}
     if phase != "Pending":
         if not before.get("scheduleStartTime"):
@@ -111,7 +111,7 @@ def _phase(
 
 
 def _owner(found: CoschedulingPodGroup, view: GroupView) -> str:
-    """Whose the oldest pod is, `namespace/name`; "" = nobody's."""
+    """The controller of the oldest pod, as `namespace/name`; "" = none."""
     oldest = min(view.members, key=lambda member: (member.created, member.uid), default=None)
     name = oldest.owner_name if oldest is not None else ""
     return f"{found.metadata.namespace}/{name}" if name else ""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod's labels and annotations alone declare of its group.
+"""The PodGroup that a pod's labels and annotations alone declare.
 
 Source of keys and their meaning: Koordinator v1.6, apis/extension/coscheduling.go and
 scheduling.go; scheduler-plugins v0.19, pkg/coscheduling; Volcano v1.12,
@@ -28,7 +28,7 @@ from enbloc.controller.sources.topology_keys import FIELDS, topology_said
 from enbloc.model.names import MIN_MEMBER_KEY
 from enbloc.model.text import clipped, quoted
 
-#: What a pod says of its group is read up to so many characters.
+#: The most characters of a declaration's value; a pod with a longer one is refused.
 LONGEST: Final = 32_768
 
 _KOORDINATOR: Final = "gang.scheduling.koordinator.sh/"
@@ -38,7 +38,7 @@ _KOORDINATOR_MODE: Final = f"{_KOORDINATOR}mode"
 _KOORDINATOR_WAIT: Final = f"{_KOORDINATOR}waiting-time"
 _KOORDINATOR_GROUPS: Final = f"{_KOORDINATOR}groups"
 _KOORDINATOR_MATCH: Final = f"{_KOORDINATOR}match-policy"
-#: Keys whose value is the group's minimum; the first that a pod has counts.
+#: The keys whose value is the group's minimum; the first that a pod has counts.
 MINIMUMS: Final = (
     MIN_MEMBER_KEY,
     _KOORDINATOR_MINIMUM,
@@ -73,7 +73,7 @@ _SECONDS: Final = {
 
 
 class Said(NamedTuple):
-    """The value of a key, and of what kind it is: "annotation" or "label"."""
+    """A key and its value; the kind is "annotation" or "label"."""
 
     kind: str
     key: str
@@ -106,7 +106,7 @@ def declaration(
     return _declaration(said)
 
 
-@lru_cache(maxsize=256)  # most pods say what their siblings say
+@lru_cache(maxsize=256)  # most pods declare the same as their siblings
 def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
     found = _sized(said)
     if not isinstance(found, Derived):
@@ -163,7 +163,7 @@ def _minimum(said: Said) -> int:
 
 
 def _contradictions(used: Said, said: tuple[Said, ...]) -> Iterator[str]:
-    """What other keys, or the label beside the annotation, say of the minimum."""
+    """Notes on other keys, or a label beside the annotation, that state another minimum."""
     for other in said:
         if other.key in MINIMUMS and other is not used and other.value != used.value:
             yield (
@@ -176,10 +176,10 @@ def _contradictions(used: Said, said: tuple[Said, ...]) -> Iterator[str]:
 
 
 def _timeout(said: Said) -> int:
-    """A duration as Go writes it, in whole seconds, rounded up; the longest that is taken at most.
+    """A Go duration in whole seconds, rounded up, at most LONGEST_TIMEOUT.
 
     Raises:
-        ValueError: it is none; the message names the key.
+        ValueError: it is no duration; the message names the key.
     """
     if not _DURATION.fullmatch(said.value):
         raise ValueError(
@@ -191,7 +191,7 @@ def _timeout(said: Said) -> int:
 
 
 def _koordinator(first: Mapping[str, Said], minimum: int) -> Iterator[str]:
-    """What of Koordinator's annotations has no effect."""
+    """Notes on Koordinator's annotations that have no effect."""
     total, mode = first.get(_KOORDINATOR_TOTAL), first.get(_KOORDINATOR_MODE)
     groups, match = first.get(_KOORDINATOR_GROUPS), first.get(_KOORDINATOR_MATCH)
     if total is not None and total.value != str(minimum):

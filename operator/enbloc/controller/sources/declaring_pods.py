@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pods that declare their group by metadata alone: the PodGroup that those of one group call for.
+"""Pods that declare their group by metadata alone, and the PodGroup that they call for.
 
-Live members count, and while none is live the others. Of different minimums the largest counts:
-no member then starts with fewer beside it than it asks for. Of different topologies that of the pod
-with the largest minimum counts, or else the first.
+Live members count; if none is live, the others do. The largest minimum counts, so that no member
+starts with fewer others than it asks for. If topologies differ, the one of the pod with the largest
+minimum counts, else the first.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -25,7 +25,7 @@ from enbloc.wire.objects import OwnerReference, PodObject, controller_of
 Read = Callable[[Mapping[str, str], Mapping[str, str]], Derived | RefusedGroup | None]
 """What labels and annotations of a pod declare; None = nothing."""
 
-#: Of how many different declarations of one group something is said.
+#: The most declarations of one group that get an event.
 _TOLD: Final = 16
 _NEAR: Final = "topology"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
@@ -37,7 +37,7 @@ class Declaring:
 
     Attributes:
         pod: for events about it.
-        declared: its PodGroup, or what is wrong with what it says.
+        declared: the PodGroup that it declares, or what is wrong with the declaration.
         owner: its controller; None = it has none.
         live: it is neither finished nor terminating.
     """
@@ -50,11 +50,11 @@ class Declaring:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredGroup:
-    """What the pods of a group come to.
+    """The result of all declarations of a group.
 
     Attributes:
         wanted: the PodGroup to make; None = none.
-        words: what is to be said, and on which pod.
+        words: the events to write, each with its pod.
     """
 
     wanted: WantedGroup | None = None
@@ -65,9 +65,9 @@ class DeclaringPods:
     """The pods of our schedulers that declare a group, by group.
 
     Args:
-        scheduler_names: which schedulers are ours.
-        changed: told of each group of which something changed.
-        read: what the metadata of a pod declares.
+        scheduler_names: our schedulerNames.
+        changed: called with each group that changed.
+        read: reads the declaration from a pod's metadata.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class DeclaringPods:
 
     @property
     def groups(self) -> Collection[GroupKey]:
-        """The groups that a pod declares."""
+        """The groups that at least one pod declares."""
         return tuple(self._pods)
 
     def pod_of(self, key: GroupKey) -> ObjectReference | None:
@@ -93,7 +93,7 @@ class DeclaringPods:
         return next((each.pod for each in self._pods.get(key, {}).values()), None)
 
     def put(self, found: PodObject) -> None:
-        """A pod was added or changed."""
+        """Take in a pod that was added or changed."""
         metadata, spec, status = found.metadata, found.spec, found.status
         uid, labels, annotations = metadata.uid, metadata.labels or {}, metadata.annotations or {}
         declared = None
@@ -110,7 +110,7 @@ class DeclaringPods:
         if self._group_of.get(uid) != key:
             self.remove(uid)
         if not name:
-            return  # the scheduler says what it lacks
+            return  # the scheduler reports what the pod lacks
         ended = status is not None and status.phase in _FINISHED
         declaring = Declaring(
             ObjectReference(PODS, key.namespace, metadata.name, uid),
@@ -125,7 +125,7 @@ class DeclaringPods:
             self._touch(key)
 
     def remove(self, uid: str) -> None:
-        """A pod was deleted, or declares nothing any more."""
+        """Remove a pod that was deleted, or that declares nothing any more."""
         key = self._group_of.pop(uid, None)
         if key is None:
             return
@@ -140,7 +140,7 @@ class DeclaringPods:
         self._changed(key)
 
     def outcome(self, key: GroupKey) -> DeclaredGroup:
-        """What the pods of this group come to."""
+        """The result of all declarations of this group."""
         if key not in self._pods:
             return DeclaredGroup()
         if key not in self._outcomes:
@@ -149,7 +149,7 @@ class DeclaringPods:
 
 
 def outcome(pods: Collection[Declaring]) -> DeclaredGroup:
-    """What the pods of one group come to together."""
+    """The result of the declarations of one group's pods."""
     counted = [each for each in pods if each.live] or pods
     first = _distinct(counted)
     derived = [(each, each.declared) for each in first if isinstance(each.declared, Derived)]
@@ -166,7 +166,7 @@ def outcome(pods: Collection[Declaring]) -> DeclaredGroup:
 
 
 def _owner(pods: Collection[Declaring]) -> OwnerReference | None:
-    """Who controls the pods, beside Jobs of its own such as RayJob's submitter; None = nobody."""
+    """The controller of all the pods, ignoring Jobs such as RayJob's submitter; None = none."""
     owners = {each.owner.uid if each.owner else "": each.owner for each in pods}
     others = {uid: each for uid, each in owners.items() if each is None or each.kind != JOB}
     found = list((others or owners).values())
@@ -174,7 +174,7 @@ def _owner(pods: Collection[Declaring]) -> OwnerReference | None:
 
 
 def _distinct(pods: Collection[Declaring]) -> list[Declaring]:
-    """The first pod of each declaration; siblings share it as an object."""
+    """The first pod of each declaration; compared by identity, as siblings share the object."""
     found: dict[int, Declaring] = {}
     for each in pods:
         found.setdefault(id(each.declared), each)

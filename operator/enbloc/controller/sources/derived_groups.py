@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups of ours that are made for other objects: as their sources call for, and no others.
+"""Makes, updates and deletes the PodGroups that sources call for.
 
-A PodGroup that somebody else made is left as it is, and counts for the pods that name it.
+A PodGroup that somebody else made is left unchanged, and counts for the pods that name it.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,16 +24,16 @@ from enbloc.telemetry import Problems
 from enbloc.wire import codec
 from enbloc.wire.objects import OwnerReference, PodGroupObject
 
-#: The least time between two writes of one PodGroup (seconds); the first is at once.
+#: The shortest time between two writes of one PodGroup (seconds); the first is immediate.
 INTERVAL: Final = 1.0
-#: So often one that was changed meanwhile is read and written again at once.
+#: After a conflict, a PodGroup is read and written again at once, at most this many times.
 MOST_CONFLICTS: Final = 3
-#: The source of a PodGroup that is declared by the metadata of pods alone.
+#: The source of a PodGroup that only the metadata of pods declares.
 FROM_PODS: Final = "pods"
 _CLASS: Final = "priorityClassName"
-#: What says how many members there are to be.
+#: The fields that say how many members are needed.
 _SIZES: Final = ("minMember", "roles", "minResources", "minGroupCount", "subGroups")
-#: What the API server fills in.
+#: The values that the API server fills in.
 _DEFAULTS: Final[Mapping[str, object]] = {"minMember": 1, "onIncomplete": "Repair"}
 
 
@@ -42,12 +42,12 @@ class WantedGroup:
     """A PodGroup as it should be.
 
     Attributes:
-        source: label value: the kind that it is made for, `plural.group`; or FROM_PODS.
+        source: the label's value: the kind that it is made for, `plural.group`; or FROM_PODS.
         spec: its spec, as JSON.
         owners: its ownerReferences, as JSON.
-        after: it is made after these, which are wanted too: until they exist, pods of theirs count
-            as its own, and would be bound one by one once its minimum is.
-        idle: one that exists keeps its minimums, and none is made.
+        after: the PodGroups, also wanted, that must exist before it: until then, their pods would
+            count as its own, and be bound one by one once its minimum is bound.
+        idle: do not create it; an existing one keeps its minimums.
     """
 
     source: str
@@ -58,19 +58,19 @@ class WantedGroup:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What its metadata should hold beside name and namespace."""
+        """Its metadata, without name and namespace."""
         return {"labels": {DERIVED_KEY: self.source}, "ownerReferences": list(self.owners)}
 
 
 class DerivedGroups:
-    """Keeps PodGroups as they should be.
+    """Keeps the derived PodGroups in step with their sources.
 
     Args:
         client: may write only while this process is the leader.
-        problems: told what keeps them from being written.
-        wanted: the PodGroup that should be there by this name; None = none.
-        outdated: whether a PodGroup that was made, and is not wanted, may go.
-        refused: told of one that cannot be made or changed as it is wanted, and why.
+        problems: told what keeps PodGroups from being written.
+        wanted: the PodGroup that should have this name; None = none.
+        outdated: whether a derived PodGroup that is not wanted may be deleted.
+        refused: told of a PodGroup that cannot be made or changed as wanted, and why.
     """
 
     def __init__(
@@ -96,13 +96,13 @@ class DerivedGroups:
         )
 
     def found(self, key: GroupKey) -> Mapping[str, Any] | None:
-        """The PodGroup of this name as it was seen last, whoever made it."""
+        """The PodGroup of this name as last seen, whoever made it."""
         return self._found.get(key)
 
     def listed(self, present: Mapping[GroupKey, Mapping[str, Any]], version: int) -> None:
-        """All PodGroups that there were at this resourceVersion.
+        """Take in the list of all PodGroups at this resourceVersion.
 
-        One that was known by then was deleted while nobody watched.
+        A known PodGroup no newer than that, and not in the list, was deleted.
         """
         for key in self._found.keys() - present.keys():
             if group_version(self._found[key]) <= version:
@@ -111,13 +111,13 @@ class DerivedGroups:
             self.seen(key, present[key])
 
     def seen(self, key: GroupKey, found: Mapping[str, Any]) -> None:
-        """A PodGroup as the watch or a reply shows it."""
+        """Take in a PodGroup from the watch or a reply."""
         self._found[key] = found
         if source_of(found):
             self.review(key)
 
     def gone(self, key: GroupKey, uid: str) -> None:
-        """A PodGroup was deleted; it is made again if it should be there."""
+        """Take in that a PodGroup was deleted; if it is wanted, it is made again."""
         known = self._found.get(key)
         if known is not None and known["metadata"].get("uid") == uid:
             self._drop(key)
@@ -127,7 +127,7 @@ class DerivedGroups:
         self._found.pop(key, None)
 
     def review(self, key: GroupKey) -> None:
-        """Look whether this PodGroup is as it should be, and write what is not."""
+        """Compare this PodGroup with the wanted one, and write the difference."""
         found, wanted = self._found.get(key), self._wanted(key)
         if wanted is None and (found is None or not source_of(found)):
             return
@@ -141,13 +141,13 @@ class DerivedGroups:
         self.writer.put(key, None)
 
     def review_source(self, source: str) -> None:
-        """The same for every PodGroup that was made for this source."""
+        """Review every PodGroup that was made for this source."""
         for key, found in list(self._found.items()):
             if source_of(found) == source:
                 self.review(key)
 
     async def _write(self, key: GroupKey, value: None) -> None:
-        """Write what is not as it should be; its status may be written at the same time."""
+        """Write the difference; retry on conflicts, as others may write the status meanwhile."""
         for _ in range(MOST_CONFLICTS):
             try:
                 return await self._write_once(key, value)
@@ -156,7 +156,7 @@ class DerivedGroups:
         return await self._write_once(key, value)
 
     async def _read(self, key: GroupKey) -> None:
-        """Take one as it is now; who may list them need not be allowed to get one."""
+        """Read a PodGroup by a list: permission to get it is not needed then."""
         named = {"fieldSelector": f"metadata.name={key.name}"}
         async for each in self._client.list(
             POD_GROUPS, key.namespace, query=named, shape=msgspec.Raw
@@ -170,7 +170,7 @@ class DerivedGroups:
             if found is not None and source_of(found) and self._outdated(found):
                 await self._delete(key, found)
         elif found is None:
-            if wanted.idle:  # a minimum of nobody would be there before its next pods' is
+            if wanted.idle:  # a minimum for no pods would outlast the start of the next ones
                 return
             for other in wanted.after:
                 if other not in self._found:
@@ -179,7 +179,7 @@ class DerivedGroups:
         elif not _same(found, wanted):
             if _made_for(found, wanted):
                 await self._change(key, found, wanted)
-            else:  # its status tells of the members of an object that is gone
+            else:  # its status is about the members of an object that is gone
                 await self._delete(key, found)
                 await self._create(key, wanted)
 
@@ -194,13 +194,13 @@ class DerivedGroups:
             answer = await self._client.create(POD_GROUPS, body, key.namespace, shape=msgspec.Raw)
             self._found[key] = _shown(key, answer)
         except AlreadyExists:
-            pass  # the watch is about to show it, whoever made it
+            pass  # the watch will show it, whoever made it
         except APIError as error:
             self._tell(key, "made", error)
             raise
 
     def _tell(self, key: GroupKey, what: str, error: APIError) -> None:
-        """Say why the server does not take one, unless this is no matter of this one."""
+        """Report why the server rejects a PodGroup, if the reason is this PodGroup itself."""
         if error.of_one_object and not error.namespace_terminating:
             self._refused(key, f"cannot be {what}: {error.message}")
 
@@ -228,10 +228,10 @@ class DerivedGroups:
 
 
 def _shown(key: GroupKey, answer: msgspec.Raw) -> Mapping[str, Any]:
-    """The PodGroup that an answer to a write shows.
+    """The PodGroup in the answer to a write.
 
     Raises:
-        Unreachable: it does not show that one.
+        Unreachable: the answer does not hold that PodGroup.
     """
     found = readable_group(answer)
     metadata = found["metadata"] if found is not None else {}
@@ -245,7 +245,7 @@ _T = TypeVar("_T")
 
 
 def checked(found: _T) -> _T | RefusedGroup:
-    """The same, unless the API server would not take one of the specs: then why."""
+    """`found`, or a RefusedGroup with the reason if one of the specs is invalid."""
     seen: Mapping[str, Any] = {}
     for each in found if isinstance(found, tuple) else (found,):
         if not isinstance(each, Derived) or each.spec is seen:
@@ -260,7 +260,7 @@ def checked(found: _T) -> _T | RefusedGroup:
 
 
 def _problem(spec: Mapping[str, Any]) -> str:
-    """What of a spec the API server would not take, or the scheduler; "" = nothing."""
+    """What the API server or the scheduler would reject in a spec; "" = nothing."""
     # Imported here: the models take 60 ms, and in many clusters no group is made.
     from pydantic import ValidationError  # noqa: PLC0415
 
@@ -275,20 +275,20 @@ def _problem(spec: Mapping[str, Any]) -> str:
 
 
 def source_of(found: Mapping[str, Any] | None) -> str:
-    """The source that a PodGroup was made for; "" = none, a user made it, or there is none."""
+    """The source that a PodGroup was made for; "" = a user made it, or there is no PodGroup."""
     labels = found["metadata"].get("labels") if found is not None else None
     value = labels.get(DERIVED_KEY) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def _made_for(found: Mapping[str, Any], wanted: WantedGroup) -> bool:
-    """Whether a PodGroup is of the same object as the wanted one, or of none but its pods."""
+    """Whether a PodGroup is for the same object as the wanted one, or either is from pods alone."""
     declared = FROM_PODS in (source_of(found), wanted.source)
     return declared or made_for(found, wanted.owners[0]["uid"])
 
 
 def made_for(found: Mapping[str, Any], uid: str) -> bool:
-    """Whether a PodGroup was made for this object; also if a user made it, for no other."""
+    """Whether a PodGroup was made for this object, or by a user."""
     owners = found["metadata"].get("ownerReferences") or ()
     return not source_of(found) or any(owner.get("uid") == uid for owner in owners)
 
@@ -305,18 +305,18 @@ def reference(owner: OwnerReference, *, controller: bool) -> Mapping[str, Any]:
 
 
 def _same(found: Mapping[str, Any], wanted: WantedGroup) -> bool:
-    """Whether a PodGroup is as it should be; also if it is another's, which is left alone."""
+    """Whether a PodGroup needs no change; True for one of another source, which is left alone."""
     if source_of(found) not in (wanted.source, FROM_PODS):
         return True
     if source_of(found) != wanted.source:
-        return False  # an object came for what pods declared before
+        return False  # an object now calls for what only pods declared before
     spec, owners = found.get("spec") or {}, found["metadata"].get("ownerReferences") or []
     now = _spec_now(found, wanted)
     return {**_DEFAULTS, **spec} == {**_DEFAULTS, **now} and owners == list(wanted.owners)
 
 
 def _spec_now(found: Mapping[str, Any], wanted: WantedGroup) -> Mapping[str, Any]:
-    """The spec that a PodGroup which exists can have now."""
+    """The wanted spec, with the fields that an existing PodGroup must keep for now."""
     spec: Mapping[str, Any] = found.get("spec") or {}
     now = wanted.spec
     kept: set[str] = set(_SIZES if wanted.idle else ())
@@ -332,14 +332,14 @@ def _spec_now(found: Mapping[str, Any], wanted: WantedGroup) -> Mapping[str, Any
 
 
 def _with_parent(role: Mapping[str, Any], parents: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """A role with the parent that one of its name has."""
+    """A role with the parent that the role of the same name has."""
     parent = parents.get(("roles", role["name"]))
     rest = {field: value for field, value in role.items() if field != "parent"}
     return {**rest, "parent": parent} if parent else rest
 
 
 def _merge(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch that makes the one of the other: what is to go is null."""
+    """The JSON merge patch from `found` to `wanted`; a field to remove is null."""
     return {
         **dict.fromkeys(found),
         **{
@@ -352,7 +352,7 @@ def _merge(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any
 
 
 def _kept_class(found: Mapping[str, Any], wanted: WantedGroup) -> str:
-    """Why a PodGroup keeps the priority class that it has; "" = it is to have no other one."""
+    """Why a PodGroup keeps its current priority class; "" = it may change, or does not."""
     before, after = (found.get("spec") or {}).get(_CLASS), wanted.spec.get(_CLASS)
     if before == after or not _scheduled(found):
         return ""
@@ -361,7 +361,7 @@ def _kept_class(found: Mapping[str, Any], wanted: WantedGroup) -> str:
 
 
 def _kept_tree(found: Mapping[str, Any], wanted: WantedGroup) -> str:
-    """Why a PodGroup keeps the sub-groups that it has; "" = parents are to stay as they are."""
+    """Why a PodGroup keeps its current sub-groups; "" = they may change, or no parent does."""
     before, after = _parents(found.get("spec") or {}), _parents(wanted.spec)
     moved = any(before[each] != after[each] for each in before.keys() & after.keys())
     if not moved or not wanted.spec.get("roles") or not _scheduled(found):
@@ -379,7 +379,7 @@ def _parents(spec: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
 
 def _scheduled(found: Mapping[str, Any]) -> bool:
-    """Whether some fields are immutable; what was sent as a status may be anything."""
+    """Whether condition Scheduled is True: it makes some fields immutable. Status is untrusted."""
     status = found.get("status")
     conditions = status.get("conditions") if isinstance(status, Mapping) else None
     return any(

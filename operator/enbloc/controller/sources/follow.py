@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sources, followed: objects in, PodGroups and the objects' own status out.
+"""Follows all sources: reads their objects, and writes PodGroups and the objects' own status.
 
 ::
 
@@ -63,27 +63,27 @@ from enbloc.wire.objects import Metadata, PodGroupObject
 
 log = logging.getLogger(__name__)
 
-#: The least time between two reports to one object (seconds).
+#: The shortest time between two reports to one object (seconds).
 INTERVAL: Final = 1.0
-#: What is not served for so long is not there, and what was made for it goes (seconds).
+#: A kind not served for this long is gone, and its PodGroups are deleted (seconds).
 ABSENT_SECONDS: Final = 60.0
-#: Of how many objects it is kept that they were told of a problem.
+#: For how many objects the last event about a problem is remembered.
 TOLD: Final = 4096
 
 
 class Sources:
-    """Makes PodGroups for the objects of these sources, and tells them how they fare.
+    """Makes PodGroups for the objects of these sources, and reports back into their status.
 
     Args:
         client: the API.
-        writer: the same, which may write only while this process is the leader.
-        sources: in order of precedence, where several call for a PodGroup of one name.
+        writer: the API; may write only while this process is the leader.
+        sources: in order of precedence, if several call for a PodGroup of one name.
         members: the pods, by group.
-        problems: told what keeps something from being written.
-        recorder: told of objects that cannot be followed.
+        problems: told what keeps objects from being written.
+        recorder: writes events on objects that cannot be followed.
         now: server time, seconds since the epoch.
-        scheduler_names: which schedulers are ours.
-        read: what the metadata of a pod declares.
+        scheduler_names: our schedulerNames.
+        read: reads the declaration from a pod's metadata.
     """
 
     def __init__(  # noqa: PLR0913  # what it reads, and what it writes by
@@ -114,7 +114,7 @@ class Sources:
         self._told: LRUCache[tuple[str, str, str], str] = LRUCache(TOLD)
         self._was_ours: LRUCache[str, None] = LRUCache(TOLD)  # by UID
         self._waits = Waits()
-        #: What keeps sources from being read; this process is as ready without them.
+        #: What keeps sources from being read; it does not affect readiness.
         self._unread = Problems()
         self.derived: Final = DerivedGroups(
             writer, problems, self._wanted, self._outdated, self._not_as_wanted
@@ -138,33 +138,33 @@ class Sources:
                 tasks.create_task(self._follow(source), name=f"follow {source.name}")
 
     async def finish(self, seconds: float) -> None:
-        """Write what waits in so many seconds, and give up the rest."""
+        """Write what is waiting within `seconds`, and give up the rest."""
         await asyncio.gather(self.derived.writer.finish(seconds), self.reports.finish(seconds))
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def listed(self, found: Mapping[GroupKey, Mapping[str, Any]], version: int) -> None:
-        """All PodGroups that there were at this resourceVersion: pods may declare others now."""
+        """Take in all PodGroups at this resourceVersion; from now on, pods may declare others."""
         self.derived.listed(found, version)
         self._leading = True
         for key in self.declaring.groups:
             self._declared(key)
 
     def group_seen(self, found: Mapping[str, Any]) -> None:
-        """A PodGroup as the watch shows it."""
+        """Take in a PodGroup from the watch."""
         key = _key(found)
         self.derived.seen(key, found)
         self._ask(key)
         self._tell_of_wait(key, found)
 
     def group_gone(self, found: Mapping[str, Any]) -> None:
-        """A PodGroup was deleted."""
+        """Take in that a PodGroup was deleted."""
         key = _key(found)
         self.derived.gone(key, str(found["metadata"].get("uid")))
         self._ask(key)
 
     def touched(self, key: GroupKey) -> None:
-        """Members of a group came, changed or went."""
+        """Review a group whose members were added, changed or removed."""
         if key in self._called:
             self.derived.review(key)
             self._ask(key)
@@ -173,7 +173,7 @@ class Sources:
                     if self.derived.found(other) is None:
                         self.derived.review(other)
         elif not self._members.of(key):
-            self.derived.review(key)  # what pods declared may go with the last one
+            self.derived.review(key)  # a declared PodGroup may go with its last pod
 
     def _ask(self, key: GroupKey) -> None:
         for each in self._called.get(key, ()):
@@ -211,7 +211,7 @@ class Sources:
 
     async def _read(self, source: Source[Any], resource: Resource | None) -> None:
         if resource is None:
-            await asyncio.sleep(ABSENT_SECONDS)  # a server that has just started may not know it
+            await asyncio.sleep(ABSENT_SECONDS)  # a server that just started may not serve it yet
             self._has_listed(source.resources[0])
             await asyncio.get_running_loop().create_future()
             return
@@ -233,10 +233,10 @@ class Sources:
                     self._has_listed(resource)
 
     async def _make(self, kind: Resource, body: Mapping[str, Any]) -> None:
-        """Create what clients look for, unless it is there; enbloc works as well without it."""
+        """Create an object that clients look for, if it is missing; enbloc does not need it."""
         try:
             await self._writer.create(kind, body)
-        except (AlreadyExists, NotFound):  # or its kind is not served
+        except (AlreadyExists, NotFound):  # NotFound: its kind is not served
             return
         except APIError as error:
             name = body["metadata"]["name"]
@@ -262,7 +262,7 @@ class Sources:
 
     @property
     def _trees_known(self) -> bool:
-        """All that may be in a tree was read in full; before, a part would be taken for it."""
+        """Whether all kinds that may be in trees were read in full, so that trees are complete."""
         return self._growing <= self._listed
 
     def _take(self, source: Source[Any], resource: Resource, found: SourceObject) -> None:
@@ -280,25 +280,25 @@ class Sources:
         self._review_trees(others.union(self._forest.around(key)) - {key})
 
     def _placed(self, origin: Origin) -> Origin:
-        """An object in a tree, with what it calls for now."""
+        """The origin of an object in a tree, with what it calls for now."""
         return replace(origin, found=checked(self._forest.found(origin.key)))
 
     def _uproot(self, key: ObjectKey) -> None:
-        """An object is in no tree any more."""
+        """Remove an object from its tree, if it is in one."""
         if key in self._forest:
             others = self._forest.around(key)
             self._forest.remove(key)
             self._review_trees(set(others) - {key})
 
     def _review_trees(self, keys: Collection[ObjectKey]) -> None:
-        """Another object of their tree came, changed or went."""
+        """Settle these objects again, because another object of their tree changed."""
         for key in sorted(keys):
             origin = self._origins.get(key)
             if origin is not None and key in self._forest:
                 self._settle(key, self._placed(origin))
 
     def _settle(self, key: ObjectKey, origin: Origin) -> None:
-        """Keep what an object calls for, and see that it is there."""
+        """Record what an object calls for, and review those PodGroups."""
         before = self._origins.get(key)
         if before is not None and self._is_ours(before, before.group):
             self._was_ours[before.object.metadata.uid] = None
@@ -315,14 +315,14 @@ class Sources:
     def _unreadable(
         self, source: Source[Any], resource: Resource, meta: Meta, problem: str
     ) -> None:
-        """An object cannot be read; what it called for before stays."""
+        """Record that an object cannot be read; the PodGroups made for it stay."""
         known = Metadata(meta.name, meta.namespace, meta.uid, meta.resource_version)
         origin = Origin(source, resource, SourceObject(known), RefusedGroup(problem))
         self._uproot(origin.key)
         self._settle(origin.key, origin)
 
     def _forget(self, key: ObjectKey) -> None:
-        """An object is gone."""
+        """Forget an object that is gone."""
         self._drop(key)
         self._uproot(key)
 
@@ -340,7 +340,7 @@ class Sources:
     def _tell(
         self, about: ObjectReference, reason: names.EventReason, note: str, of: str = ""
     ) -> None:
-        """Say something of an object, once until something else is said of this part of it."""
+        """Write an event on an object; the same note is not repeated until another replaces it."""
         if self._told.get((about.uid, reason, of)) == note:
             return
         self._told[about.uid, reason, of] = note
@@ -356,9 +356,9 @@ class Sources:
         )
 
     def _tell_of(self, origin: Origin) -> bool:
-        """Say on an object that is ours, or was, what of it cannot be followed; whether it is.
+        """Report on an object that is or was ours what cannot be followed; whether it is ours.
 
-        Members of a part whose tree is gone stay with the whole, so it has none of its own.
+        A part whose tree is gone has no members of its own any more: they stay with the whole.
         """
         about, ours = regarding(origin), self._is_ours(origin, origin.group)
         if ours:
@@ -375,7 +375,7 @@ class Sources:
         return ours
 
     def _not_as_wanted(self, key: GroupKey, why: str) -> None:
-        """Say on what calls for a PodGroup why it is not there, or not as it should be."""
+        """Report, on what calls for a PodGroup, why that is missing or not as wanted."""
         reason, of = names.EventReason.POD_GROUP_OUTDATED, "of its pods"
         if self.derived.found(key) is None:
             reason, of = names.EventReason.POD_GROUP_NOT_FOUND, "for which its pods wait"
@@ -384,15 +384,15 @@ class Sources:
             self._tell(each, reason, f"PodGroup {key.name}, {of}, {why}", key.name)
 
     def _not_told(self, key: ObjectKey, why: str) -> None:
-        """Say on an object that its status cannot be written, by an event."""
+        """Write an event on an object that says why its status cannot be written."""
         if (origin := self._origins.get(key)) is not None:
             note = f"its status cannot be written: {why}"
             self._tell(regarding(origin), names.EventReason.INVALID_SPEC, note)
 
     def _tell_of_wait(self, key: GroupKey, found: Mapping[str, Any]) -> None:
-        """Say on the object that a PodGroup was made for why the group waits."""
+        """Report, on the object that a PodGroup was made for, why the group waits."""
         if not source_of(found):
-            return  # who made it knows where to look
+            return  # a user made it, and knows where to look
         said = self._waits.news(found)
         wanted = self._wanted(key) if said is not None else None
         if said is None or wanted is None or wanted.source != source_of(found):
@@ -403,14 +403,14 @@ class Sources:
     # ── groups that pods declare ─────────────────────────────────────────────────────────────
 
     def _declared(self, key: GroupKey) -> None:
-        """What pods declare of a group changed; of many changes within a second one look is had."""
+        """Review a group whose declarations changed; at most once per second."""
         if self._leading:
             self.derived.writer.put(key, None)
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
     def _wanted(self, key: GroupKey) -> WantedGroup | None:
-        """The PodGroup that should be there by this name, by the first source that says so."""
+        """The PodGroup that should have this name, by the first source that calls for one."""
         origins = [
             self._origins[each]
             for each in self._called.get(key, ())
@@ -433,7 +433,7 @@ class Sources:
         return outcome.wanted
 
     def _is_ours(self, origin: Origin, key: GroupKey) -> bool:
-        """Whether a group is ours to schedule, or was before."""
+        """Whether a group is scheduled by us, or already has a PodGroup made for this kind."""
         found = origin.derived.get(key)
         return (
             (found is not None and found.always)
@@ -443,21 +443,21 @@ class Sources:
         )
 
     def _because_of(self, origin: Origin, key: GroupKey) -> Iterator[GroupKey]:
-        """Because of whose members a PodGroup is made, or of a tree would be."""
+        """The groups whose members cause a PodGroup to be made, including those of its tree."""
         yield from origin.because_of(key)
         for each in self._forest.around(origin.key):
             if (other := self._origins.get(each)) is not None:
                 yield from other.groups
 
     def _has_ours(self, key: GroupKey) -> bool:
-        """Whether a member names a scheduler of ours; the same work however many there are."""
+        """Whether a member names a scheduler of ours; the cost does not depend on their number."""
         return not self._ours.isdisjoint(self._members.schedulers(key))
 
     def _outdated(self, found: Mapping[str, Any]) -> bool:
-        """Whether what calls for PodGroups like this one has been read in full.
+        """Whether a PodGroup that is not wanted may be deleted: its source has been read in full.
 
-        One that pods declared stays while pods name it, or what controls them is there; and one
-        whose object is refused now stays as it was: its gang may run.
+        A PodGroup that pods declared stays while pods name it, or their controller exists. One
+        whose object is refused now stays too: its gang may be running.
         """
         label = source_of(found)
         for each in self._called.get(_key(found), ()):
@@ -515,7 +515,7 @@ class Sources:
         found, members = self.derived.found(origin.group), self._members.of(origin.group)
         uid = origin.object.metadata.uid if origin.part is None else origin.part.root
         if found is not None and not made_for(found, uid):
-            found = None  # it was made for an object that had the name before
+            found = None  # it was made for an earlier object of that name
         group = None
         with suppress(msgspec.ValidationError):
             group = codec.group(msgspec.convert(found, PodGroupObject)) if found else None
@@ -538,7 +538,7 @@ def _key(found: Mapping[str, Any]) -> GroupKey:
 
 
 def _holds(standing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a merge patch would change nothing."""
+    """Whether a merge patch would change nothing in `standing`."""
     return all(
         _holds(standing[name], value)
         if isinstance(value, Mapping) and isinstance(standing.get(name), Mapping)
@@ -548,7 +548,7 @@ def _holds(standing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _as_one(found: Sequence[Derived]) -> Derived | None:
-    """The first of several PodGroups, with what has no effect in any of them; None = none."""
+    """The first of several PodGroups, with the ignored fields of all; None = there is none."""
     if not found:
         return None
     ignored = dict.fromkeys(each.ignored for each in found if each.ignored)

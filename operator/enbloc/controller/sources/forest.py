@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of other projects' objects, of which each is made one PodGroup of ours (semantics §2.8).
+"""Trees of other projects' objects; each tree becomes one PodGroup of enbloc (semantics §2.8).
 
-Its leaves are PodGroups, its inner nodes composites. An inner node that lacks children is left out,
-as if it were not there yet, and so is what names a parent that cannot be found.
+The leaves of a tree are PodGroups, its inner nodes composites. An inner node that lacks children is
+left out, as if it did not exist yet, and so is an object whose parent cannot be found.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
-#: Objects of one tree that are looked at: one more than it may have.
+#: The most objects of one tree that are looked at: one more than a tree may have.
 _MOST_SEEN: Final = 2 * MOST_PARTS + 2
-#: Parents that are followed, before it is said that there are too many.
+#: The most parents that are followed; beyond that, the tree is reported as too deep.
 _MOST_STEPS: Final = 64
 
 
@@ -36,18 +36,18 @@ class Forest:
         self._children: dict[ObjectKey, dict[ObjectKey, None]] = {}
 
     def __contains__(self, key: ObjectKey) -> bool:
-        """Whether an object is in it."""
+        """Whether it holds this object."""
         return key in self._nodes
 
     def put(self, key: ObjectKey, node: TreeNode) -> None:
-        """An object was added or changed."""
+        """Add or replace an object."""
         self.remove(key)
         self._nodes[key] = node
         if node.parent:
             self._children.setdefault(_above(key, node), {})[key] = None
 
     def remove(self, key: ObjectKey) -> None:
-        """An object was deleted, or is in no tree."""
+        """Remove an object that was deleted, or is in no tree any more."""
         node = self._nodes.pop(key, None)
         if node is None or not node.parent:
             return
@@ -57,12 +57,12 @@ class Forest:
             del self._children[above]
 
     def around(self, key: ObjectKey) -> list[ObjectKey]:
-        """The objects of its tree, as far as there is one, and no more than one may have."""
+        """The objects of its tree, at most _MOST_SEEN; empty if there is no tree."""
         path = self._path(key)
         return list(islice(self._below(path[-1]), _MOST_SEEN)) if path else []
 
     def found(self, key: ObjectKey) -> Derived | Part | RefusedGroup:
-        """What an object in it calls for, or is a part of."""
+        """What an object in a tree calls for, or is a part of."""
         node, path = self._nodes[key], self._path(key)
         if problem := self._misplaced(key, path):
             return RefusedGroup(problem, name=_name_of(key, node))
@@ -88,7 +88,7 @@ class Forest:
         )
 
     def _path(self, key: ObjectKey) -> list[ObjectKey]:
-        """It, and what is above it, as far as that exists and no further than can be."""
+        """The object and its existing ancestors, at most as many as are followed."""
         path: list[ObjectKey] = []
         while key in self._nodes and key not in path and len(path) < _MOST_STEPS:
             path.append(key)
@@ -118,7 +118,7 @@ class Forest:
         return f"{field}: {of}{above.source} {above.name} not found; create it"
 
     def _below(self, key: ObjectKey) -> Iterator[ObjectKey]:
-        """It and all below it, level by level; of a cycle, each again and again."""
+        """The object and all below it, level by level; in a cycle, endlessly."""
         level = [key]
         while level:
             yield from level
@@ -143,7 +143,7 @@ class Forest:
         """Add what is below a composite; whether it has the children that it needs.
 
         Raises:
-            _TooMany: a PodGroup of ours cannot have so many.
+            _TooMany: there are more than a PodGroup of enbloc can have.
         """
         children = self._children.get(key, {})
         if len(children) > 2 * MOST_PARTS:
@@ -179,16 +179,16 @@ class Forest:
 
 
 class _TooMany(Exception):  # noqa: N818  # ends a walk
-    """A tree has more nodes than a PodGroup of ours can."""
+    """A tree has more nodes than a PodGroup of enbloc can have."""
 
 
 @dataclass
 class _Assembled:
-    """What a root comes to.
+    """The PodGroup assembled for a root.
 
     Attributes:
-        roles: of the PodGroup, as JSON.
-        groups: its sub-groups.
+        roles: its roles, as JSON.
+        groups: its sub-groups, as JSON.
         problems: which composites lack children, and how many.
         seen: how many objects were looked at.
     """
@@ -199,17 +199,17 @@ class _Assembled:
     seen: int = 0
 
     def count(self) -> None:
-        """Another object is looked at.
+        """Count another object.
 
         Raises:
-            _TooMany: they are more than a tree has.
+            _TooMany: there are more objects than a tree may have.
         """
         self.seen += 1
         if self.seen >= _MOST_SEEN:
             raise _TooMany
 
     def spec(self, root: TreeNode) -> Mapping[str, Any]:
-        """Of the PodGroup of ours, as JSON."""
+        """The spec of enbloc's PodGroup, as JSON."""
         return {
             "minMember": 1,
             **root.spec,
@@ -224,7 +224,7 @@ def _above(key: ObjectKey, node: TreeNode) -> ObjectKey:
 
 
 def _name_of(key: ObjectKey, node: TreeNode) -> str:
-    """Of the PodGroup of ours for a composite; of any other object, its own."""
+    """The name of enbloc's PodGroup for a composite; of any other object, its own name."""
     return node.group or key.name
 
 
@@ -237,7 +237,7 @@ def _sub_group(name: str, node: TreeNode, parent: str) -> dict[str, Any]:
 
 
 def _place(node: TreeNode, parent: str) -> dict[str, Any]:
-    """Where a role or sub-group is in the tree, and in a topology."""
+    """The fields `parent` and `topology` of a role or sub-group, as JSON."""
     return {
         **({"parent": parent} if parent else {}),
         **topology_of(node.near),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups of Gödel, `scheduling.godel.kubewharf.io/v1alpha1`; they are told nothing.
+"""PodGroups of Gödel, `scheduling.godel.kubewharf.io/v1alpha1`; their status is not written.
 
 Source of the meaning of fields: kubewharf/godel-scheduler-api, pkg/apis/scheduling/v1alpha1.
 """
@@ -40,7 +40,7 @@ class GodelPodGroup(SourceObject):
 
 
 def derive(found: GodelPodGroup) -> Derived | RefusedGroup:
-    """Our PodGroup; a minimum or a timeout of 0 is the default."""
+    """Our PodGroup; a minimum or a timeout of 0 means the default."""
     spec = found.spec
     minimum, timeout = spec.min_member or 1, spec.schedule_timeout_seconds or 0
     if not 1 <= minimum <= LARGEST:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGangs of Grove, `scheduler.grove.io/v1alpha1`; they are told nothing.
+"""PodGangs of Grove, `scheduler.grove.io/v1alpha1`; their status is not written.
 
-Grove makes one for each replica of a PodCliqueSet, whichever scheduler its pods name; those wait,
-gated, until it lists them all. Source of the meaning of fields: Grove,
+Grove makes one for each replica of a PodCliqueSet, whichever scheduler its pods name; the pods stay
+gated until the PodGang lists them all. Source of the meaning of fields: Grove,
 scheduler/api/core/v1alpha1/podgang.go; of the labels of pods: operator/api/common/labels.go.
 """
 
@@ -43,7 +43,7 @@ class _Constraint(msgspec.Struct, gc=False, rename="camel"):
 
 
 def _levels(constraint: _Constraint | None) -> dict[str, str]:
-    """`topology` of ours; empty = none."""
+    """Our field `topology` for a constraint; empty = none."""
     pack = constraint.pack_constraint if constraint is not None else None
     return levels(pack.required, pack.preferred) if pack is not None else {}
 
@@ -75,11 +75,11 @@ class PodGang(SourceObject):
 
 
 def derive(found: PodGang) -> Derived | RefusedGroup:
-    """Our PodGroup: each of its pod groups is a role, all of them needed.
+    """Our PodGroup: each of its pod groups is a role, and all are needed.
 
-    Those that are packed together are the roles of a sub-group.
+    Pod groups that are packed together are the roles of a sub-group.
 
-    While Grove replaces pods one after the other it sets all minimums to 0.
+    While Grove replaces pods one by one, it sets all minimums to 0.
     """
     spec, groups = found.spec, found.spec.podgroups or ()
     problem = "; ".join(_problems(groups))
@@ -101,7 +101,7 @@ def derive(found: PodGang) -> Derived | RefusedGroup:
 
 
 def _packed(spec: _Spec, roles: Collection[str]) -> Iterator[_Part]:
-    """What is packed together and can be a sub-group: no other one has its pod groups."""
+    """The configs whose pod groups are packed together, and in no other: they are sub-groups."""
     names, taken = {*roles}, set[str]()
     for each in spec.topology_constraint_group_configs or ():
         own = set(each.pod_group_names or ())
@@ -123,7 +123,7 @@ def _tree(parts: Mapping[str, _Part], roles: Iterable[str]) -> Tree:
 
 
 def _problems(groups: tuple[_PodGroup, ...]) -> Iterator[str]:
-    """Why no PodGroup can be made of it, each with its field."""
+    """Why no PodGroup can be made, each reason with its field."""
     if len(groups) > MOST_PARTS:
         yield f"spec.podgroups: it lists {len(groups)}; {MOST_PARTS} are supported"
         return

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""JobSets: a PodGroup, and one more for each replicatedJob that is created later.
+"""JobSets: one PodGroup, and another for each replicatedJob that is created later.
 
 Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go.
 """
@@ -47,12 +47,12 @@ class _ReplicatedJob(Part):
 
     @property
     def size(self) -> int:
-        """How many pods it has at the same time."""
+        """How many pods it runs at the same time."""
         return bounded(bounded(self.replicas) * self.template.spec.at_once)
 
     @property
     def requests(self) -> Counter[str]:
-        """What they ask for in all."""
+        """What these pods request together, by resource."""
         return requests(self.template.spec.template, self.size)
 
 
@@ -72,7 +72,7 @@ class JobSet(SourceObject):
 
 
 def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
-    """The PodGroup of what is created at once, which reserves capacity for all, and the others."""
+    """The PodGroup of the Jobs created at once, with capacity for all, then those of later Jobs."""
     jobs, name = found.spec.replicated_jobs or (), found.metadata.name
     policy = found.spec.startup_policy
     if policy is not None and policy.startup_policy_order == _IN_ORDER:
@@ -107,7 +107,7 @@ def _roles(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int]]:
 
 
 def _together(jobs: Iterable[_ReplicatedJob]) -> list[_ReplicatedJob]:
-    """Those that run at the same time in the end: nobody waits for them to be complete."""
+    """The jobs that end up running at the same time: no other waits for their completion."""
     jobs = list(jobs)
     ending = {
         each.name for job in jobs for each in job.depends_on or () if each.status == _COMPLETE
@@ -116,7 +116,7 @@ def _together(jobs: Iterable[_ReplicatedJob]) -> list[_ReplicatedJob]:
 
 
 def _most(*waves: Iterable[_ReplicatedJob]) -> Counter[str]:
-    """The most that any of these ask for, by resource."""
+    """The most that any of these waves requests, by resource."""
     total = Counter[str]()
     for wave in waves:
         total |= sum((job.requests for job in wave), Counter[str]())

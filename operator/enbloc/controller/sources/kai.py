@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups of the KAI scheduler, `scheduling.run.ai/v2alpha2`; they are read, and told nothing.
+"""PodGroups of the KAI scheduler, `scheduling.run.ai/v2alpha2`; their status is not written.
 
 Source of the meaning of fields: KAI-Scheduler v0.15, pkg/apis/scheduling/v2alpha2/
 podgroup_types.go and podgroup_webhook.go, pkg/scheduler/api/podgroup_info/subgroup_info/factory.go.
@@ -30,9 +30,9 @@ from enbloc.model.trees import Child, Tree
 from enbloc.wire.objects import Int64
 
 RESOURCE: Final = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
-#: Sub-groups that are looked at: to follow the parents of all takes the square of it.
+#: The most sub-groups that are read: following all their parents takes quadratic time.
 _MOST_GROUPS: Final = 256
-#: Levels of them; most say nothing, and are left out.
+#: The most levels of sub-groups that are read; redundant levels are dropped later.
 _MOST_LEVELS: Final = 16
 
 
@@ -68,10 +68,10 @@ class KaiPodGroup(SourceObject):
 
 
 def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
-    """Our PodGroup: sub-groups without others below them are roles, the others are above these.
+    """Our PodGroup: sub-groups without children are roles, the others are the sub-groups above.
 
-    A minSubGroup of 0 is one of 1: each of them starts by itself. A minMember of 0, or of a
-    sub-group that has others below it, is as well as there none.
+    A minSubGroup of 0 counts as 1, as each child starts by itself. A minMember of 0 has no effect,
+    and neither has the minMember of a sub-group with children.
     """
     spec, groups = found.spec, found.spec.sub_groups or ()
     problem = "; ".join((*_problems(spec, groups), *_misnamed_topologies(spec)))
@@ -93,7 +93,7 @@ def derive(found: KaiPodGroup) -> Derived | RefusedGroup:
 
 
 def _near(constraint: _Constraint | None) -> dict[str, str]:
-    """`topology` of ours; empty = none."""
+    """Our field `topology` for a constraint; empty = none."""
     if constraint is None:
         return {}
     return levels(constraint.required_topology_level, constraint.preferred_topology_level)
@@ -114,12 +114,12 @@ def _misnamed_topologies(spec: _Spec) -> Iterator[str]:
 
 
 def _minimum(group: _SubGroup) -> int:
-    """Of a sub-group that has pods; one that says nothing has a minimum of 1."""
+    """The minimum of a sub-group that has pods; the default is 1."""
     return 1 if group.min_member is None else group.min_member
 
 
 def _tree(name: str, count: int | None, groups: Sequence[_SubGroup]) -> Tree:
-    """A sub-group with all below it, of which so many are needed; None = all."""
+    """The tree of a sub-group, `count` of whose children are needed; None = all."""
     inner = {each.parent for each in groups if each.parent}
     children: list[Child] = [
         _tree(each.name, each.min_sub_group, groups) if each.name in inner else each.name
@@ -130,7 +130,7 @@ def _tree(name: str, count: int | None, groups: Sequence[_SubGroup]) -> Tree:
 
 
 def _problems(spec: _Spec, groups: Sequence[_SubGroup]) -> Iterator[str]:
-    """Why no PodGroup can be made of it, each with its field."""
+    """Why no PodGroup can be made, each reason with its field."""
     if spec.min_member is not None and not 0 <= spec.min_member <= LARGEST:
         yield f"spec.minMember: {spec.min_member} is not between 0 and {LARGEST}"
     if spec.min_member is not None and spec.min_sub_group is not None:
@@ -165,13 +165,13 @@ def _problems_of(group: _SubGroup, names: Collection[str]) -> Iterator[str]:
 
 
 def _problems_of_count(path: str, count: int | None, children: int) -> Iterator[str]:
-    """What is wrong with how many of so many children are needed."""
+    """What is wrong with the number of needed children, given how many there are."""
     if count is not None and not 0 <= count <= children:
         yield f"{path}: {count} is not between 0 and the {children} sub-groups below it"
 
 
 def _depth(name: str, above: Mapping[str, str | None]) -> int:
-    """How many sub-groups are on the way up from one; more than there are: it has no end."""
+    """The depth of a sub-group; more than there are sub-groups = the parents form a cycle."""
     at: str | None = name
     for steps in range(len(above) + 1):
         if not at:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of the training operator and of the MPI operator: a PodGroup each.
+"""Jobs of the training operator and of the MPI operator: one PodGroup each.
 
-A TrainJob is a JobSet, and has that one's. Source of the meaning of fields: training-operator v1.9,
+A TrainJob has the PodGroup of its JobSet. Source of the meaning of fields: training-operator v1.9,
 pkg/apis/kubeflow.org/v1; mpi-operator v0.6, pkg/apis/kubeflow/v2beta1/types.go.
 """
 
@@ -65,7 +65,7 @@ class _Spec(Part):
 
     @property
     def least(self) -> int | None:
-        """How many it says suffice in all; None = it does not say."""
+        """Its `minAvailable`: how many pods suffice in all; None = not set."""
         policy = self.run_policy and self.run_policy.scheduling_policy
         return policy.min_available if policy else None
 
@@ -77,7 +77,7 @@ class TrainingJob(SourceObject):
 
 
 def training(kind: str, found: TrainingJob) -> Derived | RefusedGroup:
-    """All replicas; of elastic workers as few as may be; in all no more than it says suffice."""
+    """The PodGroup of all replicas; elastic workers count by their minimum, all by minAvailable."""
     spec, roles = found.spec, _roles(found.spec)
     elastic = spec.elastic_policy
     if elastic is not None and elastic.min_replicas is not None and WORKER in roles:
@@ -87,7 +87,7 @@ def training(kind: str, found: TrainingJob) -> Derived | RefusedGroup:
 
 
 def mpi(found: TrainingJob) -> Derived | RefusedGroup:
-    """Launcher and workers; a launcher that waits for them is not counted, but reserved."""
+    """The PodGroup of launcher and workers; a launcher that waits only has capacity reserved."""
     spec, roles = found.spec, _roles(found.spec)
     name = group_name(MPI_JOB, found.metadata.name)
     if spec.launcher_creation_policy != _WAITS:

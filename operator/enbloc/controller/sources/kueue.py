@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What Kueue's annotations of pods and pod templates say of where the pods are to lie.
+"""Topology from Kueue's annotations of pods and pod templates.
 
-Where Kueue has admitted the pods it has chosen their nodes too, and writes them into the pods: then
-nothing is added to that. Source of keys and their meaning: Kueue v0.20,
+If Kueue has admitted the pods, it has also chosen their nodes and writes them into the pods; then
+the annotations are ignored. Source of keys and their meaning: Kueue v0.20,
 apis/kueue/v1beta2/topology_types.go and pkg/controller/constants/constants.go.
 """
 
@@ -30,22 +30,22 @@ _SLICE: Final = f"{_PODSET}slice-required-topology"
 _SLICE_SIZE: Final = f"{_PODSET}slice-size"
 _SLICES: Final = f"{_PODSET}slice-required-topology-constraints"
 _SPREADING: Final = f"{_PODSET}topology-spreading"
-#: Labels and annotations, any of which Kueue writes when it admits a workload.
+#: Labels and annotations of which Kueue writes at least one when it admits a workload.
 _ADMITTED: Final = ("kueue.x-k8s.io/workload", "kueue.x-k8s.io/managed", "kueue.x-k8s.io/tas")
-#: Which of its Topologies is meant depends on the ResourceFlavor: the one that has the levels.
+#: Any Kueue Topology with these levels: the exact one depends on the ResourceFlavor.
 NAME: Final = foreign_name(KUEUE_GROUP)
-#: All that is looked at.
+#: All keys that are read.
 KEYS: Final = (
     *_FIELDS.values(), _TOGETHER, _SLICE, _SLICE_SIZE, _SLICES, _SPREADING, *_ADMITTED
 )  # fmt: skip
 
 
 class Together(NamedTuple):
-    """Pods that lie in one domain, apart from what holds for the others.
+    """Pods that must be in one domain together.
 
     Attributes:
-        name: of what they are; "" = of one template.
-        templates: whose pods they are.
+        name: the podset-group-name; "" = the pods of one template.
+        templates: the names of their templates.
         near: `topology` of the role or sub-group, as JSON.
     """
 
@@ -55,13 +55,13 @@ class Together(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What the pods of a group ask for.
+    """The topology that the pods of a group ask for.
 
     Attributes:
-        topology: of all of them, `spec.topology` as JSON; empty = none.
-        parts: of those of some templates.
-        everybody: the parts have all templates.
-        ignored: a note on each annotation that is not followed.
+        topology: `spec.topology` for all pods, as JSON; empty = none.
+        parts: the pods of some templates, each with a topology of its own.
+        everybody: the parts cover all templates.
+        ignored: a note on each annotation that has no effect.
     """
 
     topology: Mapping[str, Any] = {}
@@ -71,12 +71,13 @@ class Asked(NamedTuple):
 
 
 def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
-    """What the pods of a group ask for.
+    """The topology that the pods of a group ask for.
 
-    A constraint is of the pods of one template, or of all templates of one podset-group-name.
+    A constraint applies to the pods of one template, or of all templates with the same
+    podset-group-name.
 
     Args:
-        templates: labels and annotations of each, or of a pod, by name.
+        templates: labels and annotations of each template, or of a pod, by name.
     """
     if any(key in pairs for pairs in templates.values() for key in _ADMITTED):
         return Asked()
@@ -101,7 +102,7 @@ def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
 
 
 def _near(pairs: Mapping[str, str]) -> dict[str, str]:
-    """What of it can be in a PodGroup."""
+    """The constraints that a PodGroup can have, as `topology`."""
     return {
         field: value
         for field, key in _FIELDS.items()
@@ -110,7 +111,7 @@ def _near(pairs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unusable(templates: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """The notes on what can be in none."""
+    """Notes on the constraints that no PodGroup can have."""
     for key in _FIELDS.values():
         values = [value for pairs in templates.values() if (value := pairs.get(key))]
         problem = next(filter(None, map(qualified_name_problem, values)), "")
@@ -119,7 +120,7 @@ def _unusable(templates: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 
 
 def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[Together]:
-    """The templates whose pods lie in one domain; each is in one of these."""
+    """The templates grouped by domain; each template is in exactly one group."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, pairs in templates.items():
         group = pairs.get(_TOGETHER, "")
@@ -133,7 +134,7 @@ def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[Together]:
 
 
 def _disagreeing(templates: Mapping[str, Mapping[str, str]]) -> str:
-    """The note on pods that are to lie together, and disagree about where; "" = there are none."""
+    """The note on templates of one podset-group-name with different topologies; "" = none."""
     said: dict[str, dict[str, str]] = {}
     for pairs in templates.values():
         group = pairs.get(_TOGETHER)
@@ -149,7 +150,7 @@ def _disagreeing(templates: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _slices(templates: Mapping[str, Mapping[str, str]]) -> tuple[Sequence[Any], str]:
-    """`slices` of the only template, as JSON; and why there are none, though they are asked for."""
+    """`slices` of the only template, as JSON; and a note if requested slices are ignored."""
     cut = {key for pairs in templates.values() for key in (_SLICE, _SLICES) if pairs.get(key)}
     if not cut:
         return (), ""
@@ -171,7 +172,7 @@ def _slices(templates: Mapping[str, Mapping[str, str]]) -> tuple[Sequence[Any], 
             f"{ignored}: list 1 to {MOST_SLICES} slices, each with a node label and a size "
             f"between 1 and {LARGEST}"
         )
-    # Of slices of one size, those further in say it all.
+    # Of nested slices of one size, only the inner ones matter.
     layers = tuple(
         each
         for each, inner in zip_longest(layers, layers[1:])
@@ -194,6 +195,6 @@ def _layer(pairs: Mapping[str, str]) -> tuple[_Layer, ...]:
     """The slices of one level.
 
     Raises:
-        msgspec.ValidationError: their size is no number.
+        msgspec.ValidationError: the size is not a number.
     """
     return (_Layer(pairs[_SLICE], msgspec.convert(pairs.get(_SLICE_SIZE, ""), int, strict=False)),)

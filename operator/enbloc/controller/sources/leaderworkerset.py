@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""LeaderWorkerSets: a PodGroup for each of its groups of a leader and its workers.
+"""LeaderWorkerSets: one PodGroup for each group of a leader and its workers.
 
 Source of the meaning of fields: LeaderWorkerSet v0.7,
 api/leaderworkerset/v1/leaderworkerset_types.go.
@@ -62,7 +62,7 @@ class LeaderWorkerSet(SourceObject):
 
 
 def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
-    """One for each group, those of a rollout's surge among them.
+    """One PodGroup for each group, including those of a rollout's surge.
 
     Workers that are created once their leader is ready are not counted; their capacity is reserved.
     """
@@ -92,12 +92,12 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
 
 
 def _name(found: LeaderWorkerSet, index: int) -> str:
-    """Of the PodGroup of one of its groups."""
+    """The name of the PodGroup of one of its groups."""
     return group_name(LEADER_WORKER_SET, found.metadata.name, part=str(index))
 
 
 def _surge(spec: _Spec, replicas: int) -> int:
-    """How many more groups a rollout makes for a while; a percentage is rounded up."""
+    """How many more groups a rollout makes temporarily; a percentage is rounded up."""
     rollout = spec.rollout_strategy and spec.rollout_strategy.rolling_update_configuration
     surge = rollout.max_surge if rollout else None
     if isinstance(surge, str):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes' own PodGroups and their trees, `scheduling.k8s.io`, in every version served so far.
+"""Kubernetes' own PodGroups and their trees, `scheduling.k8s.io`, in all versions so far.
 
 Source of the meaning of fields: Kubernetes v1.36 and v1.37, k8s.io/api/scheduling; of when a
 condition is written: pkg/scheduler/schedule_one_podgroup.go, submitPodGroupAlgorithmResult and
@@ -34,14 +34,14 @@ COMPOSITES: Final = tuple(
     Resource("scheduling.k8s.io", version, "compositepodgroups", "CompositePodGroup")
     for version in ("v1", "v1beta1", "v1alpha3")
 )
-#: The condition of a version; it was renamed after the first.
+#: The condition's name by version; it was renamed after the first.
 _CONDITIONS: Final[Mapping[str, str]] = {"v1alpha2": "PodGroupScheduled"}
 _CONDITION: Final = "PodGroupInitiallyScheduled"
 _TREE_CONDITION: Final = "CompositePodGroupInitiallyScheduled"
 _TOPOLOGY: Final = "spec.schedulingConstraints.topology"
-#: That a PodGroup gives way, in every version.
+#: The condition of a preempted PodGroup, in every version.
 _DISRUPTED: Final = "DisruptionTarget"
-#: By why the group is not scheduled: the reason that kube-scheduler gives. It writes nothing while
+#: kube-scheduler's reasons, by our reason why the group is not scheduled. It writes nothing while
 #: it waits for members.
 _REASONS: Final[Mapping[str, str]] = {
     Reason.UNSCHEDULABLE: "Unschedulable",
@@ -106,10 +106,10 @@ class CompositePodGroup(SourceObject):
 
 
 def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
-    """Our PodGroup, or a role of one: a basic one has a minimum of 1, so its pods start one by one.
+    """Our PodGroup, or a role of one; policy `basic` is a minimum of 1, so pods start one by one.
 
-    Both values of disruptionMode come to the same here: a minimum gives way whole, and members
-    beyond it singly; what is repaired is evicted whole.
+    disruptionMode has no effect: the minimum is preempted as a whole, and members beyond it singly;
+    a repair evicts the whole group.
     """
     spec, policy = found.spec, found.spec.scheduling_policy
     gang = policy.gang.min_count or 0 if policy.gang is not None else None
@@ -133,10 +133,10 @@ def derive(found: NativePodGroup) -> Derived | RefusedGroup | TreeNode:
 
 
 def derive_tree(found: CompositePodGroup) -> RefusedGroup | TreeNode:
-    """An inner node, or the root of which our PodGroup is made.
+    """An inner node of a tree, or its root, which our PodGroup is made for.
 
-    Of a basic one each child starts by itself: one is enough. It has a name that no PodGroup of
-    Kubernetes has, for which ours might be made.
+    With policy `basic` each child starts by itself, so one is enough. The PodGroup's name cannot
+    clash with one that is made for a PodGroup of Kubernetes.
     """
     spec, policy, metadata = found.spec, found.spec.scheduling_policy, found.metadata
     gang = policy.gang.min_group_count or 0 if policy.gang is not None else None
@@ -160,7 +160,7 @@ def derive_tree(found: CompositePodGroup) -> RefusedGroup | TreeNode:
 def _minimum(
     basic: Mapping[str, Any] | None, gang: int | None, field: str, most: int
 ) -> int | RefusedGroup:
-    """What a policy needs; a basic one of 1."""
+    """The minimum of a policy; 1 for `basic`."""
     if basic is not None and gang is not None:
         return RefusedGroup(
             "spec.schedulingPolicy: basic and gang are both set; leave one of them out"
@@ -175,20 +175,20 @@ def _minimum(
 
 
 def _shared(spec: _Spec | _TreeSpec) -> dict[str, Any]:
-    """What a PodGroup and the root of a tree say alike, as our PodGroup has it."""
+    """The fields of our PodGroup that a PodGroup and the root of a tree set in the same way."""
     name = spec.priority_class_name
     wanted: dict[str, Any] = {"priorityClassName": name} if name else {}
     return wanted | topology_of(_near(spec))
 
 
 def _near(spec: _Spec | _TreeSpec) -> dict[str, str]:
-    """`topology` of ours; empty = none."""
+    """Our field `topology`; empty = none."""
     keys = _keys(spec)
     return levels(keys[0] if keys else "")
 
 
 def _keys(spec: _Spec | _TreeSpec) -> list[str]:
-    """The node labels that tell the domains in one of which its pods must be."""
+    """The node labels whose values are domains, one of which all its pods must be in."""
     constraints = spec.scheduling_constraints
     return [each.key for each in (constraints.topology if constraints is not None else None) or ()]
 
@@ -200,15 +200,15 @@ def _ignored(spec: _Spec | _TreeSpec) -> str:
 
 
 def report(found: NativePodGroup, view: GroupView) -> Mapping[str, Any] | None:
-    """Conditions with ours among them, as kube-scheduler writes it: once True it stays True.
+    """The conditions, including ours as kube-scheduler writes it: once True it stays True.
 
-    That it was preempted stands until its minimum is bound again.
+    The condition of a preemption stays until the minimum is bound again.
     """
     return _told(found, view, _CONDITIONS.get(view.version, _CONDITION))
 
 
 def report_tree(found: CompositePodGroup, view: GroupView) -> Mapping[str, Any] | None:
-    """The same for a composite; the reason of one that cannot be scheduled is Invalid."""
+    """The conditions of a composite; the reason of one that cannot be scheduled is Invalid."""
     return _told(found, view, _TREE_CONDITION)
 
 
@@ -228,7 +228,7 @@ def _told(found: SourceObject, view: GroupView, kind: str) -> Mapping[str, Any] 
             _DISRUPTED, "True", Reason.PREEMPTION_BY_SCHEDULER, text, before, found, view.now
         )
     elif before.get("reason") == Reason.PREEMPTION_BY_SCHEDULER:
-        del wanted[_DISRUPTED]  # it starts again
+        del wanted[_DISRUPTED]  # its minimum is bound again
     return None if wanted == standing else {"conditions": [*wanted.values()]}
 
 
@@ -249,17 +249,17 @@ def _condition(
         "reason": reason,
         "message": message,
     }
-    if found.metadata.generation:  # v1alpha2 counts none, and a 0 is not kept
+    if found.metadata.generation:  # v1alpha2 has no generation, and a 0 is not stored
         made["observedGeneration"] = found.metadata.generation
     return made
 
 
 def _said(view: GroupView) -> tuple[str, str, str] | None:
-    """Status, reason and message; None while kube-scheduler would say nothing."""
+    """Status, reason and message; None while kube-scheduler would write nothing."""
     if view.problem:
         return "False", "Invalid", view.problem
     started = view.condition(Condition.INITIALLY_SCHEDULED).get("status") == "True"
-    if started or view.scheduled:  # one part of a tree may yet be without its own minimum
+    if started or view.scheduled:  # the tree may start while one part lacks its own minimum
         return ("True", "Scheduled", "") if view.part is None or view.whole else None
     scheduled = view.condition(Condition.SCHEDULED)
     reason = _REASONS.get(str(scheduled.get("reason")))
@@ -269,7 +269,7 @@ def _said(view: GroupView) -> tuple[str, str, str] | None:
 
 
 def _conditions(found: SourceObject) -> Sequence[Mapping[str, Any]]:
-    """What its status holds; a server that serves this kind as a custom one may have anything."""
+    """The conditions in its status; as a custom resource, this kind may hold anything there."""
     conditions = found.status.get("conditions")
     listed = conditions if isinstance(conditions, list) else []
     return [one for one in listed if isinstance(one, dict)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of sources, and the PodGroups of ours that they call for."""
+"""Objects of sources, and the PodGroups that they call for."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,24 +25,24 @@ from enbloc.wire.objects import OwnerReference, controller_of
 
 @dataclass(frozen=True)
 class Origin:
-    """An object, and what it calls for."""
+    """An object of a source, and what it calls for."""
 
     source: Source[Any]
     resource: Resource
     object: SourceObject
     found: Derived | tuple[Derived, ...] | RefusedGroup | Part | None
-    #: While it is refused: the PodGroups that it called for before, which stay.
+    #: While it is refused: the PodGroups that it called for before; they stay.
     before: tuple[GroupKey, ...] = ()
 
     @property
     def key(self) -> ObjectKey:
-        """Of the object."""
+        """The key of the object."""
         metadata = self.object.metadata
         return ObjectKey(self.source.name, metadata.namespace or "", metadata.name)
 
     @property
     def part(self) -> Part | None:
-        """What it is of the PodGroup that is made for the root of its tree; None = no part."""
+        """Its part in the PodGroup of its tree's root; None = it is no part."""
         return self.found if isinstance(self.found, Part) else None
 
     @cached_property
@@ -55,7 +55,7 @@ class Origin:
 
     @cached_property
     def groups(self) -> tuple[GroupKey, ...]:
-        """Their names; while it calls for none, the one for which its pods wait."""
+        """Their keys; while it calls for none, the one that its pods wait for."""
         if self.part is not None and self.part.composite:
             return (self._key(self.part.group),)
         refused = self.found.name if isinstance(self.found, RefusedGroup) else ""
@@ -63,12 +63,12 @@ class Origin:
 
     @property
     def group(self) -> GroupKey:
-        """The first of them, or of whose PodGroup it is a part: of that its status tells."""
+        """The PodGroup that its status reports: the first, or the one that it is a part of."""
         return self.groups[0] if self.part is None else self._key(self.part.group)
 
     @cached_property
     def beside(self) -> Mapping[GroupKey, Sequence[GroupKey]]:
-        """Which PodGroups are made because of the members of another one, by that one."""
+        """The PodGroups that are made because of another one's members, by that one."""
         if self.part is not None:
             return {key: [self.group] for key in self.groups}
         beside = defaultdict[GroupKey, list[GroupKey]](list)
@@ -78,7 +78,7 @@ class Origin:
         return beside
 
     def because_of(self, key: GroupKey) -> tuple[GroupKey, ...]:
-        """Because of whose members this PodGroup of it is made."""
+        """The groups whose members cause this PodGroup of the object to be made."""
         found = self.derived.get(key)
         return (key, self._key(found.beside)) if found is not None and found.beside else (key,)
 
@@ -94,10 +94,11 @@ def regarding(origin: Origin) -> ObjectReference:
 
 
 def owners_of(origin: Origin) -> Iterator[Mapping[str, Any]]:
-    """The object itself, so that the PodGroup goes with it, and whoever controls the object.
+    """The ownerReferences of its PodGroup: the object itself, and the object's controller.
 
-    A single owner that is not said to be the controller is taken for it: clients that make
-    PodGroups often leave that out. It tells one life of a group from the next (semantics §2.4).
+    The PodGroup is deleted with the object. A single owner counts as the controller even if not
+    marked so, as clients that make PodGroups often omit the mark. The controller tells one life of
+    a group from the next (semantics §2.4).
     """
     metadata = origin.object.metadata
     mine = OwnerReference(

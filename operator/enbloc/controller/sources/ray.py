@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""RayClusters, those of RayJobs and RayServices too: a PodGroup each.
+"""RayClusters, including those of RayJobs and RayServices: one PodGroup each.
 
 Source of the meaning of fields: KubeRay v1.4, ray-operator/apis/ray/v1/raycluster_types.go and
 ray-operator/controllers/ray/utils/util.go CalculateDesiredReplicas, CalculateMinReplicas.
@@ -35,7 +35,7 @@ class _WorkerGroup(Part):
     template: MetadataOnly | None = None
 
     def least(self, *, scales: bool) -> int:
-        """How many pods it has from the start."""
+        """How many pods it has at the start."""
         if self.suspend:
             return 0
         least = bounded(self.min_replicas, 0)
@@ -62,7 +62,7 @@ class RayCluster(SourceObject):
 
 
 def derive(found: RayCluster) -> Derived | RefusedGroup:
-    """The head and all workers; where Ray scales the workers, as few as it may have."""
+    """The PodGroup of the head and all workers; workers that Ray scales count by their minimum."""
     spec = found.spec
     scales = bool(spec.enable_in_tree_autoscaling)
     groups = spec.worker_group_specs or ()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading objects of others: a bug in it becomes a message, and keeps no other from being read."""
+"""Reads others' objects; a bug in that becomes a message, and does not affect other objects."""
 
 import logging
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 def called_for(
     source: Source[Any], found: SourceObject
 ) -> Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None:
-    """What an object calls for; of one that a bug keeps from being read, a message."""
+    """What an object calls for; a RefusedGroup with a message if a bug prevents reading it."""
     try:
         called = with_timeout(source.derive(found), found.metadata)
         called = with_unread(as_annotated(called, found.metadata), found.metadata)
@@ -37,7 +37,7 @@ def called_for(
 
 
 def fault(what: object, error: Exception) -> str:
-    """Log a bug; the message about it for the object."""
+    """Log a bug, and return the message about it for the object."""
     log.error("Failed to process %s", what, exc_info=error)
     return (
         f"enbloc failed to process it ({type(error).__name__}), and leaves it as it is; please "
@@ -46,7 +46,7 @@ def fault(what: object, error: Exception) -> str:
 
 
 def guarded(read: Read) -> Read:
-    """The same, but a bug becomes a message on the pod: it must keep no other from being read."""
+    """`read`, but a bug becomes a message on the pod, so that other pods can still be read."""
 
     def declared(
         labels: Mapping[str, str], annotations: Mapping[str, str]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What other projects' PodGroups ask for in all."""
+"""The total resources that other projects' PodGroups ask for."""
 
 from enbloc.controller.sources.source import RefusedGroup
 from enbloc.wire.objects import Quantities
@@ -8,7 +8,7 @@ from enbloc.wire.problems import Problems, quantities
 
 
 def readable(given: Quantities) -> Quantities | RefusedGroup:
-    """`spec.minResources` as it is given, unless an amount cannot be read."""
+    """`spec.minResources` unchanged, or a RefusedGroup if an amount cannot be read."""
     problems = Problems()
     quantities(given, "spec.minResources", problems)
     return RefusedGroup(problems.text()) if problems else dict(given)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of roles as PodGroups of ours have them, with as few levels as will do (semantics §2.8)."""
+"""Trees of roles as PodGroups have them, with as few levels as possible (semantics §2.8)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from enbloc.controller.sources.source import RefusedGroup, topology_of
 from enbloc.model.trees import Child, Tree, least_of
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
-#: Levels of sub-groups between the PodGroup and the roles.
+#: The most levels of sub-groups between the PodGroup and the roles.
 MOST_INNER: Final = MOST_LEVELS - 2
 _NOWHERE: Final[Mapping[str, Mapping[str, str]]] = {}
 
@@ -21,29 +21,29 @@ def tree_spec(
     minimum: int,
     near: Mapping[str, Mapping[str, str]] = _NOWHERE,
 ) -> dict[str, Any] | RefusedGroup:
-    """What of a PodGroup's spec says which of its members start together.
+    """The fields of a PodGroup's spec that say which of its members start together.
 
-    A child that needs no member is always whole: where a node can do without some of its children
-    it is left out, and the node needs one less.
+    A child that needs no member is always whole: if its node does not need all children, the child
+    is left out and the node needs one less.
 
     Args:
         tree: its root has the name "".
-        minimums: of its roles.
+        minimums: the minimum of each role.
         minimum: of all members together, at least 1.
         near: the `topology` of its roles and of nodes below the root, by name.
 
     Returns:
-        minMember, and roles, subGroups and minGroupCount where there are any, as JSON.
+        minMember, and roles, subGroups and minGroupCount if there are any, as JSON.
     """
     found = _tree_spec(tree, minimums, minimum, near)
-    if isinstance(found, RefusedGroup):  # what is only preferred is worth no refusal
+    if isinstance(found, RefusedGroup):  # drop preferred topologies rather than refuse
         required = {name: each for name, each in near.items() if "required" in each}
         found = _tree_spec(tree, minimums, minimum, required)
     return found
 
 
 def unsaid(near: Collection[str], spec: Mapping[str, Any]) -> set[str]:
-    """The names of those whose topology a spec does not have."""
+    """The names whose topology is missing in a spec."""
     parts = (*spec.get("roles", ()), *spec.get("subGroups", ()))
     return {*near} - {each["name"] for each in parts if "topology" in each}
 
@@ -85,11 +85,11 @@ def _tree_spec(
 
 
 def simplified(tree: Tree, kept: Collection[str] = ()) -> Tree:
-    """The same without nodes that say nothing: what holds a tree is whole holds it as before.
+    """The tree without redundant nodes: the same sets of members make it whole as before.
 
     Args:
         tree: with all its nodes.
-        kept: the names of nodes that say something beside.
+        kept: the names of nodes that must stay, as they have a topology.
     """
     children: list[Child] = []
     needed = tree.needed
@@ -117,20 +117,20 @@ def simplified(tree: Tree, kept: Collection[str] = ()) -> Tree:
 
 
 def _needing(tree: Tree, minimums: Mapping[str, int]) -> Tree:
-    """The same without children that need no member, where a node needs not all of its own."""
+    """The tree without children that need no member, below nodes that need not all children."""
     children = tuple(
         _needing(child, minimums) if isinstance(child, Tree) else child for child in tree.children
     )
     if tree.needed < len(children):
         kept = tuple(child for child in children if least_of(child, minimums))
         needed = max(0, tree.needed - (len(children) - len(kept)))
-        # What is whole without any member would be no gang: one child is needed all the same.
+        # A node that is whole without any member would be no gang, so it needs one child.
         return Tree(tree.name, needed or min(1, len(kept)), kept)
     return replace(tree, needed=len(children), children=children)
 
 
 def _levels(tree: Tree) -> int:
-    """How many levels of sub-groups are in it."""
+    """How many levels of sub-groups the tree has."""
     return max((1 + _levels(each) for each in tree.children if isinstance(each, Tree)), default=0)
 
 

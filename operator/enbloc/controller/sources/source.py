@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A source: a kind of object for which a PodGroup of ours is made, and what it is told in return.
+"""A source: a kind of object that enbloc makes PodGroups for, and what is reported back to it.
 
 Other projects' PodGroups are sources, and so are workloads whose pods are to be a gang. A source is
-three pure functions; who watches and writes is `follow.py`.
+three pure functions; `follow.py` watches and writes.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ LARGEST: Final = 100_000
 MOST_ROLES: Final = 16
 #: The most levels of slices that a PodGroup takes.
 MOST_SLICES: Final = 4
-#: So many PodGroups are made for one object: anybody may ask for billions in a few bytes.
+#: The most PodGroups made for one object: a few bytes may ask for billions.
 MOST_GROUPS: Final = 1024
 #: The longest schedule timeout that a PodGroup takes (seconds).
 LONGEST_TIMEOUT: Final = 86_400
@@ -42,14 +42,14 @@ _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def misnamed(name: str) -> str:
-    """What is wrong with the name of a role; "" = nothing."""
+    """Why a name cannot be that of a role; "" = it can."""
     if LABEL.fullmatch(name):
         return ""
     return f'{quoted(name)} is not a name of at most 63 small letters, digits and "-"'
 
 
 def label(name: str) -> str:
-    """The role or sub-group for an object of that name: the name, where that can be one."""
+    """The role's or sub-group's name for an object: its own name if valid, else one with a hash."""
     if LABEL.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_HASHED]
@@ -58,27 +58,28 @@ def label(name: str) -> str:
 
 
 def topology_of(near: Mapping[str, Any]) -> dict[str, Any]:
-    """The field `topology` of a PodGroup, or of a part of one; none where it would say nothing."""
+    """The field `topology` of a PodGroup, or of a part of one; omitted if it would be empty."""
     return {"topology": near} if near else {}
 
 
 class SourceObject(msgspec.Struct, gc=False, rename="camel"):
-    """The base of what sources read: metadata, and the status as it stands.
+    """The base of the objects that sources read: metadata, and the current status.
 
     Attributes:
-        raw_status: as it was sent: a tenant may write any, and read it takes ten times the memory.
+        raw_status: undecoded: a tenant may write anything, and decoded it takes ten times the
+            memory.
     """
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     raw_status: msgspec.Raw = msgspec.field(default=_NO_STATUS, name="status")
 
     def __post_init__(self) -> None:
-        """Hold on to the status alone, and not to the page of a list in which it was sent."""
+        """Copy the status, so as not to keep the whole page of the list in memory."""
         self.raw_status = self.raw_status.copy()
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """It, read anew each time; empty if it is no object."""
+        """The status, decoded at each call; empty if it is no object."""
         try:
             return decoded(_STATUS, self.raw_status)
         except UNREADABLE:
@@ -93,14 +94,14 @@ class Derived:
     """The PodGroup that an object calls for.
 
     Attributes:
-        spec: of our kind, as JSON.
+        spec: the PodGroup's spec, as JSON.
         name: of the PodGroup; "" = the object's own.
         always: it is made even while none of its pods names a scheduler of ours.
         ignored: which fields of the object have no effect, for an event on it; "" = none.
-        beside: the PodGroup of the same object with which it is made, before it has pods of its
-            own; "" = none.
-        idle: it wants no pods now, so a PodGroup that was made stays as it is: its next pods may be
-            there before their minimum is (semantics §2.5).
+        beside: the PodGroup of the same object that it is made together with, before it has pods
+            of its own; "" = none.
+        idle: the object wants no pods now, so an existing PodGroup stays unchanged: the next pods
+            may exist before their minimum is written (semantics §2.5).
     """
 
     spec: Mapping[str, Any]
@@ -117,9 +118,9 @@ class RefusedGroup:
 
     Attributes:
         problem: the field and the fix, for an event on the object.
-        name: of the PodGroup, or of the first, for which its pods wait; "" = the object's own.
-        keeps: one that was made before stays as it is: what was started is not given up because
-            a part of the object is gone.
+        name: of the (first) PodGroup that its pods wait for; "" = the object's own.
+        keeps: an existing PodGroup stays unchanged: a gang that has started is not given up
+            because a part of the object is gone.
     """
 
     problem: str
@@ -140,18 +141,18 @@ class ObjectKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """What an object is in a tree, of which one PodGroup is made (`forest.py`).
+    """An object's node in a tree; one PodGroup is made for the whole tree (`forest.py`).
 
     Attributes:
-        above: the source of what can be above it.
+        above: the source of its possible parents.
         parent: the name of the composite above it; "" = it is the root.
-        composite: others name it as their parent; else its pods name it.
-        minimum: of its children, or of its pods.
+        composite: other objects name it as their parent; else its pods name it.
+        minimum: how many of its children, or of its pods, are needed.
         uid: of the object.
         created: its creationTimestamp, as the API server writes it.
-        group: of a composite, the name of the PodGroup that is made for it if it is the root.
-        spec: what that PodGroup has beside the tree, as JSON.
-        near: the `topology` of the role or sub-group that it is; the root's is in `spec`.
+        group: for a composite, the name of the PodGroup that is made if it is the root.
+        spec: the fields of that PodGroup besides the tree, as JSON.
+        near: the `topology` of its role or sub-group; the root's is in `spec`.
         ignored: which fields of the object have no effect; "" = none.
     """
 
@@ -168,17 +169,17 @@ class TreeNode:
 
     @property
     def root(self) -> bool:
-        """The PodGroup is made for it."""
+        """Whether it is the root, which the PodGroup is made for."""
         return self.composite and not self.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An object that is a part of the PodGroup that is made for another one, the root of its tree.
+    """An object that is a part of another object's PodGroup, that of the root of its tree.
 
     Attributes:
         group: the name of the PodGroup.
-        node: the role that its pods have there, or the sub-group that it is.
+        node: the role of its pods in that PodGroup, or the sub-group that it is.
         composite: it is a sub-group.
         root: UID of the root.
         problem: why there is no such PodGroup, or it has no such part; "" = it has.
@@ -195,17 +196,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """What is known of a PodGroup, for the report to its source.
+    """The state of a PodGroup, for the report to its source.
 
     Attributes:
         group: None = it does not exist yet.
-        status: its status as it stands, both writers' parts.
-        members: the pods that name it, live or not.
+        status: its current status, both writers' parts.
+        members: its pods, live or not.
         now: server time, seconds since the epoch.
-        version: of the API in which the object was read.
+        version: the API version in which the object was read.
         ours: a member names a scheduler of ours.
-        part: what the object is of the PodGroup; None = it is made for this object.
-        problem: why none can be made; "" = it can be. Only who `answers_refusals` is told.
+        part: the object's part in the PodGroup; None = it is made for this object.
+        problem: why no PodGroup can be made; "" = it can. Only for sources that
+            `answers_refusals`.
     """
 
     group: Group | None = None
@@ -219,7 +221,7 @@ class GroupView:
 
     @property
     def whole(self) -> bool:
-        """The part of the PodGroup that the object is has its minimum bound."""
+        """Whether the object's part of the PodGroup has its minimum bound."""
         part, group = self.part, self.group
         if part is None or group is None:
             return self.scheduled
@@ -235,7 +237,7 @@ class GroupView:
         return part.node in nodes and nodes[part.node].holds(whole.__contains__)
 
     def condition(self, kind: Condition) -> Mapping[str, Any]:
-        """One of its conditions; empty = it does not have it."""
+        """One of its conditions; empty = it is absent."""
         for condition in self.status.get("conditions") or ():
             if condition.get("type") == kind:
                 return condition
@@ -243,12 +245,12 @@ class GroupView:
 
     @property
     def scheduled(self) -> bool:
-        """Its minimum is bound."""
+        """Whether its minimum is bound."""
         return self.condition(Condition.SCHEDULED).get("status") == "True"
 
     @property
     def reason(self) -> str:
-        """Its state in one word, the reason of condition Ready; "" = nobody has said it."""
+        """Its state in one word, the reason of condition Ready; "" = not written yet."""
         return str(self.condition(Condition.READY).get("reason", ""))
 
 
@@ -260,19 +262,20 @@ class Source(Generic[T]):
         name: of the project, for messages.
         resources: its versions, the preferred one first; the first that is served is read.
         shape: the type to read an object as.
-        derive: the PodGroup that an object calls for, or several, or what it is in a tree;
+        derive: returns the PodGroup or PodGroups that an object calls for, or its node in a tree;
             None = none.
-        report: what its `status` should hold, as a JSON merge patch of the status; None = nothing
-            is written. Lists are replaced whole, if the object is still as it was read.
-        subresource: where the status is written; "" = the kind has no such subresource.
-        scheduler_names: whoever serves one of these takes that project's scheduler's place, and so
-            answers its objects even before a pod names a scheduler of ours.
-        controls: its objects control the pods, and so the PodGroups too: pods of theirs that come
-            later, from another controller of theirs, are of the same gang (semantics §2.4).
-        beside: cluster-scoped objects that its clients look for, each with its resource; who takes
-            that scheduler's place makes those that are not there.
-        in_trees: its objects may be in trees, of which one PodGroup is made.
-        answers_refusals: its objects are told by `report` too why no PodGroup can be made.
+        report: returns what the object's `status` should hold, as a JSON merge patch of the status;
+            None = nothing is written. Lists are replaced whole, if the object has not changed since
+            it was read.
+        subresource: where the status is written; "" = the kind has no status subresource.
+        scheduler_names: that project's schedulerNames. A process that serves one of them reports to
+            the objects even before a pod names a scheduler of ours.
+        controls: its objects control the pods, and so the PodGroups too: later pods of theirs, from
+            another controller of theirs, are of the same gang (semantics §2.4).
+        beside: cluster-scoped objects that its clients look for, each with its resource; a process
+            that serves one of `scheduler_names` creates the missing ones.
+        in_trees: its objects may be in trees; one PodGroup is made for each tree.
+        answers_refusals: `report` also tells its objects why no PodGroup can be made.
     """
 
     name: str
@@ -288,5 +291,5 @@ class Source(Generic[T]):
     answers_refusals: bool = False
 
     def kept(self, found: T) -> SourceObject:
-        """What of an object is kept once it is read: templates may take megabytes."""
+        """The part of an object that is kept once it is read: templates may take megabytes."""
         return found if self.report is not None else SourceObject(found.metadata)

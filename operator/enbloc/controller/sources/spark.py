@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""SparkApplications of the Spark operator: a PodGroup each, of driver and executors.
+"""SparkApplications of the Spark operator: one PodGroup each, of driver and executors.
 
-The driver creates the executors, so it alone is counted, and capacity for all is reserved. Source
+The driver creates the executors, so only it counts, and capacity for all is reserved. Source
 of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetInitialExecutorNumber.
 """
 
@@ -49,7 +49,7 @@ class _Pod(Part):
 
     @property
     def metadata(self) -> PodMetadata:
-        """What is written into the metadata of its pods; what stands in the template gives way."""
+        """The metadata of its pods; these fields take precedence over the template's."""
         under = metadata_of(self.template) or PodMetadata()
         return PodMetadata(
             {**(under.labels or {}), **(self.labels or {})},
@@ -78,7 +78,7 @@ class SparkApplication(SourceObject):
 
 
 def derive(found: SparkApplication) -> Derived | RefusedGroup:
-    """The driver, and capacity for it and the executors that it starts with."""
+    """The PodGroup of the driver, with capacity for it and the executors that it starts with."""
     spec = found.spec
     dynamic = spec.dynamic_allocation
     if dynamic is not None and dynamic.enabled:
@@ -96,7 +96,7 @@ def derive(found: SparkApplication) -> Derived | RefusedGroup:
 
 
 def _requests(pod: _Pod, spec: _Spec) -> dict[str, int]:
-    """What one pod asks for, by resource, CPU in milli."""
+    """What one pod requests, by resource, CPU in milli."""
     asked = {
         "cpu": spark_requests.cpu(bounded(pod.cores), pod.core_request),
         "memory": spark_requests.memory(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule timeout that an annotation gives the PodGroups of an object."""
+"""The schedule timeout that an object's annotation sets for its PodGroups."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup |
 def with_timeout(found: _Found, metadata: Metadata) -> _Found:
     """What an object calls for, with the `scheduleTimeoutSeconds` of its annotation.
 
-    An annotation that is no such number is ignored, and said to be.
+    An invalid annotation is ignored, with a note.
     """
     text = (metadata.annotations or {}).get(SCHEDULE_TIMEOUT_KEY)
     if text is None:
@@ -37,7 +37,7 @@ def _timed(found: Derived, text: str, specs: dict[int, Mapping[str, Any]]) -> De
     seconds = _seconds(text)
     if seconds is None:
         return replace(found, ignored=_also(found.ignored, _no_number(text)))
-    # Groups that share a spec go on sharing one.
+    # PodGroups that share a spec continue to share one.
     spec = specs.setdefault(id(found.spec), {**found.spec, _FIELD: seconds})
     return replace(found, spec=spec)
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `spec.topology` that other projects' objects, and annotations of any object, call for.
 
-Levels of others are labels of nodes: Kubernetes', KAI's and Grove's objects hold their keys. Of
-Kubernetes' and Grove's the value of such a label alone is a domain; KAI, Koordinator and Volcano
-have objects that say how levels nest, which the scheduler reads. Source of keys and their meaning:
+Other projects' levels are node labels: Kubernetes', KAI's and Grove's objects hold the label keys.
+For Kubernetes and Grove, each value of such a label is a domain; KAI, Koordinator and Volcano have
+objects that say how levels nest, which the scheduler reads. Source of keys and their meaning:
 KAI-Scheduler v0.15, pkg/podgrouper/podgrouper/plugins/constants/constants.go; Koordinator v1.7,
 apis/extension/network_topology.go.
 """
@@ -39,31 +39,31 @@ from enbloc.wire.objects import Metadata
 _TOPOLOGY: Final = "kai.scheduler/topology"
 _REQUIRED: Final = "kai.scheduler/topology-required-placement"
 _PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
-#: The annotation that `koordinators` looks at.
+#: The annotation that `koordinators` reads.
 KOORDINATORS_KEY: Final = "gang.scheduling.koordinator.sh/network-topology-spec"
 _FIELD: Final = "topology"
-#: What of a spec may say where its own members lie.
+#: The fields of a spec whose items may have a topology of their own.
 _PARTS: Final = ("roles", "subGroups")
 _NAME: Final = frozenset({"name"})
-#: What a role or a sub-group may say; the rest is of the group.
+#: The topology fields of a role or a sub-group; the others are only the group's.
 _OF_A_PART: Final = frozenset({"required", "preferred"})
 
 _Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
 def levels(required: str | None, preferred: str | None = None) -> dict[str, str]:
-    """`topology` with these labels of nodes, as JSON; empty where there are none."""
+    """`topology` with these node labels, as JSON; empty if there are none."""
     asked = {"required": required, "preferred": preferred}
     return {field: label for field, label in asked.items() if label}
 
 
 def instead(field: str, why: str, *, hard: bool, annotations: Mapping[str, str]) -> str:
-    """The note on a field whose levels are not known here; "" = an annotation of ours says them.
+    """The note on a field whose levels are unknown here; "" = an annotation of ours names them.
 
     Args:
-        field: that is ignored.
-        why: what is not read.
-        hard: members must be in one domain, and not only where that can be.
+        field: the ignored field.
+        why: the reason, for the note.
+        hard: the field requires one domain; else it only prefers one.
         annotations: of the object.
     """
     if not annotations.keys().isdisjoint(FIELDS):
@@ -76,19 +76,19 @@ def instead(field: str, why: str, *, hard: bool, annotations: Mapping[str, str])
 
 
 def in_topology(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A spec with the name of the Topology that has its levels; as it is if it names none."""
+    """A spec with the name of the Topology that has its levels; unchanged if it has no topology."""
     return {**spec, _FIELD: {"name": name, **spec.get(_FIELD, {})}} if _says(spec) else {**spec}
 
 
 def in_hyper_nodes(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for tiers of HyperNodes: without any, what is only preferred is no condition."""
+    """A spec with the Topology of HyperNodes' tiers; it may be missing if none is required."""
     parts = (spec, *(each for part in _PARTS for each in spec.get(part, ())))
     required = any("required" in each.get(_FIELD, {}) for each in parts)
     return in_topology(spec, foreign_name(VOLCANO_GROUP, HYPER_NODES if required else WHICHEVER))
 
 
 def kais_topology(named: Iterable[str]) -> str:
-    """The Topology of KAI's with these names; if there are several, each level's own."""
+    """KAI's Topology of this name; if there are several names or none, whichever has the level."""
     names = {each for each in named if each}
     return foreign_name(KAI_GROUP, names.pop() if len(names) == 1 else WHICHEVER)
 
@@ -106,17 +106,17 @@ class _Gathering(msgspec.Struct, gc=False, rename="camel"):
 
 
 _GATHERING: Final = msgspec.json.Decoder(_Gathering).decode
-#: The field of ours for each of Koordinator's strategies.
+#: Our topology field for each of Koordinator's strategies.
 _STRATEGIES: Final[Mapping[str, str]] = {"MustGather": "required", "PreferGather": "preferred"}
 
 
 def koordinators(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The `topology` of Koordinator's annotation; empty = there is none, or ours stands beside it.
+    """The `topology` of Koordinator's annotation; empty = there is none, or ours takes precedence.
 
-    Of several layers that had better hold all, the last one counts.
+    Of several preferred layers, the last one counts.
 
     Raises:
-        ValueError: it cannot be read, or not be followed; the message has the key and the fix.
+        ValueError: it is unreadable or unsupported; the message has the key and the fix.
     """
     said = annotations.get(KOORDINATORS_KEY)
     if not said or not annotations.keys().isdisjoint(FIELDS):
@@ -148,8 +148,9 @@ def koordinators(annotations: Mapping[str, str]) -> dict[str, str]:
 def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
     """What an object calls for, with the topology of its own annotations.
 
-    Ours count whatever else is said; a Topology alone is that of the levels which are said. KAI's,
-    of which its pod grouper makes the field of a PodGroup, count where nothing else is said.
+    Our annotations take precedence; one that names only a Topology applies to the levels given
+    elsewhere. KAI's annotations, which its pod grouper copies into a PodGroup, count only if there
+    is no other topology.
     """
     annotations = metadata.annotations or {}
     kais = levels(annotations.get(_REQUIRED), annotations.get(_PREFERRED))
@@ -186,13 +187,13 @@ def _placed(
         return found
     else:
         wanted = {**(spec.get(_FIELD, {}) if said else kais), **ours}
-    # Groups that share a spec go on sharing one.
+    # PodGroups that share a spec continue to share one.
     spec = specs.setdefault(id(found.spec), {**spec, _FIELD: wanted})
     return replace(found, spec=spec)
 
 
 def _has_levels(found: Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None) -> bool:
-    """Whether an object says without its annotations where members lie, or calls for nothing."""
+    """Whether an object has a topology without its annotations, or calls for nothing."""
     if isinstance(found, Derived):
         return _says(found.spec)
     if isinstance(found, tuple):
@@ -201,12 +202,12 @@ def _has_levels(found: Derived | tuple[Derived, ...] | RefusedGroup | TreeNode |
 
 
 def _says(spec: Mapping[str, Any]) -> bool:
-    """Whether a spec says where any of its members lie."""
+    """Whether a spec has a topology, for all members or for a part."""
     return _FIELD in spec or any(_FIELD in each for part in _PARTS for each in spec.get(part, ()))
 
 
 def _silent(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The same spec without saying so of any of its parts."""
+    """The spec without the topologies of its parts."""
     parts = {
         part: [{name: each[name] for name in each if name != _FIELD} for each in spec[part]]
         for part in _PARTS
@@ -216,7 +217,7 @@ def _silent(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_node(found: TreeNode, ours: Mapping[str, Any]) -> TreeNode:
-    """The PodGroup has what its root says; any other node, what it says of its own members."""
+    """A node with the topology of its annotations; for the root, it is the PodGroup's."""
     near = {field: level for field, level in ours.items() if field in _OF_A_PART}
     notes = [found.ignored]
     if "slices" in ours:
@@ -232,7 +233,7 @@ def _of_node(found: TreeNode, ours: Mapping[str, Any]) -> TreeNode:
 
 
 def _refused(found: _Found, problem: str) -> _Found | RefusedGroup:
-    """None can be made, unless the object calls for none, or says so already."""
+    """A refusal with this problem, unless the object calls for nothing or is refused already."""
     if found is None or isinstance(found, RefusedGroup):
         return found
     first = found[0] if isinstance(found, tuple) and found else found

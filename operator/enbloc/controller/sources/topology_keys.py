@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The `spec.topology` that annotations of pods, and of pod templates, give a PodGroup."""
+"""The `spec.topology` that annotations of pods and pod templates set for a PodGroup."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from enbloc.wire.auto_groups import role_name
 from enbloc.wire.objects import Texts
 from enbloc.wire.topologies import topology_name_problem
 
-#: The field that each key gives.
+#: The field that each key sets.
 FIELDS: Final[Mapping[str, str]] = {
     TOPOLOGY_KEY: "name",
     TOPOLOGY_REQUIRED_KEY: "required",
@@ -42,7 +42,7 @@ class PodMetadata(msgspec.Struct, gc=False):
     annotations: Texts | None = None
 
 
-#: Why a Topology alone is nothing to ask for.
+#: The problem of a Topology without a level.
 NO_LEVEL: Final = (
     f"{TOPOLOGY_KEY} names a Topology, and no level of it: add {TOPOLOGY_REQUIRED_KEY} or "
     f"{TOPOLOGY_PREFERRED_KEY}, or remove it"
@@ -52,14 +52,14 @@ NO_LEVEL: Final = (
 def topology_said(
     labels: Mapping[str, str], annotations: Mapping[str, str], *, alone: bool = False
 ) -> dict[str, Any]:
-    """The `spec.topology` that metadata of a pod gives, as JSON; empty = none.
+    """The `spec.topology` that a pod's metadata sets, as JSON; empty = none.
 
-    An annotation wins over a label.
+    An annotation takes precedence over a label.
 
     Args:
         labels: of the pod.
         annotations: of the pod.
-        alone: a Topology without a level is something, too.
+        alone: accept a Topology without a level.
 
     Raises:
         ValueError: no PodGroup can have it; the message names the key and the fix.
@@ -80,10 +80,10 @@ def topology_said(
 
 
 def _checked(field: str, value: str) -> str:
-    """The name of a Topology, or a level of one, as it is given.
+    """The name of a Topology, or of a level, unchanged.
 
     Raises:
-        ValueError: it cannot be one.
+        ValueError: it is no valid name.
     """
     if field == "name":
         problem = topology_name_problem(value) if value else "is empty; write a name"
@@ -98,7 +98,7 @@ def _slices(text: str) -> list[dict[str, Any]]:
     """Slices such as "32@block,4@rack", as JSON.
 
     Raises:
-        ValueError: they cannot be given so.
+        ValueError: the text is invalid.
     """
     parts = text.split(",")
     if len(parts) > MOST_SLICES:
@@ -120,15 +120,14 @@ def _slices(text: str) -> list[dict[str, Any]]:
 def with_topology(
     found: Derived, templates: Iterable[tuple[str, PodMetadata | None]]
 ) -> Derived | RefusedGroup:
-    """The PodGroup of a workload, with the topology that its pod templates give it.
+    """The PodGroup of a workload, with the topology that its pod templates set.
 
-    A template that says nothing of it leaves it to the others. Where none does, Kueue's annotations
+    A template without a topology accepts that of the others. If none has one, Kueue's annotations
     count.
 
     Args:
-        found: the PodGroup without it.
-        templates: what the workload calls the role of its pods, and their metadata; of all that
-            are members.
+        found: the PodGroup without topology.
+        templates: for each template of members, the workload's name of its role, and its metadata.
     """
     said: list[Mapping[str, Any]] = []
     pairs: dict[str, Mapping[str, str]] = {}
@@ -140,7 +139,7 @@ def with_topology(
             given = topology_said(labels, annotations)
             if given and len(said) < 2 and given not in said:
                 said.append(given)
-            # Of two of one name neither has a role of its own.
+            # Two templates of one name have no role of their own; keep them apart.
             pairs[name if name not in pairs else f"{name} #{len(pairs)}"] = {
                 **labels,
                 **annotations,
@@ -160,7 +159,7 @@ def with_topology(
 
 
 def _of_others(found: Derived, asked: kueue.Asked) -> Derived:
-    """The PodGroup with what annotations of others ask for."""
+    """The PodGroup with the topology that Kueue's annotations ask for."""
     spec = {**found.spec, _FIELD: asked.topology} if asked.topology else found.spec
     notes: tuple[str, ...] = asked.ignored
     if asked.parts:
@@ -175,18 +174,18 @@ def _of_others(found: Derived, asked: kueue.Asked) -> Derived:
 def _parted(
     spec: Mapping[str, Any], parts: Sequence[kueue.Together], *, everybody: bool
 ) -> tuple[Mapping[str, Any], Sequence[str]]:
-    """The spec with the topology of parts, and notes on what of it has none.
+    """The spec with the topologies of parts, and notes on those that have no effect.
 
     Args:
-        spec: without it.
-        parts: who lies in a domain of their own.
-        everybody: these are all members.
+        spec: without topology.
+        parts: the pods that must be in a domain of their own.
+        everybody: the parts cover all members.
     """
     roles = {role["name"]: role for role in spec.get("roles", ())}
     named = [each._replace(templates=tuple(map(role_name, each.templates))) for each in parts]
     if not all(name in roles for each in named for name in each.templates):
         if everybody and all(each.near == parts[0].near for each in parts):
-            return {**spec, _FIELD: parts[0].near}, ()  # what keeps all together keeps each
+            return {**spec, _FIELD: parts[0].near}, ()  # one domain for all satisfies each
         note = (
             "annotations of Kueue about topology on some pod templates are ignored: the PodGroup "
             "has no role for each template"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of ours on a workload, or on a PodGroup of another project, that nothing reads there."""
+"""Our keys that have no effect on a workload, or on another project's PodGroup."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,13 +13,13 @@ from enbloc.model.near_misses import near_miss
 from enbloc.wire.objects import Metadata
 
 _PREFIX: Final = f"{API_GROUP}/"
-#: On these objects they count as annotations alone.
+#: Keys that these objects may have only as annotations.
 _ANNOTATIONS: Final = frozenset((*FIELDS, SCHEDULE_TIMEOUT_KEY))
 _Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
 def with_unread(found: _Found, metadata: Metadata) -> _Found:
-    """What an object calls for, with notes on keys of its metadata that are misspelt."""
+    """What an object calls for, with notes on keys that are misspelt, or labels for annotations."""
     notes = [*_notes(metadata)]
     if not notes:
         return found

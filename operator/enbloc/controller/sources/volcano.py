@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PodGroups of Volcano, `scheduling.volcano.sh/v1beta1`.
 
-Their kind has no status subresource: clients create one with `status.phase: Pending`, and some make
-no pod before they read `Inqueue`.
+The kind has no status subresource: clients create a PodGroup with `status.phase: Pending`, and some
+make no pod before they read `Inqueue`.
 
 Source of the meaning of fields, phases and conditions: volcano.sh/apis v1.13.0
 pkg/apis/scheduling/v1beta1/types.go; volcano v1.10.0 pkg/scheduler/framework/session.go jobStatus
@@ -45,31 +45,31 @@ from enbloc.wire.objects import Int64, Quantities
 RESOURCE: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 SCHEDULER_NAME: Final = "volcano"
-#: The queue of who names none; clients look whether it is there.
+#: The default queue; clients check that it exists.
 DEFAULT_QUEUE: Final[Mapping[str, Any]] = {
     "apiVersion": QUEUES.api_version,
     "kind": QUEUES.kind,
     "metadata": {"name": "default"},
     "spec": {"weight": 1, "reclaimable": True},
 }
-#: As Volcano's scheduler spells the reason of condition Scheduled.
+#: Volcano's own reason of condition Scheduled.
 READY: Final = "tasks in gang are ready to be scheduled"
-#: Labels of pods that are their role; Grove's for pods that it makes for Volcano.
+#: The pods' labels that are their role: Volcano's, and Grove's on pods that it makes for Volcano.
 _TASK: Final = "volcano.sh/task-spec"
 _PARTITION: Final = "volcano.sh/partition-id"
 _ROLE_KEYS: Final = frozenset({_TASK, "grove.io/podclique"})
-#: Annotation or label of who is evicted for others or not; the annotation wins.
+#: The annotation or label that says whether pods may be preempted; the annotation takes precedence.
 _PREEMPTABLE: Final = "volcano.sh/preemptable"
 _FALSE: Final = ("false", "f", "0")
-#: The tier whose nodes are nearest to each other.
+#: The lowest tier: its nodes are nearest to each other.
 _LOWEST: Final = "tier-1"
-#: Prefixes of what is counted for a quota, and no resource of a node.
+#: Prefixes of names that only count for a quota, and are no resource of a node.
 _QUOTA: Final = ("count/", "limits.")
 _REQUESTS: Final = "requests."
 _LACK: Final = frozenset(
     {Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.TIMED_OUT, Reason.PREEMPTED}
 )
-#: While these are the reasons, the scheduler has not said no.
+#: The reasons of condition Scheduled that are no refusal yet.
 _UNDECIDED: Final = frozenset({"", Reason.PENDING, Reason.BINDING, Reason.WAITING_FOR_MEMBERS})
 
 
@@ -85,9 +85,9 @@ class _NetworkTopology(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def near(self) -> dict[str, str]:
-        """`topology` of ours; a tier that is required has those below it preferred as well.
+        """Our field `topology`; a required tier implies a preference for the tiers below it.
 
-        Hard without a tier allows all of them, as there.
+        As in Volcano, mode hard without a tier allows all tiers.
         """
         tier = self.highest_tier_name or ""
         if not tier and self.highest_tier_allowed is not None:
@@ -110,20 +110,20 @@ class _SubGroupPolicy(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def role(self) -> str:
-        """The role of the pods of the only sub-group that it makes; "" = it may make several."""
+        """The role of its pods, if it makes exactly one sub-group; "" = it may make several."""
         key, value = self._selected
         return value if {key} == set(self.match_label_keys or ()) else ""
 
     @property
     def task(self) -> str:
-        """The task whose partitions are the sub-groups; "" = they are others."""
+        """The task whose partitions are its sub-groups; "" = they are not partitions of a task."""
         key, value = self._selected
         keys = {*(self.match_label_keys or ()), _TASK}
         return value if key == _TASK and keys == {_TASK, _PARTITION} else ""
 
     @property
     def _selected(self) -> tuple[str, str]:
-        """Key and value of the one label that tells the role of its pods; "" = there is none."""
+        """Key and value of the one label that selects a role; empty strings = there is none."""
         selector = self.label_selector or _Selector()
         labels = selector.match_labels or {}
         if selector.match_expressions or len(labels) != 1:
@@ -154,11 +154,11 @@ class VolcanoPodGroup(SourceObject):
 def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
     """Our PodGroup.
 
-    A minimum of 0, which clients write once their job is over, lets each pod start on its own, and
-    so does ours of 1. As there, the minimums of tasks count only while minMember covers them. A
-    sub-group that is needed is a role, and its size is the minimum of that; partitions of a task
-    are the roles of a sub-group of ours. How many a task has is not said here, so as many are
-    listed as can be.
+    A minimum of 0, which clients write once their job is over, lets each pod start on its own; it
+    becomes 1, which does the same. As in Volcano, the minimums of tasks count only if minMember
+    covers them. A needed sub-group is a role with the sub-group's size as its minimum; the
+    partitions of a task are the roles of a sub-group. Volcano's PodGroup does not say how many
+    partitions a task has, so as many as possible are listed.
     """
     spec = found.spec
     minimum, tasks = spec.min_member or 0, spec.min_task_member or {}
@@ -192,7 +192,7 @@ def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
 
 
 def _near(needs: "_Needs", policies: Sequence[_SubGroupPolicy]) -> Iterator[tuple[str, Any]]:
-    """Where the members of which roles lie."""
+    """The topology of each role that has one of its own."""
     for each in policies:
         if each.network_topology is not None:
             for role in needs.roles_of(each):
@@ -205,7 +205,7 @@ def _parts(task: str, count: int) -> tuple[str, ...]:
 
 
 class _Partitions(NamedTuple):
-    """What a task needs of its partitions: so many, each with so many pods."""
+    """How many partitions of a task are needed, and how many pods each needs."""
 
     needed: int
     size: int
@@ -213,11 +213,11 @@ class _Partitions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """What of a PodGroup must start together.
+    """What must start together in a PodGroup.
 
     Attributes:
-        roles: minimums of roles.
-        partitions: of tasks that are divided.
+        roles: the minimum of each role.
+        partitions: for each task that is divided, the partitions that it needs.
     """
 
     roles: Mapping[str, int]
@@ -225,7 +225,7 @@ class _Needs:
 
     @classmethod
     def of(cls, spec: _Spec) -> "_Needs":
-        """As many partitions of a task are needed as its own minimum fills."""
+        """The needs of a spec; a task needs at least the partitions that its own minimum fills."""
         tasks = spec.min_task_member or {}
         covered = sum(tasks.values()) <= max(1, spec.min_member or 0)
         roles, partitions = dict(tasks) if covered else {}, dict[str, _Partitions]()
@@ -248,18 +248,18 @@ class _Needs:
 
     @property
     def room(self) -> int:
-        """How many roles there are for the partitions of a task."""
+        """How many roles are available for the partitions of one task."""
         return (MOST_ROLES - len(self.roles)) // max(1, len(self.partitions))
 
     def roles_of(self, policy: _SubGroupPolicy) -> tuple[str, ...]:
-        """The roles that its sub-groups are; none where these are told apart in other ways."""
+        """The roles of its sub-groups; none if other labels distinguish those."""
         if policy.role in self.roles:
             return (policy.role,)
         return _parts(policy.task, self.room) if policy.task in self.partitions else ()
 
     @property
     def tree(self) -> Tree:
-        """Which roles are enough."""
+        """The tree of the roles that must start together."""
         children: list[Child] = [
             *sorted(self.roles),
             *(
@@ -271,7 +271,7 @@ class _Needs:
 
     @property
     def minimums(self) -> Mapping[str, int]:
-        """Of all roles in the tree."""
+        """The minimum of each role in the tree."""
         sizes = {
             role: self.partitions[node.name].size
             for node in self.tree.nodes()
@@ -281,7 +281,7 @@ class _Needs:
         return {**self.roles, **sizes}
 
     def short(self, counts: Counter[str]) -> Iterator[str]:
-        """What so many pods of each role lack."""
+        """What is missing, given how many pods each role has."""
         for role, least in sorted(self.roles.items()):
             if counts[role] < least:
                 yield f"{role}: {counts[role]}/{least}"
@@ -296,7 +296,7 @@ class _Needs:
 
 
 def _problems(policies: Sequence[_SubGroupPolicy]) -> Iterator[str]:
-    """Why no PodGroup can be made of these sub-groups, each with its field."""
+    """Why no PodGroup can be made for these sub-groups, each reason with its field."""
     for index, each in enumerate(policies):
         path, size, count = (
             f"spec.subGroupPolicy[{index}]",
@@ -315,7 +315,7 @@ def _problems(policies: Sequence[_SubGroupPolicy]) -> Iterator[str]:
 
 
 def _of_nodes(given: Quantities) -> Quantities:
-    """What nodes have of it: Volcano's own controllers write the names of a quota beside those."""
+    """The amounts of node resources only: Volcano's controllers also write those of a quota."""
     kept = {name: value for name, value in given.items() if not name.startswith(_QUOTA)}
     plain = {name: value for name, value in kept.items() if not name.startswith(_REQUESTS)}
     asked = {name.removeprefix(_REQUESTS): value for name, value in kept.items()}
@@ -323,7 +323,7 @@ def _of_nodes(given: Quantities) -> Quantities:
 
 
 def _ignored(found: VolcanoPodGroup, placed: AbstractSet[str]) -> Iterator[str]:
-    """What of a PodGroup has no effect here, for an event on it.
+    """Notes on the fields of a PodGroup that have no effect, for an event on it.
 
     Args:
         found: the PodGroup.
@@ -374,9 +374,9 @@ class _Counts:
     """The pods of a group as Volcano counts them.
 
     Attributes:
-        valid: live or succeeded.
-        allocated: bound or succeeded.
-        short: whether a task has fewer valid pods than its minimum.
+        valid: how many are live or succeeded.
+        allocated: how many are bound or succeeded.
+        short: the tasks with fewer valid pods than their minimum; "" = none.
         ready: the minimum, and that of each task, is allocated.
     """
 
@@ -432,10 +432,10 @@ def report(found: VolcanoPodGroup, view: GroupView) -> Mapping[str, Any]:
 
 
 def _phase(before: str, counts: _Counts) -> str:
-    """The phase; never `Pending`, for which some clients would wait with their pods for ever."""
+    """The phase; never `Pending`, as some clients would then never create their pods."""
     if not counts.live:
         done = counts.succeeded > 0 and counts.succeeded >= counts.minimum
-        emptied = not counts.minimum and before == "Running"  # a client that takes its job back
+        emptied = not counts.minimum and before == "Running"  # a client that withdrew its job
         if done or emptied or (before == "Completed" and not counts.failed):
             return "Completed"
         return "Inqueue"
@@ -446,7 +446,7 @@ def _phase(before: str, counts: _Counts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The condition that is true; the other one is not."""
+    """The condition that is True; the other of the two is False."""
 
     kind: str
     reason: str
@@ -454,7 +454,7 @@ class _Told:
 
 
 def _told(counts: _Counts, view: GroupView) -> _Told | None:
-    """Why it waits, or that it does not; None = as it was told before."""
+    """Why the group waits, or that it does not; None = keep the conditions as they are."""
     if counts.ready:
         return _Told("Scheduled", READY, "")
     if counts.valid < max(1, counts.minimum):
@@ -477,7 +477,7 @@ def _told(counts: _Counts, view: GroupView) -> _Told | None:
 def _conditions(
     standing: Sequence[Any], told: _Told, found: VolcanoPodGroup, now: float
 ) -> Iterator[Mapping[str, Any]]:
-    """All conditions: those of others, and ours with what is new of them."""
+    """All conditions: others' unchanged, and ours updated."""
     said = False
     for condition in standing:
         kind = condition.get("type") if isinstance(condition, dict) else None
@@ -496,7 +496,7 @@ def _conditions(
 def _condition(
     before: Mapping[str, Any], status: str, told: _Told, found: VolcanoPodGroup, now: float
 ) -> Mapping[str, Any]:
-    """One condition, with a transitionID of its own for each change of its status or reason."""
+    """One condition; each change of its status or reason gets a new transitionID."""
     wanted = {"type": told.kind, "status": status, "reason": told.reason}
     if told.message:
         wanted["message"] = told.message

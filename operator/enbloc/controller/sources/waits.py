@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Why a PodGroup waits, as an event on the object that it was made for.
+"""Events that say, on the object that a PodGroup was made for, why the group waits.
 
-Who created that object may not know that there is a PodGroup. The common case, a gang that starts
-without a wait, costs no event.
+The creator of that object may not know that there is a PodGroup. In the common case, a gang that
+starts without a wait, there is no event.
 """
 
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ from enbloc.model import names
 from enbloc.model.names import Condition, EventReason, Reason
 from enbloc.model.reasons import GROUP_EVENTS
 
-#: Of how many PodGroups it is kept what was said last.
+#: For how many PodGroups the last event is remembered.
 TOLD: Final = 4096
-#: States of a group that are told, each with the reason of the event.
+#: The reasons of condition Ready that are reported, each with the reason of its event.
 _EVENTS: Final[Mapping[str, EventReason]] = {
     str(reason): event for reason, event in GROUP_EVENTS.items()
 }
-#: The wait is over.
+#: The reasons of condition Ready that end the wait.
 _OVER: Final = frozenset({Reason.STARTING, Reason.RUNNING, Reason.SUCCEEDED})
 
 
 class Said(NamedTuple):
-    """What is to be said of a PodGroup."""
+    """What to report of a PodGroup."""
 
     type: str
     reason: EventReason
@@ -37,16 +37,16 @@ class Said(NamedTuple):
 
 
 class Waits:
-    """What was said of which PodGroup; each state is told once, when the group comes into it.
+    """Remembers what was reported of each PodGroup; each state is reported once, when it begins.
 
-    A gang that waits already may be held at Permit each time that it is tried: that is no news.
+    A waiting gang that is held at Permit at each attempt is not reported again.
     """
 
     def __init__(self) -> None:
         self._told: LRUCache[str, EventReason] = LRUCache(TOLD)
 
     def news(self, found: Mapping[str, Any]) -> Said | None:
-        """What is to be said of this PodGroup now; None = nothing new.
+        """What to report of this PodGroup now; None = nothing new.
 
         Args:
             found: the PodGroup as JSON.
@@ -66,10 +66,10 @@ class Waits:
 
 
 def notice(said: Said, found: Mapping[str, Any], owner: Mapping[str, Any]) -> Notice:
-    """The event.
+    """The event on the owner.
 
     Args:
-        said: what it says.
+        said: what to report.
         found: the PodGroup, as JSON.
         owner: ownerReference to the object that the PodGroup was made for, as JSON.
     """
@@ -89,7 +89,7 @@ def notice(said: Said, found: Mapping[str, Any], owner: Mapping[str, Any]) -> No
 
 
 def _ready(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Its condition Ready; empty = it has none. kopf shows what any client wrote."""
+    """Its condition Ready; empty = it has none. The status is untrusted: any client may write."""
     status = found.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     for each in conditions if isinstance(conditions, list) else ():

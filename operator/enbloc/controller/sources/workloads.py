@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all workloads have in common: roles, pod templates, and the spec of their PodGroup.
 
-A minimum counts only pods that can exist together before any has started; where others follow once
-those run, the capacity for all is reserved by minResources. Source: semantics §5.2.
+A minimum counts only pods that can exist together before any has started. If others follow once
+those run, minResources reserves the capacity for all. Source: semantics §5.2.
 """
 
 from collections import Counter
@@ -22,29 +22,29 @@ from enbloc.wire.objects import PodObject, PodSpecObject
 
 
 class Part(msgspec.Struct, gc=False, rename="camel"):
-    """The base of what workloads hold: camelCase names, outside the garbage collector."""
+    """The base of workloads' fields: camelCase names, outside the garbage collector."""
 
 
 class Template(Part):
-    """`template` of pods."""
+    """`template` of pods, with metadata and spec."""
 
     metadata: PodMetadata | None = None
     spec: PodSpecObject | None = None
 
 
 class MetadataOnly(Part):
-    """`template` of pods, of which no more is read."""
+    """`template` of pods, with metadata only."""
 
     metadata: PodMetadata | None = None
 
 
 def metadata_of(template: Template | MetadataOnly | None) -> PodMetadata | None:
-    """The metadata of the pods of a template; None = it gives none."""
+    """The metadata of a template's pods; None = the template has none."""
     return template.metadata if template is not None else None
 
 
 def requests(template: Template | None, count: int = 1) -> Counter[str]:
-    """What so many pods of a template ask for, by resource; what cannot be read asks for none."""
+    """What `count` pods of a template request, by resource; an unreadable amount counts as none."""
     if template is None or template.spec is None:
         return Counter()
     spec, _ = pod_class(PodObject(spec=template.spec))
@@ -52,7 +52,7 @@ def requests(template: Template | None, count: int = 1) -> Counter[str]:
 
 
 def bounded(count: int | None, default: int = 1) -> int:
-    """A number of pods as PodGroups can have it."""
+    """A number of pods, limited to what a PodGroup can have."""
     return min(LARGEST, max(0, default if count is None else count))
 
 
@@ -64,14 +64,14 @@ def of_roles(
     beside: str = "",
     pods: int | None = None,
 ) -> Derived:
-    """The PodGroup of a workload, which is idle where it wants no pods.
+    """The PodGroup of a workload; idle if the workload wants no pods.
 
     Args:
         roles: as of `minimum_of`.
         name: of the PodGroup.
         reserved: as of `minimum_of`.
         beside: as of `Derived`.
-        pods: how many it wants now; None = as many as its minimums.
+        pods: how many pods the workload wants now; None = as many as its minimums.
     """
     roles = list(roles)
     idle = not (sum(minimum for _, minimum in roles) if pods is None else pods)
@@ -84,8 +84,8 @@ def minimum_of(
     """The spec of a PodGroup, as JSON.
 
     Args:
-        roles: `(name, minimum)`, in the order of the workload; where one has no name that a role
-            can have, or there are too many, only their sum counts.
+        roles: `(name, minimum)`, in the order of the workload; if a name cannot be a role's, or
+            there are too many, only the sum of the minimums counts.
         reserved: `minResources`, by resource, CPU in milli.
     """
     floors = [(role_name(name), minimum) for name, minimum in roles]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""YuniKorn's task groups, as an application's pods have them in an annotation.
+"""YuniKorn's task groups, from the annotation of an application's pods.
 
 Source of the meaning: yunikorn-k8shim v1.6, pkg/cache/utils.go and task_group.go, and its user
-guide on gang scheduling. There are no placeholder pods here: what of a task group says how a
-placeholder would be placed is not needed, for the pods themselves say it.
+guide on gang scheduling. enbloc has no placeholder pods, so it ignores the fields of a task group
+that place them: the pods themselves have these fields.
 """
 
 import re
@@ -31,12 +31,12 @@ from enbloc.wire.problems import Problems, quantities
 TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
 TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"
 POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
-#: Spark says of its pods by this label what they are.
+#: The label by which Spark tells its driver from its executors.
 SPARK_ROLE: Final = "spark-role"
 KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 
 _MOST_RESOURCES: Final = 64
-#: So many are read; YuniKorn knows two.
+#: The most parameters that are read; YuniKorn knows two.
 _MOST_PARAMETERS: Final = 16
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _STYLES: Final[Mapping[str, str]] = {
@@ -57,8 +57,8 @@ _READ: Final = msgspec.json.Decoder(tuple[_TaskGroup, ...]).decode
 def declaration(said: Mapping[str, str]) -> Derived | RefusedGroup | None:
     """The PodGroup of an application; None = these keys of one of its pods declare none.
 
-    A task group is a role. Spark's driver makes its executors once it runs: there the minimum is
-    that of the driver alone, and room for all is kept.
+    A task group is a role. Spark's driver creates its executors once it runs, so only the driver's
+    task group has a minimum, and capacity for all is reserved.
     """
     mine = said.get(TASK_GROUP)
     if TASK_GROUPS not in said or not mine:
@@ -90,7 +90,7 @@ def declaration(said: Mapping[str, str]) -> Derived | RefusedGroup | None:
 
 
 def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
-    """Why no PodGroup can be made of these, each with the place in the list."""
+    """Why no PodGroup can be made, each reason with the place in the list."""
     if not groups:
         yield "the list is empty; write one task group or more"
     if len(groups) > MOST_ROLES:
@@ -114,7 +114,7 @@ def _problems(groups: Sequence[_TaskGroup]) -> Iterator[str]:
 
 
 def _resources(groups: Sequence[_TaskGroup]) -> Mapping[str, str]:
-    """What the minimums of all task groups need together."""
+    """What the minimums of all task groups request together."""
     total = Counter[str]()
     for each in groups:
         for name, amount in quantities(each.min_resource, "", Problems()).items():
@@ -123,7 +123,7 @@ def _resources(groups: Sequence[_TaskGroup]) -> Mapping[str, str]:
 
 
 def _policy(text: str, notes: list[str]) -> int:
-    """The timeout of the parameters in seconds, 0 = none; what is ignored goes to the notes."""
+    """The timeout of the parameters in seconds, 0 = none; adds notes on ignored parameters."""
     timeout = 0
     for parameter in text.split(maxsplit=_MOST_PARAMETERS)[:_MOST_PARAMETERS]:
         name, _, value = parameter.partition("=")
