@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads: the pods that controllers would make of manifests, as the API server would store them.
 
-All of it is pure: text and JSON go in, JSON comes out. What their PodGroups are is not said here.
+All of it is pure: text and JSON go in, JSON comes out. PodGroups for the pods are made elsewhere.
 """
 
 from enbloc.workloads.admission import (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the API server fills in when a pod is created, as far as scheduling reads it.
+"""The defaults that the API server sets when a pod is created, as far as scheduling reads them.
 
 Source: kubernetes v1.36 pkg/apis/core/v1/defaults.go SetDefaults_Pod,
 plugin/pkg/admission/priority/admission.go, and of StorageClasses
@@ -23,8 +23,8 @@ class PriorityClass(NamedTuple):
     """A PriorityClass.
 
     Attributes:
-        preempts: its pods may make others give way.
-        default: it is that of pods that name none.
+        preempts: its pods may preempt others.
+        default: pods that name no PriorityClass get this one.
     """
 
     value: int
@@ -32,7 +32,7 @@ class PriorityClass(NamedTuple):
     default: bool = False
 
 
-#: Those that every cluster has.
+#: The PriorityClasses that every cluster has.
 BUILT_IN: Final = {
     "system-cluster-critical": PriorityClass(2_000_000_000),
     "system-node-critical": PriorityClass(2_000_001_000),
@@ -41,12 +41,11 @@ BUILT_IN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a cluster fills in.
+    """The defaults of a cluster.
 
     Attributes:
         classes: its PriorityClasses, by name.
-        storage_class: that of claims that name none; "" = there is no default, None = which it
-            is is not known.
+        storage_class: the default StorageClass; "" = there is none, None = unknown.
     """
 
     classes: Mapping[str, PriorityClass] = field(default_factory=dict[str, PriorityClass])
@@ -57,10 +56,10 @@ class Admission:
 
         Args:
             pod: as JSON; its spec is a mapping.
-            where: its template is, for messages.
+            where: the path of its template, for messages.
 
         Raises:
-            UsageError: there is no such PriorityClass.
+            UsageError: its PriorityClass does not exist.
         """
         spec = {**pod["spec"]}
         spec["schedulerName"] = spec.get("schedulerName") or DEFAULT_SCHEDULER
@@ -114,7 +113,7 @@ def _container(container: Any, spec: Mapping[str, Any]) -> Any:
 
 
 def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """With what is limited requested, where nothing is said of that."""
+    """The resources, with requests set to the limits where they are missing."""
     limits, requests = resources.get("limits"), resources.get("requests")
     if not isinstance(limits, dict):
         return {**resources}
@@ -127,14 +126,14 @@ def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _host_port(port: Any) -> Any:
-    """On the network of the node a port is one of the node's."""
+    """A container's port with its hostPort set, for a pod on the node's network."""
     if not isinstance(port, dict) or port.get("hostPort"):
         return port
     return {**port, "hostPort": port.get("containerPort")}
 
 
 def priority_classes(objects: Sequence[Mapping[str, Any]]) -> dict[str, PriorityClass]:
-    """PriorityClasses, from their JSON, by name; what has no value is left out."""
+    """PriorityClasses from their JSON, by name; those without a value are left out."""
     found: dict[str, PriorityClass] = {}
     for each in objects:
         name, value = (each.get("metadata") or {}).get("name"), each.get("value")
@@ -148,7 +147,7 @@ def priority_classes(objects: Sequence[Mapping[str, Any]]) -> dict[str, Priority
 
 
 def default_storage_class(objects: Sequence[Mapping[str, Any]]) -> str:
-    """Of StorageClasses, as JSON, that of claims that name none: the newest of those marked."""
+    """The default among StorageClasses, as JSON: the newest of those marked; "" = none."""
     marked: list[tuple[str, str]] = []
     for each in objects:
         metadata = each.get("metadata") or {}

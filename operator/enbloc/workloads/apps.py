@@ -12,7 +12,7 @@ from enbloc.model.names import POD_TEMPLATE_HASH_KEY
 from enbloc.workloads.fields import Fields, MetadataFields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
-#: The end of the name of a Deployment's ReplicaSet; no hash has a letter of these.
+#: The suffix of the name of a Deployment's ReplicaSet; no real hash has any of these letters.
 NEW_HASH: Final = "new"
 
 
@@ -38,7 +38,7 @@ class _Set(Fields):
 
 
 def stateful_set(make: Maker, owner: Owner) -> None:
-    """All replicas; where each waits for the one before, those after the first come later."""
+    """Add all replicas of a StatefulSet; if OrderedReady, all but the first come a wave later."""
     spec = read(owner.body, _Set, owner.where).spec
     number = count(spec.replicas, "spec.replicas", owner.where)
     make.check(number, owner, "spec.replicas")
@@ -90,7 +90,7 @@ def _claim(make: Maker, owner: Owner, name: str, template: _ClaimTemplate) -> di
 
 
 def replicas(make: Maker, owner: Owner) -> None:
-    """Those of a ReplicaSet or a ReplicationController."""
+    """Add the replicas of a ReplicaSet or a ReplicationController."""
     spec = read(owner.body, _Set, owner.where).spec
     number = count(spec.replicas, "spec.replicas", owner.where)
     make.check(number, owner, "spec.replicas")
@@ -99,7 +99,7 @@ def replicas(make: Maker, owner: Owner) -> None:
 
 
 def deployment(make: Maker, owner: Owner) -> None:
-    """A ReplicaSet, and its replicas."""
+    """Add a Deployment's ReplicaSet, and its replicas."""
     spec = read(owner.body, _Set, owner.where).spec
     template = owner.body["spec"]["template"]
     hashed = {POD_TEMPLATE_HASH_KEY: NEW_HASH}

@@ -25,7 +25,7 @@ class JobSpec(Fields):
     suspend: bool | None = None
 
     def at_once(self, where: str) -> int:
-        """How many pods it has at the same time."""
+        """How many pods it runs at the same time."""
         most = count(self.parallelism, "spec.parallelism", where)
         if self.completions is None:
             return most
@@ -51,7 +51,7 @@ class _CronJob(Fields):
 
 
 def job(make: Maker, owner: Owner) -> None:
-    """As many pods as it runs at once, each with its index if it has one."""
+    """Add the pods that a Job runs at once, each with its index if the Job is Indexed."""
     spec = read(owner.body, _Job, owner.where).spec
     number = spec.at_once(owner.where)
     make.check(number, owner, "spec.parallelism")
@@ -76,7 +76,7 @@ def job(make: Maker, owner: Owner) -> None:
 
 
 def cron_job(make: Maker, owner: Owner) -> None:
-    """The pods of one run."""
+    """Add the Job and the pods of one run of a CronJob."""
     spec = read(owner.body, _CronJob, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")

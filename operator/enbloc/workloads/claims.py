@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that controllers make for pods: of ephemeral volumes, and from ResourceClaimTemplates.
+"""Claims that controllers make for pods: for ephemeral volumes, and from ResourceClaimTemplates.
 
 Source: kubernetes v1.36 pkg/controller/volume/ephemeral/controller.go handleVolume;
 pkg/controller/resourceclaim/controller.go handleClaim.
@@ -19,7 +19,7 @@ class Claimed(NamedTuple):
         pod: with a status that names its ResourceClaims.
         volumes: PersistentVolumeClaims that are made for it.
         devices: ResourceClaims that are made for it.
-        lacking: ResourceClaimTemplates that are not known.
+        lacking: names of ResourceClaimTemplates that are unknown.
     """
 
     pod: dict[str, Any]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the objects of manifests to the pods that their controllers would make of them."""
+"""Expands the objects of manifests into the pods that their controllers would make."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from enbloc.workloads.manifests import Manifest
 
 _TRAINING: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
 
-#: What makes pods, by API group and kind.
+#: The expanders, by API group and kind of the object.
 EXPANDERS: Final[Mapping[tuple[str, str], Expander]] = {
     ("", "Pod"): Maker.alone,
     ("batch", "Job"): batch.job,
@@ -47,7 +47,7 @@ EXPANDERS: Final[Mapping[tuple[str, str], Expander]] = {
     ("sparkoperator.k8s.io", "ScheduledSparkApplication"): spark.scheduled_spark_application,
     ("batch.volcano.sh", "Job"): volcano.volcano_job,
 }
-#: What the answer depends on, although no pods are made of it.
+#: Kinds that matter for the answer, although they make no pods.
 _BESIDE: Final = frozenset(
     {
         ("", "Namespace"),
@@ -63,7 +63,7 @@ _BESIDE: Final = frozenset(
         ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
     }
 )
-#: What is often in the same file, and matters to nobody here.
+#: Kinds that are often in the same file, and are ignored.
 _SKIPPED: Final = frozenset(
     {
         ("", "ConfigMap"),
@@ -89,15 +89,15 @@ _SKIPPED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What is made of manifests.
+    """The result of expanding manifests.
 
     Attributes:
-        pods: in the order in which they are made.
-        objects: those that may call for PodGroups, with namespace and UID.
+        pods: in the order of their creation.
+        objects: the objects that may call for PodGroups, with namespace and UID.
         beside: other objects that matter, by kind: claims, Namespaces, classes, Topologies.
         claims: PersistentVolumeClaims that controllers make with the pods.
-        namespace: of objects that name none.
-        notes: what is said of the objects, one line each.
+        namespace: the namespace of objects that name none.
+        notes: remarks about the objects, one line each.
     """
 
     pods: Sequence[Planned]
@@ -115,16 +115,17 @@ def expand(
     *,
     only: bool = False,
 ) -> Expansion:
-    """What controllers make of these objects, once all of them work.
+    """Expand objects into what their controllers make, once all of them have done their work.
 
     Args:
         given: the objects.
-        groups: API group and kind of what PodGroups are made of, or are, and pods are not.
-        namespace: of objects that name none.
+        groups: API group and kind of objects that call for PodGroups, or are PodGroups, but make
+            no pods.
+        namespace: the namespace of objects that name none.
         only: objects may name no other namespace.
 
     Raises:
-        UsageError: a kind is not known, an object cannot be read, or there are too many pods.
+        UsageError: a kind is unknown, an object cannot be read, or there are too many pods.
     """
     beside: dict[str, list[Json]] = {}
     wanted: list[Manifest] = []
@@ -158,10 +159,10 @@ def expand(
 
 
 def _once(owners: Sequence[Owner]) -> None:
-    """See that no object is there twice.
+    """Check that no object is given twice.
 
     Raises:
-        UsageError: one is.
+        UsageError: an object is given twice.
     """
     seen: set[tuple[Any, ...]] = set()
     for owner in owners:

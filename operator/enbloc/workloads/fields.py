@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of manifests, read by type; what cannot be read is told with its path and the fix."""
+"""Reads the fields of manifests by type; an error names the path and the fix."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _AT: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)
 
 
 class Fields(msgspec.Struct, gc=False, rename="camel"):
-    """The base of what is read of a manifest: camelCase names, unknown fields are skipped."""
+    """The base of types for manifests: camelCase names; unknown fields are skipped."""
 
 
 class OwnerFields(Fields):
@@ -41,31 +41,31 @@ class MetadataFields(Fields):
 
 
 class Named(Fields):
-    """An object, of which its metadata is read."""
+    """An object, with its metadata only."""
 
     metadata: MetadataFields
 
 
 class PodFields(Fields):
-    """A Pod; its spec as it is given."""
+    """A Pod, with its spec as given."""
 
     spec: dict[str, Any]
 
 
 class Template(Fields):
-    """`template` of pods; its spec as it is given."""
+    """`template` of pods, with its spec as given."""
 
     spec: dict[str, Any]
     metadata: MetadataFields | None = None
 
     @property
     def labels(self) -> dict[str, str]:
-        """Of the pods."""
+        """The labels of the pods."""
         return (self.metadata.labels if self.metadata is not None else None) or {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Of the pods."""
+        """The annotations of the pods."""
         return (self.metadata.annotations if self.metadata is not None else None) or {}
 
 
@@ -73,12 +73,12 @@ T = TypeVar("T")
 
 
 def read(value: Any, shape: type[T], where: str) -> T:
-    """A part of a manifest as this type has it.
+    """Read a part of a manifest as this type.
 
     Args:
         value: as JSON.
-        shape: what to read it as.
-        where: it is, for messages.
+        shape: the type to read it as.
+        where: its path, for messages.
 
     Raises:
         UsageError: a field is missing or has another type; the message has its path.
@@ -99,13 +99,13 @@ def _said(text: str) -> str:
 
 
 def count(given: int | None, field: str, where: str, default: int = 1) -> int:
-    """A number of pods, or of what makes them.
+    """A number of pods, or of objects that make pods.
 
     Args:
-        given: None = none is.
+        given: the number in the manifest; None = not set.
         field: its path, for messages.
-        where: of the object, likewise.
-        default: if none is given.
+        where: the object, for messages.
+        default: the number if not set.
 
     Raises:
         UsageError: it is negative.
@@ -117,10 +117,10 @@ def count(given: int | None, field: str, where: str, default: int = 1) -> int:
 
 
 def one_of(text: str, known: Mapping[str, Any], field: str, where: str) -> None:
-    """See that a field names one of these.
+    """Check that a field names one of these.
 
     Raises:
-        UsageError: it does not.
+        UsageError: it names another one.
     """
     if text not in known:
         names = ", ".join(sorted(known)) or "none"

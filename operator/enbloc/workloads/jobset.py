@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""JobSets: their Jobs, with the labels by which pods are told; those that follow come later.
+"""JobSets: their Jobs, with the labels that identify pods; dependent Jobs come in later waves.
 
 Source: jobset v0.10 pkg/controllers/jobset_controller.go constructJob, labelAndAnnotateObject.
 """
@@ -51,7 +51,7 @@ class _JobSet(Fields):
 
 
 def job_set(make: Maker, owner: Owner) -> None:
-    """All Jobs of all replicatedJobs, in the waves in which they are created."""
+    """Add all Jobs of all replicatedJobs, each in the wave of its creation."""
     spec = read(owner.body, _JobSet, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
@@ -78,12 +78,12 @@ def _replicas(job: _ReplicatedJob, owner: Owner) -> int:
 
 
 def _waves(make: Maker, owner: Owner, spec: _Spec) -> Mapping[str, int]:
-    """In which wave each replicatedJob is created; one that waits for another's end is left out."""
+    """The wave of each replicatedJob; one that waits for another's completion is left out."""
     jobs, policy = spec.replicated_jobs, spec.startup_policy
     if policy is not None and policy.startup_policy_order == _IN_ORDER:
         return {job.name: at for at, job in enumerate(jobs)}
     waves: dict[str, int] = {}
-    for job in jobs:  # the API server takes dependencies on those before alone
+    for job in jobs:  # the API server allows only dependencies on earlier ones
         after = [0]
         for each in job.depends_on or ():
             if each.status == _COMPLETE or each.name not in waves:
@@ -99,7 +99,7 @@ def _waves(make: Maker, owner: Owner, spec: _Spec) -> Mapping[str, int]:
 
 
 def _keys(owner: Owner, job: _ReplicatedJob, index: int, place: int, total: int) -> dict[str, str]:
-    """Labels, and annotations, of a Job and of its pods."""
+    """The labels, which are also the annotations, of a Job and of its pods."""
     said = {
         "jobset-name": owner.name,
         "jobset-uid": owner.uid,

@@ -17,7 +17,7 @@ _KEY: Final = "training.kubeflow.org/"
 _WAITS: Final = "WaitForWorkersReady"
 _LAUNCHER: Final = "launcher"
 _WORKER: Final = "worker"
-#: The field of each kind's replicas.
+#: The field that holds each kind's replicas.
 _FIELDS: Final = {
     "PyTorchJob": "pytorchReplicaSpecs",
     "TFJob": "tfReplicaSpecs",
@@ -26,9 +26,9 @@ _FIELDS: Final = {
     "JAXJob": "jaxReplicaSpecs",
     "MPIJob": "mpiReplicaSpecs",
 }
-#: Roles that are told as the job's master too.
+#: The roles that are also labelled as the job's master.
 _MASTERS: Final = frozenset({"master", "chief"})
-#: What waits in a worker of a PyTorchJob for the master.
+#: The init container of a PyTorchJob's worker, which waits for the master.
 _INIT: Final = {
     "name": "init-pytorch",
     "image": "alpine:3.10",
@@ -62,7 +62,7 @@ Roles = Mapping[str, _Replicas]
 
 
 def training_job(make: Maker, owner: Owner) -> None:
-    """The pods of all replicas."""
+    """Add the pods of all replicas of a training job."""
     _, roles, field = _read(make, owner)
     has_master = any(role.lower() in _MASTERS for role in roles)
     for role, each in roles.items():
@@ -89,7 +89,7 @@ def training_job(make: Maker, owner: Owner) -> None:
 
 
 def mpi_job(make: Maker, owner: Owner) -> None:
-    """Workers and launcher; a launcher that waits for the workers comes once those have nodes."""
+    """Add the workers and the launcher of an MPIJob; a launcher that waits comes a wave later."""
     spec, roles, field = _read(make, owner)
     waits = spec.launcher_creation_policy == _WAITS
     for role, each in sorted(roles.items(), key=lambda pair: pair[0].lower() == _LAUNCHER):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""LeaderWorkerSets: of each group the leader and its workers.
+"""LeaderWorkerSets: the leader and the workers of each group.
 
 Source: lws v0.7 pkg/controllers/leaderworkerset_controller.go
 constructLeaderStatefulSetApplyConfiguration; pkg/controllers/pod_controller.go
@@ -34,7 +34,7 @@ class _LeaderWorkerSet(Fields):
 
 
 def leader_worker_set(make: Maker, owner: Owner) -> None:
-    """All groups; with LeaderReady the workers come once the leaders have nodes."""
+    """Add all groups; with LeaderReady, workers come once the leaders have nodes."""
     spec = read(owner.body, _LeaderWorkerSet, owner.where).spec
     group = spec.leader_worker_template
     replicas = count(spec.replicas, "spec.replicas", owner.where)

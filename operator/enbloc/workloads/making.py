@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Maker: collects the pods, and what else, that controllers make of objects.
+"""Maker: collects the pods and other objects that controllers make.
 
-UIDs and the random ends of names are numbers, so what is made is the same each time.
+UIDs and the random suffixes of names are numbers, so that each run makes the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,25 +14,25 @@ from enbloc.model.dns_names import LONGEST_NAME
 from enbloc.model.qualified_names import object_name_problem
 from enbloc.workloads.fields import Named, PodFields, Template, read
 
-#: So many pods can be asked about at once.
+#: The most pods of one question.
 MOST_PODS: Final = 10_000
-#: So many containers, volumes and claims their pods have together.
+#: The most containers, volumes and claims of these pods together.
 MOST_PARTS: Final = 200_000
 _LISTS: Final = ("containers", "initContainers", "volumes", "resourceClaims")
-#: So many objects may make others in turn, as a CronJob a Job.
+#: The most levels of objects that make others, as a CronJob makes a Job.
 _DEEPEST: Final = 6
 
 Json = Mapping[str, Any]
 
 
 class Planned(NamedTuple):
-    """A pod that is made.
+    """A pod that would be created.
 
     Attributes:
         pod: as JSON, as its controller would send it.
-        wave: 0 = it is made at once; n = once those of wave n-1 of its object have nodes.
+        wave: 0 = created at once; n = created once the pods of wave n-1 of its object have nodes.
         of: the object that was asked about, as "Job default/train".
-        field: where its spec is, within that object.
+        field: the path of its spec in that object.
     """
 
     pod: dict[str, Any]
@@ -42,12 +42,12 @@ class Planned(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """An object that makes pods, or other objects.
+    """An object that makes pods or other objects.
 
     Attributes:
-        body: it, with namespace and UID.
-        wave: of what it makes, the first; see `Planned`.
-        field: where its spec stands within the object that was asked about.
+        body: the object as JSON, with namespace and UID.
+        wave: the first wave of its pods; see `Planned`.
+        field: the path of its spec in the object that was asked about.
     """
 
     body: Json
@@ -86,16 +86,16 @@ class Owner(NamedTuple):
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """Its name in messages."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
     def path(self, field: str) -> str:
-        """A field of it, within the object that was asked about."""
+        """The path of one of its fields in the object that was asked about."""
         return f"{self.field}{field.removeprefix('spec')}" if field.startswith("spec") else field
 
     @property
     def reference(self) -> dict[str, Any]:
-        """The ownerReference of what it makes."""
+        """The ownerReference of the objects that it makes."""
         return {
             "apiVersion": self.body["apiVersion"],
             "kind": self.kind,
@@ -111,20 +111,21 @@ Expander = Callable[["Maker", Owner], None]
 
 @dataclass
 class Maker:
-    """Collects what is made.
+    """Collects the objects that controllers make.
 
     Args:
-        expanders: what makes pods, by API group and kind.
-        namespace: of objects that name none.
+        expanders: by API group and kind of the object.
+        namespace: the namespace of objects that name none.
         only: objects may name no other namespace.
-        beside: objects of the same files that make no pods, by kind and name, as TrainingRuntimes.
+        beside: objects of the same files that make no pods, such as TrainingRuntimes, by kind and
+            name.
 
     Attributes:
-        pods: in the order in which they are made.
-        objects: those that were given and those that their controllers make, for which there may
-            be PodGroups; each with namespace and UID.
+        pods: in the order of their creation.
+        objects: the given objects and those that their controllers make; they may call for
+            PodGroups. Each has a namespace and a UID.
         claims: PersistentVolumeClaims that are made for the pods.
-        notes: what is said of the objects, one line each.
+        notes: remarks about the objects, one line each.
     """
 
     expanders: Mapping[tuple[str, str], Expander]
@@ -146,7 +147,8 @@ class Maker:
         """An object of a file, as the API server would store it.
 
         Raises:
-            UsageError: it has no name, or another namespace than the only one.
+            UsageError: its name is missing or invalid; its namespace is invalid, or not the only
+                one that is allowed.
         """
         metadata = read(body, Named, where).metadata
         name = metadata.name or ""
@@ -169,18 +171,18 @@ class Maker:
         return Owner(_stored(body, name, namespace, self.uid()))
 
     def ask(self, owner: Owner) -> None:
-        """What the controllers make of an object that is asked about."""
+        """Add what the controllers make of an object that is asked about."""
         self._asked = owner.where
         self._expand(owner)
 
     def child(self, above: Owner, body: Json, *, wave: int | None = None, at: str = "spec") -> None:
-        """An object that another one's controller makes, and what is made of it.
+        """Add an object that another one's controller makes, and what is made of it.
 
         Args:
-            above: who makes it.
-            body: it; its metadata needs a name only.
-            wave: of what it makes; None = that of its maker.
-            at: where its spec stands within the maker.
+            above: the object whose controller makes it.
+            body: the object as JSON; its metadata needs only a name.
+            wave: the first wave of its pods; None = that of `above`.
+            at: the path of its spec in `above`.
         """
         named: Json = body["metadata"]
         owned = {**body, "metadata": {**named, "ownerReferences": [above.reference]}}
@@ -199,7 +201,7 @@ class Maker:
             self._depth -= 1
 
     def uid(self) -> str:
-        """That of a new object."""
+        """The UID of a new object."""
         return f"what-if-{self._number():06}"
 
     def _number(self) -> int:
@@ -207,11 +209,11 @@ class Maker:
         return self._made
 
     def note(self, text: str) -> None:
-        """Say something of an object, once."""
+        """Add a remark about an object, once."""
         self.notes[text] = None
 
     def suspended(self, owner: Owner, field: str) -> None:
-        """Say that an object is suspended, and what is answered."""
+        """Add the remark that an object is suspended, and what the answer assumes."""
         self.note(
             f"{owner.where}: {owner.path(field)} is true; the answer is for when it is resumed"
         )
@@ -219,15 +221,15 @@ class Maker:
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
     def weigh(self, parts: int, owner: Owner, field: str) -> None:
-        """See that so many containers, volumes and claims more can be made.
+        """Count more containers, volumes and claims.
 
         Args:
-            parts: of pods.
-            owner: who makes them.
-            field: that says so, of the owner.
+            parts: how many more.
+            owner: the object whose controller makes them.
+            field: the owner's field that asks for them.
 
         Raises:
-            UsageError: they are too many.
+            UsageError: there are more than MOST_PARTS.
         """
         self._parts += parts
         if self._parts > MOST_PARTS:
@@ -237,15 +239,15 @@ class Maker:
             )
 
     def check(self, number: int, owner: Owner, field: str) -> None:
-        """See that so many pods more can be made.
+        """Check that more pods can be made.
 
         Args:
-            number: of pods.
-            owner: who makes them.
-            field: that says so, of the owner.
+            number: how many more.
+            owner: the object whose controller makes them.
+            field: the owner's field that asks for them.
 
         Raises:
-            UsageError: they are too many.
+            UsageError: there would be more than MOST_PODS.
         """
         if len(self.pods) + number > MOST_PODS:
             raise UsageError(
@@ -266,18 +268,18 @@ class Maker:
         wave: int | None = None,
         by: Json | None = None,
     ) -> dict[str, Any]:
-        """A pod of a template.
+        """Add a pod of a template.
 
         Args:
-            owner: whose controller makes it.
+            owner: the object whose controller makes it.
             template: of the pod.
-            name: of the pod; cut where no pod can have it.
-            at: where the spec of the pod is, of the owner.
-            labels: beside those of the template.
-            annotations: likewise.
-            spec: instead of what the template has of it.
-            wave: when it is made; None = with what else its owner makes.
-            by: its ownerReference, where another object than the owner controls it.
+            name: of the pod; truncated if it is too long.
+            at: the path of the pod's spec in the owner.
+            labels: in addition to those of the template.
+            annotations: in addition to those of the template.
+            spec: fields that replace those of the template's spec.
+            wave: when it is created; None = the owner's wave.
+            by: its ownerReference, if another object than the owner controls it.
         """
         self.check(1, owner, at)
         lists = (template.spec.get(field) for field in _LISTS)
@@ -302,7 +304,7 @@ class Maker:
         return made
 
     def alone(self, owner: Owner) -> None:
-        """A pod of a file itself."""
+        """Add a pod that is itself in a file."""
         read(owner.body, PodFields, owner.where)
         self.check(1, owner, "metadata")
         self.pods.append(Planned({**owner.body}, owner.wave, self._asked, "spec"))

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests: from the text of a file, YAML or JSON, to objects of Kubernetes.
+"""Manifests: reads Kubernetes objects from the text of a file, YAML or JSON.
 
-A file may come from anybody: one that nests too deep, holds itself, or is small and says gigabytes
-by its aliases is told by its events, before any of it is built.
+Files are untrusted. A YAML file that nests too deep, contains itself, or expands to gigabytes by
+its aliases is rejected by its parser events, before any of it is built.
 """
 
 import json
@@ -19,11 +19,11 @@ from enbloc.errors import UsageError
 from enbloc.model.credentials import yaml_problem
 from enbloc.model.text import quoted
 
-#: Bytes of one file.
+#: The most bytes of one file.
 MOST_BYTES: Final = 1 << 20
-#: Values that a file has, those of aliases counted each time.
+#: The most values of a file; each alias counts as all the values that it stands for.
 MOST_VALUES: Final = 500_000
-#: No object of Kubernetes nests deeper.
+#: The most levels of nesting; no object of Kubernetes nests deeper.
 DEEPEST: Final = 100
 _MERGE: Final = "<<"
 _LARGEST: Final = 2**63
@@ -32,8 +32,8 @@ _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_Base):  # type: ignore[misc]  # which of the two it is, is known at run time
-    """YAML's safe loader, but for times and numbers to base 60: as in kubectl they are text."""
+class _Loader(_Base):  # type: ignore[misc]  # which of two bases is known only at run time
+    """YAML's safe loader; but times and base-60 numbers are text, as in kubectl."""
 
     yaml_implicit_resolvers: Final = {
         first: [
@@ -69,14 +69,14 @@ class Manifest(NamedTuple):
 
 
 def manifests(name: str, text: bytes) -> Sequence[Manifest]:
-    """The objects of a file, in its order; those of a List one by one.
+    """The objects of a file, in order; those of a List one by one.
 
     Args:
         name: of the file, for messages.
-        text: what it holds.
+        text: the file's content.
 
     Raises:
-        UsageError: it is too large, cannot be read, or holds something else.
+        UsageError: it is too large, unreadable, or holds anything but objects.
     """
     if len(text) > MOST_BYTES:
         raise UsageError(
@@ -99,7 +99,7 @@ def _documents(name: str, text: str) -> list[Any]:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
-            pass  # YAML may begin with a brace too
+            pass  # YAML may also begin with a brace
         else:
             return [_plain(found, name, {}, DEEPEST)]
     try:
@@ -109,7 +109,7 @@ def _documents(name: str, text: str) -> list[Any]:
     except yaml.YAMLError as error:
         raise UsageError(f"{name}: neither YAML nor JSON: {yaml_problem(error)}") from None
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
-        # Of a constructor, as for an impossible number.
+        # From a YAML constructor, as for an impossible number.
         raise UsageError(f"{name}: neither YAML nor JSON: {error}") from None
 
 
@@ -118,9 +118,9 @@ class _Open:
     """A mapping or a sequence whose end was not seen yet.
 
     Attributes:
-        values: in it, those of its aliases counted each time.
-        keys: that were seen, of a mapping.
-        at: how many keys and values it has.
+        values: how many values it has so far; each alias counts as all that it stands for.
+        keys: the keys seen so far, of a mapping.
+        at: how many keys and values it has directly.
     """
 
     anchor: str | None
@@ -131,7 +131,7 @@ class _Open:
 
 
 class _Look:
-    """Sees that a file can be built: it is as large as it looks, and no key is given twice.
+    """Checks that a file can be built: its aliases do not blow it up, and no key is given twice.
 
     Args:
         name: of the file.
@@ -145,11 +145,11 @@ class _Look:
         self._sizes: dict[str, int] = {}
 
     def through(self, text: str) -> None:
-        """Look through all of it.
+        """Check the whole text.
 
         Raises:
-            UsageError: it cannot be built.
-            yaml.YAMLError: it is no YAML.
+            UsageError: it must not be built.
+            yaml.YAMLError: it is not YAML.
         """
         for event in yaml.parse(text, Loader=_Loader):
             if event.start_mark is not None:
@@ -183,7 +183,7 @@ class _Look:
         self._count(None, self._sizes.get(anchor, 1))
 
     def _key(self, value: str | None) -> None:
-        """A key or a value of the innermost mapping begins; None = it is no scalar."""
+        """Take in that a key or a value of the innermost mapping begins; None = not a scalar."""
         if not self._path or not self._path[-1].mapping:
             return
         within = self._path[-1]
@@ -194,7 +194,7 @@ class _Look:
         within.at += 1
 
     def _count(self, anchor: str | None, values: int) -> None:
-        """A value has ended, which comes to so many."""
+        """Take in that a value has ended, which stands for this many values."""
         if anchor is not None:
             self._sizes[anchor] = values
         if self._path:
@@ -209,9 +209,9 @@ class _Look:
 
 
 def _plain(value: Any, name: str, known: dict[int, Any], depth: int) -> Any:
-    """The same as JSON has it: keys are texts, and nothing but JSON's types.
+    """The value as JSON: keys are strings, and all types are JSON's.
 
-    What is there several times stays one object.
+    A value that occurs several times by aliases stays one object.
     """
     if not isinstance(value, dict | list):
         return _scalar(value, name)
@@ -232,7 +232,7 @@ def _plain(value: Any, name: str, known: dict[int, Any], depth: int) -> Any:
 
 
 def _scalar(value: Any, name: str) -> Any:
-    """A value of JSON, if it is one."""
+    """A scalar value; fails if JSON cannot represent it."""
     match value:
         case None | bool():
             return value
@@ -254,7 +254,7 @@ def _scalar(value: Any, name: str) -> Any:
 
 
 def _whole(text: str, name: str) -> str:
-    """A text, unless it has half a character: JSON can escape one, and nothing can send it."""
+    """A string; fails on half of a surrogate pair, which JSON can escape and nothing can send."""
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         raise UsageError(f"{name}: {quoted(text)} has half of a surrogate pair; remove it")
     return text
@@ -265,7 +265,7 @@ def _text(key: object) -> str:
 
 
 def _objects(where: str, document: Any, depth: int = 3) -> Iterator[Manifest]:
-    """An object, or those of a List."""
+    """The object, or the objects of a List."""
     if not isinstance(document, dict):
         kind = "list" if isinstance(document, list) else "single value"
         raise UsageError(f"{where}: must be an object with apiVersion and kind, is a {kind}")

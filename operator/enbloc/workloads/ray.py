@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RayClusters, and the RayJobs and RayServices that make one: head and workers.
 
-What submits a RayJob comes once the cluster runs, and is no part of it. Source: kuberay v1.4
+The submitter of a RayJob starts once the cluster runs, and is not included. Source: kuberay v1.4
 ray-operator/controllers/ray/common/pod.go DefaultHeadPodTemplate, DefaultWorkerPodTemplate,
 BuildAutoscalerContainer; ray-operator/controllers/ray/utils/util.go CalculateDesiredReplicas.
 """
@@ -13,7 +13,7 @@ from enbloc.workloads.fields import Fields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
 _HEAD: Final = "headgroup"
-#: What waits in a worker for the head.
+#: The init container of a worker, which waits for the head.
 _WAITING: Final = {
     "name": "wait-gcs-ready",
     "resources": {
@@ -21,7 +21,7 @@ _WAITING: Final = {
         "requests": {"cpu": "200m", "memory": "256Mi"},
     },
 }
-#: What scales the workers, beside the head.
+#: The container beside the head that scales the workers.
 _SCALING: Final = {
     "limits": {"cpu": "500m", "memory": "512Mi"},
     "requests": {"cpu": "500m", "memory": "512Mi"},
@@ -77,7 +77,7 @@ class _Service(Fields):
 
 
 def ray_cluster(make: Maker, owner: Owner) -> None:
-    """The head, and the workers that it starts with."""
+    """Add the head of a RayCluster, and the workers that it starts with."""
     spec = read(owner.body, _Cluster, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
@@ -118,7 +118,7 @@ def ray_cluster(make: Maker, owner: Owner) -> None:
 
 
 def _desired(group: _WorkerGroup, field: str, where: str) -> int:
-    """How many pods a group of workers starts with."""
+    """How many pods a worker group starts with."""
     if group.suspend:
         return 0
     least = count(group.min_replicas, f"{field}.minReplicas", where, 0)
@@ -129,7 +129,7 @@ def _desired(group: _WorkerGroup, field: str, where: str) -> int:
 
 
 def _image(template: Template) -> Any:
-    """That of Ray, which is in the first container; None = there is none."""
+    """The image of Ray, in the first container; None = there is none."""
     containers = _listed(template, "containers")
     first = containers[0] if containers else None
     return first.get("image") if isinstance(first, dict) else None
@@ -141,7 +141,7 @@ def _listed(template: Template, field: str) -> list[Any]:
 
 
 def ray_job(make: Maker, owner: Owner) -> None:
-    """The RayCluster that is made for it."""
+    """Add the RayCluster of a RayJob."""
     spec = read(owner.body, _Job, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
@@ -152,7 +152,7 @@ def ray_job(make: Maker, owner: Owner) -> None:
 
 
 def ray_service(make: Maker, owner: Owner) -> None:
-    """The RayCluster that is made for it."""
+    """Add the RayCluster of a RayService."""
     spec = read(owner.body, _Service, owner.where).spec
     _cluster(make, owner, spec.ray_cluster_config, "spec.rayClusterConfig")
 

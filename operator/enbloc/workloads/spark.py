@@ -16,7 +16,7 @@ from enbloc.workloads.making import Maker, Owner
 
 _KEY: Final = "sparkoperator.k8s.io/"
 _DEFAULT_EXECUTORS: Final = 2
-#: Fields of a driver or executor that its pods have as they are.
+#: The fields of a driver or executor that are copied to its pods unchanged.
 _COPIED: Final = (
     ("nodeSelector", "nodeSelector"),
     ("affinity", "affinity"),
@@ -79,7 +79,7 @@ class _Scheduled(Fields):
 
 
 def spark_application(make: Maker, owner: Owner) -> None:
-    """The driver, then the executors that it starts with."""
+    """Add the driver of a SparkApplication, and a wave later the executors that it starts with."""
     spec = read(owner.body, _Application, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
@@ -114,7 +114,7 @@ def spark_application(make: Maker, owner: Owner) -> None:
 
 
 def scheduled_spark_application(make: Maker, owner: Owner) -> None:
-    """The pods of one run."""
+    """Add the SparkApplication and the pods of one run of a ScheduledSparkApplication."""
     spec = read(owner.body, _Scheduled, owner.where).spec
     make.note(f"{owner.where}: the answer is for one run that starts now")
     body = {
@@ -143,7 +143,7 @@ def _labels(owner: Owner, role: str) -> dict[str, str]:
 
 
 def _template(owner: Owner, spec: _Spec, role: str) -> Template:
-    """Of the pods of a role: its own template, with what its fields say."""
+    """The template of a role's pods: its own template, with the role's other fields applied."""
     pod: _Pod = spec.driver if role == "driver" else spec.executor
     given = owner.body["spec"][role]
     under = read(pod.template or {"spec": {}}, Template, f"{owner.where}: spec.{role}.template")

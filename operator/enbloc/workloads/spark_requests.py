@@ -12,37 +12,37 @@ from typing import Final
 
 from enbloc.model.quantity import amount
 
-#: Memory as the JVM writes it; without a unit it is MiB.
+#: Memory in the JVM's notation; the default unit is MiB.
 _JVM: Final = re.compile(r"([0-9]{1,15})([kmgtp]?)b?")
 _MIB: Final = 1 << 20
 _UNITS: Final = {"k": 1 << 10, "": _MIB, "m": _MIB, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _LEAST_OVERHEAD: Final = 384 * _MIB
 _DEFAULT_MEMORY: Final = 1 << 30
-#: What a JVM needs beside its heap, and what the processes beside a JVM need.
+#: The share of the heap that a JVM needs in addition, and the share with processes beside the JVM.
 _JVM_FACTOR: Final = 0.1
 _OTHER_FACTOR: Final = 0.4
 _JVM_TYPES: Final = frozenset({"", "Java", "Scala"})
 
 
 def cpu(cores: int, core_request: str | None) -> int:
-    """Of one pod, in milli.
+    """The CPU request of one pod, in milli.
 
     Args:
-        cores: of its threads.
+        cores: requested by default.
         core_request: a quantity that is requested instead; None = none.
     """
     if core_request:
-        with suppress(ValueError):  # the operator refuses it
+        with suppress(ValueError):  # the operator rejects an invalid one
             return amount("cpu", core_request)
     return 1000 * cores
 
 
 def memory(heap: str | None, overhead: str | None, kind: str | None, factor: str | None) -> int:
-    """Of one pod, in bytes, whole MiB.
+    """The memory request of one pod, in bytes, rounded up to whole MiB.
 
     Args:
-        heap: as the JVM writes it; None = the default.
-        overhead: beside it, likewise.
+        heap: in the JVM's notation; None = the default.
+        overhead: in addition to the heap, in the same notation; None = by `factor` or the default.
         kind: `spec.type`.
         factor: `spec.memoryOverheadFactor`.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""TrainJobs of Kubeflow Trainer: the JobSet of their runtime, which must be in the files too.
+"""TrainJobs of Kubeflow Trainer: the JobSet of their runtime; the files must hold the runtime too.
 
 Source: trainer v2.1 pkg/runtime/framework/plugins/{plainml,torch,jobset,coscheduling,volcano}.
 """
@@ -14,7 +14,7 @@ from enbloc.workloads.making import Json, Maker, Owner
 _ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 _TRAINER: Final = "trainer"
 _NODE: Final = "node"
-#: By which key pods name the PodGroup that is made for each policy.
+#: For each policy, the key by which pods name the PodGroup that is made, and its apiVersion.
 _GROUP_KEYS: Final = {
     "coscheduling": ("labels", "scheduling.x-k8s.io/pod-group", "scheduling.x-k8s.io/v1alpha1"),
     "volcano": (
@@ -66,7 +66,7 @@ class _Runtime(Fields):
 
 
 def train_job(make: Maker, owner: Owner) -> None:
-    """The JobSet that its runtime describes, with as many nodes as it asks for."""
+    """Add the JobSet of a TrainJob's runtime, with as many nodes as the TrainJob asks for."""
     spec = read(owner.body, _TrainJob, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
@@ -110,7 +110,7 @@ def _nodes(owner: Owner, spec: _Spec, runtime: _RuntimeSpec) -> int:
 
 
 def _job(job: Json, spec: _Spec, nodes: int, policy: str, name: str) -> dict[str, Any]:
-    """A replicatedJob, with the nodes of the trainer and the PodGroup of all."""
+    """A replicatedJob, with the trainer's nodes and the name of the PodGroup."""
     outer = _part(job, "template")
     inner = _part(outer, "spec")
     pod = _part(inner, "template")
@@ -132,7 +132,7 @@ def _part(of: Json, field: str) -> dict[str, Any]:
 
 
 def _with_resources(pod: dict[str, Any], resources: Json) -> dict[str, Any]:
-    """The template, in which the container that trains requests this."""
+    """The pod template, with these resources for the container that trains."""
     spec = _part(pod, "spec")
     given = spec.get("containers")
     containers = [

@@ -20,7 +20,7 @@ from enbloc.workloads.making import Maker, Owner
 
 _VOLCANO: Final = "volcano"
 _PODS: Final = "pods"
-#: Tasks that wait for each other, one after the other.
+#: The most waves of tasks that depend on each other.
 _MOST_WAVES: Final = 16
 
 
@@ -50,7 +50,7 @@ class _Job(Fields):
 
 
 def volcano_job(make: Maker, owner: Owner) -> None:
-    """The pods of all tasks; those of a task that depends on others come after these."""
+    """Add the PodGroup and the pods of all tasks; a task that depends on others comes later."""
     spec = read(owner.body, _Job, owner.where).spec
     names = [task.name or f"default{at}" for at, task in enumerate(spec.tasks)]
     sizes = [
@@ -92,7 +92,7 @@ def volcano_job(make: Maker, owner: Owner) -> None:
 
 
 def _waves(names: Sequence[str], tasks: Sequence[_Task]) -> Sequence[int]:
-    """When each task is created; of a circle, or a long chain, in the last wave."""
+    """The wave of each task; the last one for tasks in a cycle, or at the end of a long chain."""
     place = {name: at for at, name in enumerate(names)}
     waves = [0] * len(tasks)
     for _ in range(_MOST_WAVES):
@@ -133,14 +133,14 @@ def _pod_group(
 def _resources(
     tasks: Sequence[_Task], names: Sequence[str], least: Mapping[str, int], minimum: int
 ) -> dict[str, str]:
-    """What the first pods that are needed request together."""
+    """What the first `minimum` pods request together."""
     total, left = Counter[str](), minimum
     for name, task in zip(names, tasks, strict=True):
         number = min(left, least[name])
         left -= number
         try:
             found, _ = pod_class(msgspec.convert({"spec": task.template.spec}, PodObject))
-        except msgspec.ValidationError:  # the pod itself is told of
+        except msgspec.ValidationError:  # reported when the pod itself is read
             continue
         for resource, amount in found.requests:
             if resource != _PODS:
