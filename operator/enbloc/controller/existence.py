@@ -86,7 +86,7 @@ def _runs(creator: Creator, whole: int) -> int:
 
 
 def suspended(creators: Creators) -> str:
-    """The sentence that says which Jobs are suspended and so have no pods; "" = none."""
+    """A sentence that names the Jobs without pods because they are suspended; "" = none."""
     names = sorted(c.title for c in creators.values() if c.suspended and c.ended is None)
     if not names:
         return ""

@@ -152,7 +152,7 @@ class Members:
         if member.owner:
             _add(self._owned, member.owner, group, change)
 
-    # ── what creates them ────────────────────────────────────────────────────────────────────
+    # ── creators ─────────────────────────────────────────────────────────────────────────────
 
     def put_creator(self, creator: Creator) -> set[GroupKey]:
         """Take in a creator; only those that name a group, and Jobs that ended, are kept."""

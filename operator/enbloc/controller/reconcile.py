@@ -180,7 +180,7 @@ def _waiting(view: LifeView) -> ConditionState | None:
     if never:
         return ConditionState("False", Reason.MEMBERS_CANNOT_EXIST, never)
     if said is not None and said.message.startswith(missing[0]):
-        missing[0] = said.message  # the scheduler's message also tells of pods that do not count
+        missing[0] = said.message  # the scheduler also says which pods do not count, and why
     words = "; ".join(filter(None, (*missing, suspended(view.creators))))
     return ConditionState("False", Reason.WAITING_FOR_MEMBERS, words)
 

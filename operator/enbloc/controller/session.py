@@ -308,7 +308,7 @@ class Session:
         self._probe.saw(key, row.version)
         return known is None or (known.uid, known.generation) != (row.uid, row.generation)
 
-    # ── what is told ─────────────────────────────────────────────────────────────────────────
+    # ── events ───────────────────────────────────────────────────────────────────────────────
 
     def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
         """Pass on an event from kopf, unless a later change has already bypassed kopf."""
@@ -322,7 +322,7 @@ class Session:
         except Exception:  # a bug must not hide other PodGroups
             log.exception("Failed to process PodGroup %s", "/".join(key_of(found)))
 
-    # ── whether it shows what the server has ─────────────────────────────────────────────────
+    # ── stale watches ────────────────────────────────────────────────────────────────────────
 
     def _shown(self, key: Key) -> int:
         row = self._rows.get(key)

@@ -236,7 +236,7 @@ class Controller:
             self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
         )
 
-    # ── what happened ────────────────────────────────────────────────────────────────────────
+    # ── events ───────────────────────────────────────────────────────────────────────────────
 
     def _ask(self, group: GroupKey) -> None:
         """Look at a group again, as its members or their creators changed."""

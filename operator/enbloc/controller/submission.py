@@ -359,7 +359,7 @@ class _Submitting:
             yield GroupGone(known.key, known.uid)
         yield GroupSeen(group)
 
-    # ── what exists by that name ─────────────────────────────────────────────────────────────
+    # ── existing objects of the same names ───────────────────────────────────────────────────
 
     def _replaced(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         """Existing pods of the same objects, which would have to be deleted first."""

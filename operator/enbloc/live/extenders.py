@@ -86,7 +86,7 @@ class Extenders:
         await self._stack.aclose()
 
     async def answer(self, ask: Ask) -> Answer:
-        """Ask an extender; the answer tells of a failure, but a failed prioritize is empty."""
+        """Ask an extender; the answer holds a failure, but that of prioritize is only logged."""
         caller = self._client_of(self._profiles[ask.profile][ask.extender])
         answer = Answer(ask.question)
         try:

@@ -81,7 +81,7 @@ class Traces:
         self._phases.append(_Phase(name, began, ended))
 
     def decided(self, effect: Decided, seconds: float) -> None:
-        """Write the spans of a decision, whose phases were recorded by `called`."""
+        """Write the spans of a decision; `called` has recorded its phases."""
         from opentelemetry.trace import set_span_in_context  # noqa: PLC0415  # optional
 
         ended = time.time_ns()

@@ -38,7 +38,7 @@ _KOORDINATOR_MODE: Final = f"{_KOORDINATOR}mode"
 _KOORDINATOR_WAIT: Final = f"{_KOORDINATOR}waiting-time"
 _KOORDINATOR_GROUPS: Final = f"{_KOORDINATOR}groups"
 _KOORDINATOR_MATCH: Final = f"{_KOORDINATOR}match-policy"
-#: The keys whose value is the group's minimum; the first that a pod has counts.
+#: The keys whose value is the group's minimum; the first one on a pod counts.
 MINIMUMS: Final = (
     MIN_MEMBER_KEY,
     _KOORDINATOR_MINIMUM,

@@ -141,7 +141,7 @@ class Sources:
         """Write what is waiting within `seconds`, and give up the rest."""
         await asyncio.gather(self.derived.writer.finish(seconds), self.reports.finish(seconds))
 
-    # ── what happened ────────────────────────────────────────────────────────────────────────
+    # ── events ───────────────────────────────────────────────────────────────────────────────
 
     def listed(self, found: Mapping[GroupKey, Mapping[str, Any]], version: int) -> None:
         """Take in all PodGroups at this resourceVersion; from now on, pods may declare others."""
@@ -407,7 +407,7 @@ class Sources:
         if self._leading:
             self.derived.writer.put(key, None)
 
-    # ── what follows ─────────────────────────────────────────────────────────────────────────
+    # ── wanted PodGroups and reports ─────────────────────────────────────────────────────────
 
     def _wanted(self, key: GroupKey) -> WantedGroup | None:
         """The PodGroup that should have this name, by the first source that calls for one."""

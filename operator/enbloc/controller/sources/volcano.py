@@ -148,7 +148,7 @@ class VolcanoPodGroup(SourceObject):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-# ── what it calls for ────────────────────────────────────────────────────────────────────────
+# ── PodGroup ─────────────────────────────────────────────────────────────────────────────────
 
 
 def derive(found: VolcanoPodGroup) -> Derived | RefusedGroup:
@@ -366,7 +366,7 @@ def _ignored(found: VolcanoPodGroup, placed: AbstractSet[str]) -> Iterator[str]:
             break
 
 
-# ── what it is told ──────────────────────────────────────────────────────────────────────────
+# ── status ───────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
