@@ -10,8 +10,8 @@
                            └──► tell            what kopf cannot tell of, or need not
 
 kopf finds PodGroups by discovery, lists them, watches from there, and lists again when told that
-its place in the history is lost. The session reports each failure; to kopf it is a broken
-connection, which kopf retries as long as it runs.
+its place in the history is lost. The session reports failures; to kopf each is a broken connection,
+which kopf retries as long as it runs.
 
 Changes of a PodGroup's status alone bypass kopf, which would only pass them on: in a burst there
 are one or two for each PodGroup, all echoes of our own writes, and for each kopf would have a task,

@@ -79,7 +79,7 @@ class Informer(Generic[T]):
         return self.reflector.resource.known_as
 
     def readable(self) -> bool:
-        """Whether the first list was read, or is not needed; for any thread."""
+        """Whether the first list was read; for any thread."""
         return self.reflector.synced
 
     async def confirm(self, since: float) -> None:

@@ -265,7 +265,7 @@ class Informers:
         )
 
     def topologies(self) -> tuple[Informer[Any], ...]:
-        """All Topologies, then other projects' kinds of them; the server may lack each kind."""
+        """All Topologies, then other projects' kinds of them; the server may lack any kind."""
         return *map(self._topologies, TOPOLOGY_KINDS), self._hyper_nodes()
 
     def _topologies(self, kind: TopologyKind) -> Informer[TopologyObject]:

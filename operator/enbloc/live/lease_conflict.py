@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def unseen_by_kube_scheduler(serves: Collection[str], lease: str) -> str:
-    """Why a kube-scheduler would not notice that its name is served here; "" = it would.
+    """Why a kube-scheduler would not notice that its name is served here; "" = no such risk.
 
     Args:
         serves: the schedulerNames that are served.
