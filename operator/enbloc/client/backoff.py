@@ -11,24 +11,24 @@ from typing import Final
 from enbloc.client.errors import LONGEST_WAIT, APIError, TooManyRequests, Unreachable
 from enbloc.telemetry import metrics
 
-#: A server that takes no connection is tried again after at most this (seconds): that costs it
-#: nothing, and whatever waits goes on soon after its return.
+#: The longest wait before the next try while the server accepts no connection (seconds): a try
+#: costs it nothing, and work resumes soon after it is back.
 DOWN_SECONDS: Final = 2.0
-#: A wait of this length that a server asks for is logged (seconds).
+#: A wait that the server asks for is logged from this length on (seconds).
 LONG_SECONDS: Final = 5.0
 
 logger = logging.getLogger(__name__)
 
 
 def asked_for(error: APIError, least: float = 0.0) -> float:
-    """For how long a server asks to wait, spread; counted if it is a 429, and logged if long.
+    """The wait that the server asks for, with jitter; counts a 429, and logs a long wait.
 
     Args:
-        error: what it answered.
-        least: seconds that are waited anyway.
+        error: the server's answer.
+        least: the wait in any case, seconds.
 
     Returns:
-        Seconds, up to LONGEST_WAIT; `least` where it asks for nothing.
+        Seconds, up to LONGEST_WAIT; `least` if the server asks for no wait.
     """
     if isinstance(error, TooManyRequests):
         metrics.THROTTLED.labels(error.verb, error.resource).inc()
@@ -68,8 +68,8 @@ class Backoff:
     def after(self, error: APIError) -> float:
         """Seconds to wait after this error.
 
-        While the server takes no connection the waits do not grow beyond DOWN_SECONDS. After a 429
-        it is what the server asks for, up to LONGEST_WAIT; that is counted, and logged if long.
+        While the server accepts no connection, at most DOWN_SECONDS. After a 429, what the server
+        asks for, up to LONGEST_WAIT; that wait is counted, and logged if long.
         """
         if isinstance(error, Unreachable) and not error.sent:
             return min(self.cap, DOWN_SECONDS) * random.uniform(0.5, 1.0)  # noqa: S311
@@ -77,7 +77,7 @@ class Backoff:
         return asked_for(error, wait) if isinstance(error, TooManyRequests) else wait
 
     async def wait_out(self, error: APIError) -> None:
-        """Wait after this error; the metric of waiting requests shows it meanwhile."""
+        """Wait after this error; the metric of waiting requests includes it meanwhile."""
         seconds = self.after(error)
         with metrics.WAITING_REQUESTS.labels(error.verb, error.resource).track_inprogress():
             await asyncio.sleep(seconds)

@@ -5,10 +5,10 @@
 ::
 
     bind ──201──► Bound
-      │ ───409──► a GET of the pod tells       the first may have been this one, sent twice
-      │ ───4xx──► Refused(cause)               401 and 429 are no outcomes: the same is sent again
-      └─timeout, reset, 5xx──► Unknown ──settle──► the same Binding again and again, until
-        or no API server's                         201, or a 4xx that a GET of the pod explains
+      │ ───409──► GET the pod to decide        this Binding may have been sent twice on the way
+      │ ───4xx──► Refused(cause)               after 401 and 429, send the same Binding again
+      └─timeout, reset, 5xx──► Unknown ──settle──► send the same Binding again until a 201, or
+        or no API server's                         until a 4xx that a GET of the pod explains
 """
 
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ from enbloc.client.errors import (
 from enbloc.client.paths import PODS
 from enbloc.model.binding import Cause
 
-#: The longest pause before a Binding of unknown outcome is sent again: few wait so, and their gang
-#: is partially bound meanwhile.
+#: The longest pause before a Binding of unknown outcome is sent again (seconds): few Bindings wait
+#: so, and their gang is partially bound meanwhile.
 SETTLE_SECONDS: Final = 5.0
 
 
@@ -45,9 +45,9 @@ class Binding:
     Attributes:
         namespace: of the pod.
         name: of the pod.
-        uid: of the pod; another pod of that name is not bound.
+        uid: of the pod; the server does not bind another pod of that name.
         node: the node's name.
-        annotations: what the server merges into the pod in the same write.
+        annotations: the server merges them into the pod in the same write.
     """
 
     namespace: str
@@ -62,7 +62,7 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The pod is not bound by this Binding, and will not be."""
+    """This Binding has not bound the pod, and will not."""
 
     cause: Cause
     message: str
@@ -78,7 +78,7 @@ Outcome = Bound | Refused | Unknown
 
 
 class _Success(msgspec.Struct):
-    """What the API server answers where it has bound a pod: a Status."""
+    """The API server's answer after it has bound a pod: a Status."""
 
     kind: Literal["Status"]
     status: Literal["Success"]
@@ -94,14 +94,14 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 
 class _Pod(msgspec.Struct):
-    """What is read of a pod; an answer without a UID, a name or a spec shows none."""
+    """The fields read of a pod; an answer without UID, name or spec is not a pod."""
 
     metadata: _Metadata
     spec: _Spec
 
 
 async def bind(client: Client, binding: Binding) -> Outcome:
-    """Send a Binding; after 401 and 429 again, for those were not processed.
+    """Send a Binding; send it again after 401 and 429, which were not processed.
 
     Raises:
         Fenced: not sent, because the client may no longer write.
@@ -113,13 +113,13 @@ async def bind(client: Client, binding: Binding) -> Outcome:
         return Unknown(str(error))
     refused = Refused(cause(error), str(error))
     if isinstance(error, Conflict):
-        # It may be this very Binding that came first: somebody on the way sent it twice.
+        # This very Binding may have come first: a proxy may have sent it twice.
         return await look(client, binding, refused) or Unknown(refused.message)
     return refused
 
 
 async def settle(client: Client, binding: Binding) -> Bound | Refused:
-    """Send a Binding whose outcome was unknown until it is certain; ends only so, or cancelled.
+    """Send a Binding of unknown outcome again until the outcome is certain.
 
     Raises:
         Fenced: not sent, because the client may no longer write.
@@ -130,7 +130,7 @@ async def settle(client: Client, binding: Binding) -> Bound | Refused:
         if error is None:
             return Bound()
         if not _is_unknown(error):
-            # An earlier send may have bound the pod, which this answer does not tell.
+            # An earlier send may have bound the pod; this answer does not say.
             settled = await look(client, binding, Refused(cause(error), str(error)))
             if settled is not None:
                 return settled
@@ -173,7 +173,7 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
 
 
 async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Refused | None:
-    """Settle by what the pod is now; None if it cannot be read, `refused` if it has no node."""
+    """The outcome by the pod's current state; `refused` if it has no node, None if unreadable."""
     try:
         pod: _Pod = await client.get(PODS, binding.name, binding.namespace, shape=_Pod)
     except NotFound as missing:
@@ -194,18 +194,18 @@ async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Re
 
 
 def _is_unknown(error: APIError) -> bool:
-    """Whether the pod may be bound in spite of this answer, or nothing was learnt."""
+    """Whether the pod may be bound in spite of this answer."""
     if isinstance(error, ServerError):
         return "failed calling webhook" not in error.message
-    # Somebody on the way, who may have passed it on, says a 404 that names nothing (every server
-    # has pods) or a code that is not in client/errors.py.
+    # A 404 that names no object (every API server has pods), or a code that is not in
+    # client/errors.py, comes from a proxy, which may have forwarded the request.
     if isinstance(error, NotFound):
         return error.resource_missing
     return isinstance(error, Unreachable) or type(error) is APIError
 
 
 def cause(error: APIError) -> Cause:
-    """Whom a refusal blames."""
+    """The cause of a refusal: the pod changed, its namespace is terminating, or enbloc erred."""
     if isinstance(error, NotFound | Conflict):
         return Cause.MEMBER_CHANGED
     if isinstance(error, Forbidden) and error.namespace_terminating:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of the Kubernetes API, with JSON bodies and typed errors.
 
-A 429 that asks for a moment is waited out here (it was not processed); nothing else is sent twice,
-because only the caller knows what may be, and what else it could do meanwhile.
+The client waits out a 429 that asks for a short pause, because the request was not processed. It
+sends nothing else twice: only the caller knows what may be repeated, and what to do meanwhile.
 """
 
 import copy
@@ -40,11 +40,11 @@ from enbloc.client.transport import (
 from enbloc.model.request_rate import RequestRate
 
 PAGE_SIZE: Final = 500
-#: How often a request is sent when the answer is 429.
+#: How often a request is sent, in all, while the answer is 429.
 THROTTLED_TRIES: Final = 5
-#: A 429 that asks for more than this is not waited out here (seconds).
+#: The longest wait of a 429 that the client waits out itself (seconds).
 MOMENT_SECONDS: Final = 2.0
-#: A server keeps the snapshot of a list for 5 to 10 minutes: one of many pages takes no longer.
+#: The longest time for all pages of a list (seconds): a server keeps its snapshot 5 to 10 minutes.
 LIST_SECONDS: Final = 900.0
 _SERVER_TIMEOUT: Final = f"timeout={WRITE_SECONDS:.0f}s"
 _FAILURE: Final = ("Status", "Failure")
@@ -65,12 +65,12 @@ class Client:
     """One API server; an async context manager. Every verb raises APIError.
 
     Args:
-        cluster: where, as whom.
+        cluster: the API server, and the credentials to use.
         component: the process, for the user agent ("scheduler").
-        rules: when given, a request that they do not allow fails with AssertionError, unsent.
+        rules: if given, a request that they do not allow fails with AssertionError, unsent.
         connections: the most connections at once, watches included.
-        rate: of requests; None = no limit.
-        clock: where the process has the time from.
+        rate: the limit on requests; None = no limit.
+        clock: the source of time.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class Client:
         await self._transport.close()
 
     def again(self) -> "Client":
-        """Another client of the same server as the same user, for another event loop.
+        """Another client for the same server and user, for another event loop.
 
-        Its requests are not limited: it renews the Lease, which must not wait.
+        It has no rate limit: it renews the Lease, which must not wait.
         """
         cluster = replace(self.cluster, auth=self.cluster.auth.again())
         return Client(
@@ -108,14 +108,14 @@ class Client:
         )
 
     def fenced(self, may_write: Callable[[], bool]) -> "Client":
-        """The same client, except that no write is sent while ``may_write()`` is false."""
+        """The same client, but it sends no write while ``may_write()`` is false."""
         view = copy.copy(self)
         view._may_write = may_write  # noqa: SLF001  # a copy of our own
         return view
 
     @property
     def server_offset(self) -> float | None:
-        """Server time (Unix seconds) minus ``clock.local()`` by the last response, ± 1 s."""
+        """Server time (Unix seconds) minus ``clock.local()`` by recent responses, ± 1 s."""
         return self._transport.server_offset
 
     def server_clock(self) -> ServerClock:
@@ -123,15 +123,15 @@ class Client:
         return ServerClock(lambda: self.server_offset, self.clock)
 
     async def version(self) -> Mapping[str, str]:
-        """What the server says of itself at /version."""
+        """The server's version information, from /version."""
         return _read(await self.read("/version"), "get", "/version", dict[str, str])
 
     async def read(self, path: str) -> bytes:
-        """What the server answers at a path that is no resource's, undecoded: its discovery."""
+        """The undecoded answer at a path that is not a resource's, such as discovery."""
         return await self._transport.exchange(Call("get", path, path))
 
     async def serves(self, resource: Resource) -> bool:
-        """Whether the server has this resource in this version, as its discovery says."""
+        """Whether the server's discovery lists this resource in this version."""
         path = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
         try:
             raw = await self.read(path)
@@ -188,7 +188,7 @@ class Client:
     def watch(
         self, resource: Resource, namespace: str | None = None, *, query: Query, silence: float
     ) -> AbstractAsyncContextManager[Stream]:
-        """A watch's stream of lines, which ends with Unreachable after ``silence`` seconds."""
+        """A watch's stream of lines; ``silence`` seconds without data end it with Unreachable."""
         path = resource.path(namespace) + "?" + urlencode({**query, "watch": "true"})
         self._check("watch", resource, "", "")
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=silence)
@@ -273,7 +273,7 @@ class Client:
         accept: str = JSON,
         tries: int = THROTTLED_TRIES,
     ) -> bytes:
-        """Any request, answered with the undecoded body.
+        """Send any request and return the undecoded body.
 
         Args:
             verb: get, list, create, update, patch or delete.
@@ -284,8 +284,8 @@ class Client:
             query: the query string's values.
             body: what to encode as JSON.
             content_type: of the body.
-            accept: how the answer is to be written.
-            tries: how often to send in all while the answer is 429 and asks for a moment.
+            accept: the media types to accept.
+            tries: how often to send in all while the answer is 429 and asks for a short pause.
 
         Raises:
             APIError: the request did not succeed.
@@ -317,7 +317,7 @@ class Client:
                 await backoff.wait_out(error)
 
     def check_fence(self, verb: str, resource: str) -> None:
-        """Refuse a write now if none may be sent; for what is written by other ways than this.
+        """Refuse a write if none may be sent now; for writes that do not go through this client.
 
         Raises:
             Fenced: this process may no longer be the leader.
@@ -333,7 +333,7 @@ class Client:
 
 
 class Paging:
-    """One list, page by page; it ends, whatever the server says.
+    """The paging of one list, which ends whatever the server answers.
 
     Args:
         resource: what is listed, as RBAC spells it.
@@ -345,10 +345,10 @@ class Paging:
         self._known: set[str] = set()
 
     def next(self, token: str) -> dict[str, str]:
-        """The query for the page that a token stands for.
+        """The query for the page of this continue token.
 
         Raises:
-            Unreachable: it was asked for already, or the list takes too long.
+            Unreachable: this page was already asked for, or the list takes too long.
         """
         if token in self._known:
             why = "the same continue token came twice: the list has no end"
@@ -376,13 +376,13 @@ class _ResourceName(msgspec.Struct):
 
 
 class _Resources(msgspec.Struct):
-    """What one version of an API group holds."""
+    """The resources of one version of an API group."""
 
     resources: list[_ResourceName]
 
 
 def _read(raw: bytes | msgspec.Raw, verb: str, resource: str, shape: Any = dict[str, Any]) -> Any:
-    """A JSON object: an API server answers a success with nothing else."""
+    """Decode the answer to a successful request, which is always a JSON object."""
     found = readable(partial(msgspec.json.decode, type=shape), raw, verb, resource)
     if isinstance(found, dict) and (found.get("kind"), found.get("status")) == _FAILURE:
         raise Unreachable(verb, resource, "a success that says it is a failure", sent=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of every process: server time, advanced by a local clock that no one sets."""
+"""The clock of every process: server time, advanced by a local clock that is never set."""
 
 import asyncio
 import logging
@@ -11,28 +11,28 @@ from typing import Final
 
 from enbloc.model.times import CLOCK_ERROR
 
-#: By what share of the time that passes the clock is corrected.
+#: The largest correction of the clock, as a share of the elapsed time.
 SLEW: Final = 0.1
-#: For no longer than this at once (seconds): nobody may have asked for hours.
+#: The most elapsed time that counts for one correction (seconds): the last call may be hours ago.
 LONGEST_SLEW: Final = 60.0
 
 logger = logging.getLogger(__name__)
 
 
 def boot_clock() -> float:
-    """Seconds on a clock that no one sets and that goes on while the machine sleeps."""
+    """Seconds on a clock that is never set and that keeps running while the machine sleeps."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; elsewhere monotonic goes on asleep
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSource:
-    """Where a process has the time from.
+    """The clocks of a process.
 
     Attributes:
-        local: a clock that no one sets, in seconds.
+        local: a clock that is never set, in seconds.
         wall: the wall clock, in seconds since the epoch.
-        new_loop: makes the event loop of a further thread.
+        new_loop: makes the event loop of another thread.
     """
 
     local: Callable[[], float] = boot_clock
@@ -40,23 +40,23 @@ class TimeSource:
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
 
 
-#: The machine's own.
+#: The machine's own clocks.
 MACHINE: Final = TimeSource()
 
 
 class ServerClock:
     """Seconds of server time since the epoch, once the server's time is known.
 
-    It never jumps and never goes back, for that would move deadlines (semantics §4.2): where it
-    differs from what the server says by more than CLOCK_ERROR, it runs slower or faster by SLEW
-    until it agrees. Nobody asks before the first answers of the server, for there is nothing to
-    decide either. Where a proxy spoils the Date of its answers, the local wall clock at the first
-    call has to do.
+    It never jumps and never goes back, because that would move deadlines (semantics §4.2): if it
+    differs from the server's time by more than CLOCK_ERROR, it runs slower or faster by SLEW until
+    they agree. Nothing reads it before the server's first answers, because there is nothing to
+    decide yet. If a proxy spoils the Date of the answers, it starts from the local wall clock at
+    the first call.
 
     Args:
-        offset: server time minus the local clock, None while unknown: `server_offset` of the
-            client, which has it from the Date header.
-        source: of the local time.
+        offset: server time minus the local clock, None while unknown: the client's
+            `server_offset`, which comes from the Date header.
+        source: the local clocks.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ServerClock:
         self._asked = 0.0
 
     def now(self) -> float:
-        """The time."""
+        """Server time now, in seconds since the epoch."""
         local, told = self._source.local(), self._read_offset()
         if self._offset is None:
             if told is None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the cluster: a kubeconfig file that is named, or the pod that this process runs in."""
+"""Finding the cluster: from a named kubeconfig file, or from the pod that this process runs in."""
 
 import asyncio
 import os
@@ -23,19 +23,19 @@ async def load(
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Cluster:
-    """The cluster that flags, environment and files name, in the order that `kube.config` tells.
+    """The cluster that flags, environment and files name; for the order see `client/config.py`.
 
     Args:
         kubeconfig: the ``--kubeconfig`` flag.
         context: the ``--context`` flag; None for the file's current-context.
-        master: the ``--master`` flag: the server's URL, in place of the one that is found.
+        master: the ``--master`` flag: the server's URL, in place of the one from the files.
         env: the environment.
         home: the home directory; None for the user's.
-        service_account: where a pod finds its service account.
+        service_account: the directory where a pod finds its service account.
 
     Raises:
-        NoClusterError: nothing was named, and there is no ``~/.kube/config``.
-        ConfigError: naming the file, the field and the fix.
+        NoClusterError: nothing names a cluster, and there is no ``~/.kube/config``.
+        ConfigError: names the file, the field and the fix.
     """
     if master is not None:
         return await _at(master, kubeconfig, context)
@@ -57,7 +57,7 @@ async def load(
             "KUBECONFIG (inside a cluster neither is needed)"
         )
     _home()  # the library for logins needs one as well
-    # Imported here: in a cluster nothing of it is needed.
+    # Imported here: not needed inside a cluster.
     from enbloc.client import kubeconfig as files  # noqa: PLC0415
 
     async with asyncio.timeout(files.LOAD_SECONDS):
@@ -77,9 +77,9 @@ async def _at(master: str, kubeconfig: Path | None, context: str | None) -> Clus
 
 
 def _home() -> Path:
-    """The user's home directory; as container runtimes have it for a user that has none, the root.
+    """The user's home directory; "/" for a user without one, as container runtimes set it.
 
-    A pod may run as a user that no file of its image knows, and may be given no HOME.
+    A pod may run as a user that its image does not know, without HOME.
     """
     try:
         return Path.home()

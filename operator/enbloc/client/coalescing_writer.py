@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Coalesced writes: of all values put under one key, the newest is written."""
+"""Coalesced writes: of all values put under one key, only the newest is written."""
 
 import asyncio
 import logging
@@ -17,20 +17,21 @@ from enbloc.client.errors import APIError, Conflict, Fenced, NotFound, Unreachab
 from enbloc.client.fair_slots import FairSlots
 from enbloc.telemetry import Problems, metrics
 
-#: A value whose write raised, or that the server rejected, is written again after this (seconds).
+#: The wait before a value is written again whose write raised or was rejected (seconds).
 BUG_SECONDS: Final = 30.0
-#: A newer one is written instead after no more than this (seconds): it may be valid.
+#: A newer value replaces such a one after at most this (seconds), because it may be valid.
 NEWER_SECONDS: Final = 1.0
-#: A value that goes on changing is written after this (seconds).
+#: A value that keeps changing is written after this (seconds).
 LATEST_SECONDS: Final = 4.0
-#: More values than this that wait at once settle for longer, in proportion to their number: in a
-#: burst, the server's time is for what the values tell of.
+#: If more values than this wait at once, they settle for longer, in proportion to their number: in
+#: a burst, the API server's time is for the work that the values report.
 CROWD: Final = 50
-#: But for no longer than this (seconds), as a rule,
+#: The longest time that a value settles in a crowd, by default (seconds).
 CROWD_SETTLED_SECONDS: Final = 10.0
-#: and one that goes on changing is written after this (seconds), or what patience there is for it.
+#: In a crowd, a value that keeps changing is written after this (seconds), or after its patience
+#: if that is longer.
 CROWD_LATEST_SECONDS: Final = 20.0
-#: Less than this is not waited (seconds): a clock may not tell it from nothing.
+#: Shorter waits are skipped (seconds): a clock may not tell them from 0.
 CLOCK_SECONDS: Final = 0.001
 
 K = TypeVar("K", bound=Hashable)
@@ -41,11 +42,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Waiting(Generic[V]):
-    """A value that is not written.
+    """A value that is not written yet.
 
     Attributes:
-        since: when the first came that it replaces, else itself; seconds of the loop's clock.
-        changed: when it came itself; -inf = it is known to have settled.
+        since: when the first value that it replaces came, or itself; seconds of the loop's clock.
+        changed: when it came itself; -inf = it has settled.
     """
 
     value: V
@@ -56,26 +57,26 @@ class _Waiting(Generic[V]):
 class CoalescingWriter(Generic[K, V]):
     """Writes the newest value of each key; one write is in flight per key.
 
-    Namespaces write in turn: one with thousands of objects does not keep the others' waiting.
+    Namespaces write in turn: one with thousands of objects does not delay the others.
 
     A value whose object is gone is dropped. After any other failure the newest value is written
-    again: with growing pauses, or every BUG_SECONDS where we or the server must change first. A
-    newer value that replaces such a one does not wait for that.
+    again: with growing pauses, or every BUG_SECONDS if enbloc or the server must change first. A
+    newer value does not wait that long.
 
     Args:
-        what: is written, for messages: "PodGroup status".
-        queue: its name in the metrics, as of a work queue.
+        what: the thing written, for messages: "PodGroup status".
+        queue: the name of the work queue in the metrics.
         write: writes one value; raises APIError.
-        problems: told what keeps values from being written.
+        problems: receives what keeps values from being written.
         parallel: the most writes in flight.
-        interval: the least time between the beginnings of two writes of one key, seconds.
-        settles: for how long no newer value of its key must have come before this one is written,
-            in seconds, but never longer than LATEST_SECONDS after the first that waits. Both grow
-            when more than CROWD values wait.
-        patience: for how long at most a crowd makes a value settle, in seconds; 0 = no crowd delays
-            it at all.
-        rejected: told, once while it stands, which value the server does not take, and why; it is
-            logged in any case.
+        interval: the least time between the starts of two writes of one key, seconds.
+        settles: a value is written once no newer one of its key has come for this long (seconds),
+            but at most LATEST_SECONDS after the first that waits. Both grow when more than CROWD
+            values wait.
+        patience: the longest time that a crowd makes a value settle, seconds; 0 = a crowd does not
+            delay it.
+        rejected: called once per rejection with the key of the value that the server rejects, and
+            why; the rejection is also logged.
     """
 
     def __init__(  # noqa: PLR0913  # how it paces, and whom it tells
@@ -105,7 +106,7 @@ class CoalescingWriter(Generic[K, V]):
         self._rejected: dict[K, str] = {}
         self._newer: dict[K, asyncio.Event] = {}
         self._closing = asyncio.Event()
-        self._settling: dict[K, tuple[float, asyncio.Event]] = {}  # until when, and what ends it
+        self._settling: dict[K, tuple[float, asyncio.Event]] = {}  # the end, and what ends it early
         self._name = queue
         self._began: dict[K, float] = {}
         metrics.WORKQUEUE_DEPTH.labels(self._name).set_function(lambda: len(self._newest))
@@ -115,12 +116,12 @@ class CoalescingWriter(Generic[K, V]):
         )
 
     def _running(self) -> list[float]:
-        """For how long each write under way has been; any thread may ask."""
+        """How long each write in flight has taken so far, in seconds; any thread may call this."""
         now = time.monotonic()
         return [now - began for began in list(self._began.values())]
 
     def put(self, key: K, value: V) -> None:
-        """Write this value as soon as the key's turn comes; it replaces one that waits."""
+        """Write this value when its key's turn comes; it replaces a waiting one."""
         if self._closing.is_set():
             return
         self._wait(key, value)
@@ -157,7 +158,7 @@ class CoalescingWriter(Generic[K, V]):
             await asyncio.wait(list(self._tasks.values()))
 
     async def finish(self, seconds: float) -> None:
-        """Take nothing more, write what waits in so many seconds, and give up the rest."""
+        """Accept no more values, write what waits for this many seconds, and drop the rest."""
         self._closing.set()
         for _, sooner in self._settling.values():
             sooner.set()
@@ -167,7 +168,7 @@ class CoalescingWriter(Generic[K, V]):
         self.close()
 
     def close(self) -> None:
-        """Take nothing more, and give up what was not written."""
+        """Accept no more values, and drop what is not written."""
         self._closing.set()
         for task in self._tasks.values():
             task.cancel()
@@ -192,7 +193,7 @@ class CoalescingWriter(Generic[K, V]):
             self._rejected.pop(key, None)
 
     async def _settle(self, key: K) -> None:
-        """Wait while newer values may come; not when this is closing."""
+        """Wait while newer values may come, unless this is closing."""
         now = asyncio.get_running_loop().time
         while not self._closing.is_set():
             due = self._due(key)
@@ -207,7 +208,7 @@ class CoalescingWriter(Generic[K, V]):
                 del self._settling[key]
 
     def _due(self, key: K) -> float:
-        """When to write the value that waits, if no newer one comes (of the loop's clock)."""
+        """When to write the waiting value if no newer one comes, on the loop's clock."""
         waiting = self._newest[key]
         patience = self._patience(waiting.value)
         crowd = self._crowd(key) if patience else 1.0
@@ -217,22 +218,22 @@ class CoalescingWriter(Generic[K, V]):
         return min(settled, waiting.since + min(LATEST_SECONDS * crowd, longest))
 
     def _crowd(self, key: K) -> float:
-        """How many times as long a value settles; at least 1.
+        """The factor by which a value settles longer; at least 1.
 
-        Namespaces share what is written: one with thousands of values delays its own.
+        Namespaces share the writes: one with thousands of values delays only its own.
         """
         share = CROWD / len(self._waiting)
         return max(1.0, self._waiting[_namespace(key)] / share)
 
     async def _rest(self, seconds: float) -> None:
-        """Let the interval of a key pass, unless this is closing."""
+        """Wait for the interval of a key, unless this is closing."""
         if seconds > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._closing.wait()
 
     async def _until_newer(self, key: K, seconds: float, least: float) -> None:
-        """Wait so long, or until there is a newer value of the key."""
+        """Wait `seconds`, or until the key has a newer value; at least `least`, NEWER_SECONDS."""
         newer = self._newer[key] = asyncio.Event()
         try:
             await asyncio.sleep(max(least, NEWER_SECONDS))
@@ -243,7 +244,7 @@ class CoalescingWriter(Generic[K, V]):
             del self._newer[key]
 
     async def _measured(self, key: K, waiting: _Waiting[V], backoff: Backoff) -> float | None:
-        """As `_attempt`, with what the metrics tell of a work queue."""
+        """`_attempt`, with the metrics of a work queue."""
         self._began[key] = time.monotonic()
         waited = asyncio.get_running_loop().time() - waiting.since
         metrics.series(metrics.WORKQUEUE_QUEUE_DURATION, self._name).observe(waited)
@@ -257,7 +258,7 @@ class CoalescingWriter(Generic[K, V]):
         return retry_after
 
     async def _attempt(self, key: K, value: V, backoff: Backoff) -> float | None:
-        """Write a value; the seconds to wait before it is written again, None = it need not be."""
+        """Write a value; seconds to wait before writing it again, None = done with it."""
         try:
             await self._write(key, value)
         except APIError as error:
@@ -268,13 +269,14 @@ class CoalescingWriter(Generic[K, V]):
             if error.of_one_object:
                 self._say_rejected(key, error)
                 return BUG_SECONDS
-            # The object changed, and its watch soon shows how; or its kind goes, which is told of.
+            # Not reported: the object changed, and its watch soon shows how; or its
+            # CustomResourceDefinition is being deleted, which is reported elsewhere.
             if not isinstance(error, Conflict) and not error.kind_terminating:
                 self._problems.report(f"{self._what} update", error.advice)
             logger.debug("Retrying %s update of %s: %s", self._what, key, error)
             pause = backoff.after(error)
             if isinstance(error, Unreachable) and not error.sent:
-                await asyncio.sleep(pause)  # with its slot: no other key fares better now
+                await asyncio.sleep(pause)  # keeping its slot: no other key can be written either
                 return 0.0
             return pause
         except Exception:  # a bug must not keep other objects from being written
@@ -293,7 +295,7 @@ class CoalescingWriter(Generic[K, V]):
             self._keep(key, _Waiting(value, now, -math.inf))
 
     def _say_rejected(self, key: K, error: APIError) -> None:
-        """Log and tell it, once while it stands."""
+        """Log and report a rejection, once while it lasts."""
         why = str(error)
         if self._rejected.get(key) != why:
             self._rejected[key] = why
@@ -302,14 +304,14 @@ class CoalescingWriter(Generic[K, V]):
 
 
 def _namespace(key: Hashable) -> str:
-    """Whose turn it is when a key is written; "" for keys that have no namespace."""
+    """The namespace whose turn a write of this key takes; "" for keys without one."""
     return getattr(key, "namespace", "")
 
 
 def _is_pointless(error: APIError) -> bool:
-    """Whether the object is gone or going, or this process may no longer write.
+    """Whether the object is gone or being deleted, or this process may no longer write.
 
-    A 404 that names no object tells neither: the kind is not served now, or a proxy has answered.
+    A 404 that names no object does not count: the kind is not served now, or a proxy answered.
     """
     if isinstance(error, NotFound):
         return not error.resource_missing

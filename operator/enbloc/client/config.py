@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which API server to talk to, as whom, and how its certificate is checked.
+"""The API server to talk to, the credentials to use, and how its certificate is checked.
 
 Precedence: the ``--kubeconfig`` flag, ``$KUBECONFIG`` (a list of files), the service account of
-the pod, ``~/.kube/config``. Asking for a context skips the service account, which has none.
+the pod, ``~/.kube/config``. A named context skips the service account, which has no contexts.
 """
 
 import ssl
@@ -17,18 +17,18 @@ from enbloc.errors import ConfigError
 from enbloc.model.credentials import redacted
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-#: Projected tokens are rotated on disk; they are read again this often (seconds).
+#: How often a token file is read again, because projected tokens are rotated on disk (seconds).
 TOKEN_SECONDS: Final = 60.0
 
 
 class Auth(Protocol):
-    """Where credentials come from."""
+    """A source of credentials."""
 
     async def header(self, tls: ssl.SSLContext | None) -> str | None:
         """The Authorization header to send now, if any.
 
         Args:
-            tls: the context of the connections; a source of client certificates loads a renewed
+            tls: the connections' TLS context; a source of client certificates loads a renewed
                 certificate into it.
 
         Raises:
@@ -37,10 +37,10 @@ class Auth(Protocol):
         ...
 
     def rejected(self, header: str | None) -> bool:
-        """The server answered 401 to this header: get new credentials before the next request.
+        """Note a 401 for this header: get new credentials before the next request.
 
         Returns:
-            Whether there may be others now, so that the request is worth sending again.
+            Whether new credentials may exist, so that the request is worth sending again.
         """
         ...
 
@@ -60,11 +60,11 @@ class FixedAuth:
         return self._header
 
     def rejected(self, header: str | None) -> bool:  # noqa: ARG002  # protocol
-        """There is nothing to read again."""
+        """False: there is nothing to read again."""
         return False
 
     def again(self) -> "FixedAuth":
-        """Itself: it keeps nothing."""
+        """Itself: it has no state."""
         return self
 
 
@@ -78,7 +78,7 @@ class TokenFile:
         self._read_at = float("-inf")
 
     async def header(self, tls: ssl.SSLContext | None) -> str | None:  # noqa: ARG002  # protocol
-        """The token as a header; the one read last while the file cannot be read."""
+        """The token as a header; while the file cannot be read, the last one read."""
         now = self._clock()
         if now - self._read_at >= TOKEN_SECONDS:
             try:
@@ -93,7 +93,7 @@ class TokenFile:
         """The token.
 
         Raises:
-            ValueError: the file holds none.
+            ValueError: the file has no token.
         """
         token = self._path.read_text(encoding="ascii").strip()
         if not token or not token.isprintable() or " " in token:
@@ -116,7 +116,7 @@ class Cluster:
     """One API server and how to talk to it.
 
     Attributes:
-        server: the base URL, without a trailing slash; to be shown by `shown`.
+        server: the base URL, without a trailing slash; for messages use `shown`.
         namespace: the default namespace.
         auth: the source of credentials.
         source: where this came from, for messages.
@@ -125,8 +125,8 @@ class Cluster:
         verify: False for insecure-skip-tls-verify.
         server_name: the name expected in the server's certificate, if not the URL's host.
         proxy: URL of an HTTP proxy.
-        compressed: answers may be. It costs the API server twice the CPU of a list, which is more
-            than what it saves where the network is fast.
+        compressed: whether to ask for compressed answers. They cost the API server twice the CPU
+            of a list, more than they save on a fast network.
     """
 
     server: str = field(repr=False)
@@ -149,14 +149,14 @@ class Cluster:
         """A new TLS context, or None for plain HTTP.
 
         Raises:
-            ConfigError: a certificate file is missing or no certificate, or no name can be
-                the one that is expected.
+            ConfigError: a certificate file is missing or is not a certificate, or the expected
+                name is not valid.
         """
         if not self.server.startswith("https:"):
             return None
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
-            # Cluster authorities often lack what RFC 5280's strict reading wants (3.13's default).
+            # Cluster CAs often fail the strict RFC 5280 checks that Python 3.13 enables by default.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if not self.verify:
                 context.check_hostname = False
@@ -178,10 +178,10 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one pass over kubeconfig files gave.
+    """The result of reading the kubeconfig files once.
 
     Attributes:
-        cluster: everything but the credentials' source.
+        cluster: everything but the source of credentials.
         header: the Authorization header.
         lifetime: seconds until the credentials should be read again.
     """
@@ -192,7 +192,7 @@ class Loaded:
 
 
 def in_cluster(env: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Cluster | None:
-    """The cluster that this pod runs in, or None outside of one.
+    """The cluster that this pod runs in; None outside a cluster.
 
     Raises:
         ConfigError: the service account's files are incomplete.

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: N818  # errors are named for what has happened
-"""Keep-alive connections for requests that are written as bytes, and whose answers are short.
+"""Keep-alive HTTP/1.1 connections for requests given as bytes, with short answers.
 
 A write costs a fifth of what it costs through a general client. httptools parses the answers, and
-every deviation from HTTP/1.1 is an error: nothing is guessed about what a write came to.
+every deviation from HTTP/1.1 is an error: nothing guesses the outcome of a write.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ import aiohappyeyeballs
 import httptools
 from yarl import URL
 
-#: A connection that has carried nothing for so long is closed (seconds): somebody on the way may
-#: have forgotten it, without a word.
+#: A connection is closed after this long without traffic (seconds): a load balancer on the way may
+#: have dropped it silently.
 IDLE_SECONDS: Final = 15.0
-#: The longest head of an answer, with all 1xx before it (bytes).
+#: The longest head of an answer, including any 1xx before it (bytes).
 HEAD_BYTES: Final = 2**16
-#: The pause before the next address of a host is tried beside the one before (RFC 8305, seconds).
+#: The pause before the next address of a host is tried in parallel (RFC 8305, seconds).
 NEXT_ADDRESS_SECONDS: Final = 0.25
-#: The headers that are read, as they come and as they are kept.
+#: The headers that are kept: the name in lower case, and the name in the result.
 _READ: Final = {b"date": "Date", b"retry-after": "Retry-After"}
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
-#: A body may take so many bytes on the way for each of its own: in chunks, of one byte at worst,
-#: and with trailers.
+#: The most bytes on the wire for each byte of a body: it may come in chunks of one byte, with
+#: trailers.
 _PER_BYTE: Final = 8
 
 
@@ -39,9 +39,9 @@ class HttpAnswer(NamedTuple):
 
     Attributes:
         status: the HTTP status.
-        headers: Date and Retry-After, where they were sent.
-        body: all of it, or its beginning.
-        cut: whether it is longer than was asked for.
+        headers: Date and Retry-After, if they were sent.
+        body: the whole body, or its beginning.
+        cut: whether the body is longer than the limit.
     """
 
     status: int
@@ -51,18 +51,18 @@ class HttpAnswer(NamedTuple):
 
 
 class NotConnected(OSError):
-    """No connection could be made: nothing was sent."""
+    """The connection could not be made: nothing was sent."""
 
 
 class Broken(OSError):
-    """The connection ended before the answer, or what came is no HTTP/1.1."""
+    """The connection ended before the answer did, or the answer is not HTTP/1.1."""
 
 
 class Connections:
     """A pool of connections to one server; each carries one request at a time.
 
     Args:
-        server: the base URL, with neither credentials nor a proxy.
+        server: the base URL, without credentials and not behind a proxy.
         server_name: the name expected in the server's certificate, if not the URL's host.
         limit: the most connections at once.
     """
@@ -78,12 +78,12 @@ class Connections:
         self._sweeping: asyncio.TimerHandle | None = None
 
     def renew(self, tls: ssl.SSLContext | None) -> None:
-        """Make connections with this context from now on; None = without TLS."""
+        """Use this TLS context for new connections; None = without TLS."""
         self._tls = tls
         self._drop_idle()
 
     def close(self) -> None:
-        """Close what is idle now, and the rest as it ends."""
+        """Close idle connections now, and the others when their request ends."""
         self._closed = True
         self._drop_idle()
         if self._sweeping is not None:
@@ -99,15 +99,15 @@ class Connections:
         connect: float | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> HttpAnswer:
-        """Send one request, and read its answer.
+        """Send one request and read its answer.
 
         Args:
             request: head and body.
-            limits: the longest body to read of an answer that is a success, and of another.
-            repeatable: may be sent again where a connection that had been idle breaks at once.
-            total: the longest time for all of it, seconds; None = no limit.
-            connect: the longest time to make a connection, seconds; None = no limit of its own.
-            check: raises what forbids to send it now; asked again after each wait.
+            limits: the longest body to read of a success, and of any other answer (bytes).
+            repeatable: whether to send it again if a connection that had been idle breaks at once.
+            total: the longest time for the whole exchange, seconds; None = no limit.
+            connect: the longest time to connect, seconds; None = no separate limit.
+            check: raises if the request may not be sent now; called again after each wait.
 
         Raises:
             NotConnected: nothing was sent.
@@ -132,7 +132,7 @@ class Connections:
                         self._give_back(connection)
                     try:
                         connection = await self._connected(connect, check)
-                    except Exception:  # noqa: BLE001  # whatever it is, the first may have arrived
+                    except Exception:  # noqa: BLE001  # in any case the first may have arrived
                         raise lost from None
                     try:
                         return await connection.ask(request, limits)
@@ -144,7 +144,7 @@ class Connections:
             raise NotConnected("timed out before there was a connection for it") from error
 
     def _take(self) -> "_Connection | None":
-        """The connection that was used last; it has had the least time to break."""
+        """The most recently used idle connection, which is the least likely to be broken."""
         while self._idle:
             connection = self._idle.pop()
             if connection.usable():
@@ -162,7 +162,7 @@ class Connections:
             self._sweeping = loop.call_later(IDLE_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
-        """Close what has been idle for too long; again later, while something is idle."""
+        """Close connections that are idle for too long; repeat while any is idle."""
         kept = [each for each in self._idle if each.usable()]
         for connection in set(self._idle).difference(kept):
             connection.abort()
@@ -176,7 +176,7 @@ class Connections:
         self._idle.clear()
 
     async def _connected(self, seconds: float | None, check: Callable[[], None]) -> "_Connection":
-        """A new connection, for a request that may still be sent."""
+        """A new connection, once `check` has allowed the request again."""
         connection = await self._made(seconds)
         try:
             check()
@@ -200,7 +200,7 @@ class Connections:
             raise self._failed(f"{type(error).__name__}: {error.args}") from error
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
-        except (ValueError, TypeError) as error:  # a name of host or certificate that is none
+        except (ValueError, TypeError) as error:  # an invalid name of host or certificate
             raise self._failed(f"the server's name cannot be used: {error}") from error
 
     async def _connect(self) -> "_Connection":
@@ -220,13 +220,13 @@ class Connections:
         return connection
 
     def _failed(self, why: str) -> NotConnected:
-        """As the general client says it, so that one outage is one problem."""
+        """An error worded as aiohttp words it, so that one outage is one problem."""
         where = f"{self._host}:{self._server.port}"
         return NotConnected(f"Cannot connect to host {where} ssl:default [{why}]")
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, and the parser of what comes on it."""
+    """One connection, with the parser of its answers."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -235,19 +235,19 @@ class _Connection(asyncio.Protocol):
         self._asked: asyncio.Future[HttpAnswer] | None = None
         self._limits = (0, 0)
         self._idle_since = -math.inf
-        #: Whether it had been idle when the present request was sent.
+        #: Whether it had been idle when the current request was sent.
         self.fell_idle = False
-        #: Whether anything has come since then.
+        #: Whether any data has arrived since then.
         self.heard = False
         self._kept = self._aborted = False
         self._bytes = 0
         self._socket: Any = None
-        #: Tells, at once, whether there is something to read, or the other side has closed.
-        self._poll = select.poll() if hasattr(select, "poll") else None  # Windows has none
+        #: Tells without waiting whether there is data to read, or the peer has closed.
+        self._poll = select.poll() if hasattr(select, "poll") else None  # Windows has no poll
         self._begin()
 
     def ask(self, request: bytes, limits: tuple[int, int]) -> asyncio.Future[HttpAnswer]:
-        """Send a request; one at a time."""
+        """Send a request, one at a time, and return the answer's future."""
         self._asked = asked = self._loop.create_future()
         self._limits = limits
         self.fell_idle, self.heard, self._kept = self._idle_since > -math.inf, False, False
@@ -260,39 +260,39 @@ class _Connection(asyncio.Protocol):
         return asked
 
     def usable(self) -> bool:
-        """Whether a request may be sent on it that has been idle."""
+        """Whether a request may be sent on this idle connection."""
         if self._transport is None or self._aborted or self._transport.is_closing():
             return False
         if self._loop.time() - self._idle_since >= IDLE_SECONDS:
             return False
-        # What has come meanwhile, and was not read yet, would be taken for the next answer.
+        # Data that has arrived meanwhile would be taken for the next answer.
         if self._poll is None:
             return not select.select([self._socket], [], [], 0)[0]
         return not self._poll.poll(0)
 
     def may_be_kept(self) -> bool:
-        """Whether the answer was whole, and the server goes on; from now on it is idle."""
+        """Mark it idle; whether the answer was complete and the server keeps it open."""
         self._asked, self._idle_since = None, self._loop.time()
         return self._kept and self.usable()
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         self._aborted = True
         if self._transport is not None:
             self._transport.abort()
 
     # ── of the transport ─────────────────────────────────────────────────────────────────────
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep it."""
+        """Store the transport."""
         self._transport = transport  # type: ignore[assignment]  # of a stream
         self._socket = transport.get_extra_info("socket")
         if self._poll is not None:
             self._poll.register(self._socket.fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
-        """Parse it."""
+        """Feed the data to the parser."""
         self.heard = True
-        if self._asked is None:  # a word for nobody: no request may be taken to be answered by it
+        if self._asked is None:  # unsolicited data: it must not pass for the answer to a request
             self.abort()
             return
         self._bytes += len(data)
@@ -307,7 +307,7 @@ class _Connection(asyncio.Protocol):
                 self._break(Broken("the answer is mostly not its body"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the answer, if it lasts until now; else there is none."""
+        """Complete an answer that ends with the connection; fail any other."""
         self._transport = None
         if exc is None and self._head_done and not self._framed:
             self._finish()
@@ -322,7 +322,7 @@ class _Connection(asyncio.Protocol):
 
     def _finish(self, *, cut: bool = False) -> None:
         if self._asked is not None and not self._asked.done():
-            # Packed, though it was asked not to be: it cannot be read.
+            # Compressed, though the request asked for no compression: it cannot be read.
             body = b"" if self._packed else bytes(self._body)
             self._asked.set_result(HttpAnswer(self._status, self._headers, body, cut))
 
@@ -335,13 +335,13 @@ class _Connection(asyncio.Protocol):
         self._room = 0
 
     def on_message_begin(self) -> None:
-        """Mind that it is the only one."""
+        """Reject a second answer to one request."""
         if self._asked is None or self._asked.done():
             self._kept = False
             self.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep what is read of headers."""
+        """Keep the headers that are used."""
         name = name.lower()
         if name in _READ:
             self._headers[_READ[name]] = value.decode("latin-1")
@@ -351,7 +351,7 @@ class _Connection(asyncio.Protocol):
             self._packed = value.strip().lower() != b"identity"
 
     def on_headers_complete(self) -> None:
-        """Know how much of the body is read."""
+        """Set the limit for the body, by the status."""
         self._status = self._parser.get_status_code()
         if self._status >= 200:
             self._head_done = True
@@ -359,7 +359,7 @@ class _Connection(asyncio.Protocol):
             self._room = most if self._status < 300 else of_refusal
 
     def on_body(self, piece: bytes) -> None:
-        """Keep it, as far as it is read."""
+        """Keep the piece, up to the limit."""
         if self._room < 0:
             return
         self._body += piece
@@ -369,21 +369,21 @@ class _Connection(asyncio.Protocol):
             self.abort()
 
     def on_message_complete(self) -> None:
-        """Give the answer, unless it is one that comes before it (1xx)."""
+        """Deliver the answer; after an interim one (1xx), wait for the next."""
         if self._status < 200:
             self._begin()
             return
-        # Of a 401 the client certificate may be the cause, which belongs to the connection.
+        # The cause of a 401 may be the client certificate, which belongs to the connection.
         self._kept = self._parser.should_keep_alive() and self._status != 401
         self._finish()
 
 
 def keep_alive_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket that notices a peer that is gone within 30 s, for watches have nothing to send."""
+    """A socket that detects a lost peer within 30 s, because watches send nothing."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):  # not on every system
+        if hasattr(socket, option):  # not every system has all of them
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     return made

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""JSON of any depth and of any text, of which as much is read as can be.
+"""Decoding JSON of any depth and with any text, as far as it can be read.
 
-Anybody may store an object whose `metadata.managedFields` nests thousands deep, and every decoder
-gives up on it, even one that only skips. What a decoder of ours reads nests a dozen levels; so
-where one gives up, whatever lies deeper than DEPTH is cut out first.
+Anyone may store an object whose `metadata.managedFields` nests thousands of levels deep, and every
+decoder fails on it, even one that skips the field. The fields that enbloc reads nest a dozen
+levels, so when a decoder fails, everything deeper than DEPTH is cut out first.
 
-Half a surrogate, as an escape, makes a decoder give up on all of a list as well, while bytes that
-are no UTF-8 spoil only the text in which they are: so those are put in its place.
+An escaped half of a surrogate makes a decoder fail on a whole list, while bytes that are not UTF-8
+spoil only the text that holds them. So such bytes replace each half.
 """
 
 import re
@@ -18,14 +18,14 @@ import msgspec
 
 from enbloc.model.text import clipped
 
-#: What decoding raises: no JSON, not of the type, no UTF-8, nested too deep.
+#: What decoding raises: not JSON, not of the type, not UTF-8, nested too deep.
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-#: Levels that are kept; a list of events of objects of ours has about twenty.
+#: The levels that are kept; a list of events about enbloc's objects has about twenty.
 DEPTH: Final = 64
 
-#: Characters that are kept of what a decoder says, for it quotes what it has read.
+#: The longest part of a decoder's message that is kept (characters): it quotes the input.
 _LONGEST: Final = 512
-#: An escape; group 1 is half a surrogate without its other half.
+#: An escape; group 1 matches one half of a surrogate without the other.
 _ESCAPE: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def decoded(decode: Callable[[S], T], raw: S) -> T:
-    """What a decoder makes of these bytes, or of what of them can be read.
+    """Decode these bytes, or the part of them that can be read.
 
     Raises:
         whatever `decode` does, one of UNREADABLE.
@@ -55,23 +55,23 @@ def decoded(decode: Callable[[S], T], raw: S) -> T:
 
 
 def why(error: Exception) -> str:
-    """What a decoder says is wrong, for people."""
+    """A decoder's message, for people."""
     return clipped(str(error), _LONGEST)
 
 
 def _without_halves(raw: bytes) -> bytes:
-    """The same JSON, with bytes that are no UTF-8 in the place of each half of a surrogate."""
+    """The same JSON, with bytes that are not UTF-8 in place of each lone half of a surrogate."""
     if b"\\ud" not in raw and b"\\uD" not in raw:
         return raw
     return _ESCAPE.sub(lambda found: b"\xff" * 6 if found[1] else found[0], raw)
 
 
 def shallow(raw: bytes) -> bytes:
-    """The same JSON, in which a 0 stands for each object and list below DEPTH levels.
+    """The same JSON with a 0 in place of each object and list below DEPTH levels.
 
-    Takes time and space in proportion to the length, whatever the bytes are.
+    Takes time and space in proportion to the length, for any bytes.
     """
-    # Seldom needed, and the command line starts without it.
+    # Imported here: seldom needed, and the command line starts faster without it.
     import numpy as np  # noqa: PLC0415
 
     escaped = raw.replace(b"\\\\", b"__").replace(b'\\"', b"__")  # of the same length

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several resources, or versions of one, the API server has: kinds come and go."""
+"""Which of several resources, or versions of one, the API server serves: kinds come and go."""
 
 import asyncio
 import random
@@ -12,15 +12,15 @@ from enbloc.client.client import Client
 from enbloc.client.errors import APIError, Forbidden
 from enbloc.client.paths import Resource
 
-#: How often is looked whether the server has another one by now, about (seconds).
+#: The mean interval between two checks whether the server serves another one (seconds).
 LOOK_SECONDS: Final = 30.0
 
 
 async def first_served(client: Client, resources: Sequence[Resource]) -> Resource | None:
-    """The first of these that the server has; None = it has none.
+    """The first of these resources that the server serves; None = it serves none.
 
     Raises:
-        APIError: the server does not say.
+        APIError: the server's discovery cannot be read.
     """
     for resource in resources:
         if await client.serves(resource):
@@ -31,9 +31,9 @@ async def first_served(client: Client, resources: Sequence[Resource]) -> Resourc
 async def until_changed(
     client: Client, resources: Sequence[Resource], before: Resource | None
 ) -> None:
-    """Return once another one than before is the first of these that the server has.
+    """Return once the first resource that the server serves is not `before` any more.
 
-    Where the server cannot tell, nothing has changed.
+    While discovery fails, nothing counts as changed.
     """
     while True:
         await asyncio.sleep(LOOK_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311
@@ -45,18 +45,18 @@ async def until_changed(
 
 
 async def served(client: Client, resource: Resource, versions: Sequence[str]) -> Resource | None:
-    """The resource in the first version that the server has; None = it has none of them.
+    """The resource in the first of these versions that the server serves; None = in none.
 
     Args:
         client: the API.
         resource: in any version.
-        versions: the best one first, which is taken where discovery is forbidden.
+        versions: the best one first; that one is taken if discovery is forbidden.
 
     Raises:
-        APIError: the server does not say.
+        APIError: the server's discovery cannot be read.
     """
     candidates = [replace(resource, version=version) for version in versions]
     try:
         return await first_served(client, candidates)
-    except Forbidden:  # its list tells whether it is there
+    except Forbidden:  # a list of it tells whether the server serves it
         return candidates[0]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: N818  # these are named as Kubernetes names its reasons
-"""What the API server, or the way to it, may answer instead of success.
+"""The errors of requests to the API server, by HTTP status.
 
 ::
 
@@ -16,7 +16,7 @@
     ├── Gone                410
     ├── ServerError         5xx                                        outcome unknown
     ├── Unreachable         refused, reset, timed out, unreadable      outcome unknown if sent
-    │   └── TooLong         more than is read of any answer
+    │   └── TooLong         the answer exceeds the limit
     └── Fenced              not sent: this process may no longer write
 """
 
@@ -29,17 +29,17 @@ from enbloc.model.credentials import without_credentials
 from enbloc.model.names import API_GROUP
 from enbloc.model.text import clipped, printable
 
-#: What a 429 can make anybody wait at most (seconds).
+#: The longest wait after a 429 (seconds).
 LONGEST_WAIT: Final = 30.0
-#: What is kept of a message of the server (characters).
+#: The longest part of a server's message that is kept (characters).
 MESSAGE_LENGTH: Final = 4096
-#: The longest time that is shown as asked for (seconds): a year.
+#: The longest wait that is shown as the server's (seconds): a year.
 LONGEST_ASKED: Final = 366.0 * 86400
 
-#: So much is kept of what a server says of an error (characters).
+#: The longest part of an error's message that is kept (characters).
 MOST_SAID: Final = 2048
 
-#: What a 403 says that is no lack of a permission: of a quota, of a webhook.
+#: What the message of a 403 contains that comes from a quota or a webhook, not from RBAC.
 _BY_ADMISSION: Final = (" quota", "denied the request")
 
 S = TypeVar("S")
@@ -56,10 +56,10 @@ class APIError(EnblocError):
         code: the HTTP status; 0 when no answer came.
         reason: the Status' reason ("NotFound", "AlreadyExists", …), maybe empty.
         details: the Status' details (causes, retryAfterSeconds, …), maybe empty.
-        retry_after: seconds that the server asks to wait, of a 429 or 5xx; 0 = it asks for nothing.
+        retry_after: seconds that a 429 or 5xx asks to wait; 0 = it asks for no wait.
     """
 
-    #: The request may have taken effect although it did not succeed.
+    #: Whether the request may have taken effect although it did not succeed.
     outcome_unknown: ClassVar[bool] = False
 
     def __init__(
@@ -73,7 +73,7 @@ class APIError(EnblocError):
         details: Mapping[str, Any] | None = None,
         retry_after: float = 0.0,
     ) -> None:
-        # Of a server, a webhook, a proxy: whatever shows it may count on a line without secrets.
+        # From a server, a webhook or a proxy: made one printable line without credentials.
         message = clipped(printable(without_credentials(message)), MOST_SAID)
         super().__init__(message)
         self.verb = verb
@@ -92,16 +92,16 @@ class APIError(EnblocError):
 
     @property
     def advice(self) -> str:
-        """What is wrong in one line for the one who runs enbloc, with the fix if one is known."""
+        """The problem in one line for the operator of enbloc, with the fix if one is known."""
         return str(self)
 
     def has_cause(self, reason: str) -> bool:
-        """Whether the Status names this cause, as in details.causes[].reason."""
+        """Whether the Status names this cause in details.causes[].reason."""
         return any(cause.get("reason") == reason for cause in self.causes)
 
     @property
     def causes(self) -> Sequence[Mapping[str, Any]]:
-        """details.causes, as far as they can be read."""
+        """The readable entries of details.causes."""
         given = self.details.get("causes")
         return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
 
@@ -109,7 +109,7 @@ class APIError(EnblocError):
     def of_one_object(self) -> bool:
         """Whether this object is refused, by its schema, by admission or for its length.
 
-        Others of its kind may be taken: a quota is of one namespace.
+        Others of its kind may be accepted: a quota applies to one namespace.
         """
         if isinstance(self, Forbidden):
             return any(words in self.message for words in _BY_ADMISSION)
@@ -124,14 +124,14 @@ class APIError(EnblocError):
     def kind_terminating(self) -> bool:
         """Whether it was refused because its CustomResourceDefinition is being deleted.
 
-        The server says so in the message alone: kube-apiserver v1.36
+        The server says so only in the message: kube-apiserver v1.36
         staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
         """
         return "custom resource definition is terminating" in self.message
 
 
 class NotFound(APIError):
-    """404: the object, its namespace or the whole resource is not there."""
+    """404: the object, its namespace or the whole resource does not exist."""
 
     @property
     def resource_missing(self) -> bool:
@@ -140,7 +140,7 @@ class NotFound(APIError):
 
     @property
     def advice(self) -> str:
-        """A kind of ours that is not served has yet to be applied."""
+        """For a missing kind of enbloc's: apply its CustomResourceDefinition."""
         if not self.resource_missing or API_GROUP not in self.resource:
             return str(self)
         return (
@@ -150,19 +150,19 @@ class NotFound(APIError):
 
 
 class Conflict(APIError):
-    """409: the object is not what the request assumed."""
+    """409: the object is not in the state that the request assumes."""
 
 
 class AlreadyExists(Conflict):
-    """409 with reason AlreadyExists: an object of that name is there."""
+    """409 with reason AlreadyExists: an object of that name exists."""
 
 
 class Forbidden(APIError):
-    """403: the role of this process lacks the verb, or admission refused."""
+    """403: the role of this process lacks the verb, or admission refused the request."""
 
     @property
     def advice(self) -> str:
-        """A role can be given the verb."""
+        """For a missing permission: grant the verb."""
         if self.of_one_object:
             return str(self)
         return f'{self} (grant the verb "{self.verb}" on {self.resource})'
@@ -177,7 +177,7 @@ class Invalid(APIError):
 
 
 class TooManyRequests(APIError):
-    """429: come back later, in a second where the server does not say when."""
+    """429: try again later, after a second if the server does not say when."""
 
     def __init__(self, *args: Any, retry_after: float = 1.0, **kwargs: Any) -> None:
         super().__init__(*args, retry_after=retry_after, **kwargs)
@@ -188,13 +188,13 @@ class Gone(APIError):
 
 
 class ServerError(APIError):
-    """5xx: the server failed; whether the request took effect is not known."""
+    """5xx: the server failed; the request may have taken effect."""
 
     outcome_unknown = True
 
 
 class Unreachable(APIError):
-    """No answer: refused, reset, timed out, or nothing that an API server would say.
+    """No usable answer: refused, reset, timed out, or not from an API server.
 
     Attributes:
         sent: whether the request may have reached the server.
@@ -211,21 +211,21 @@ class Unreachable(APIError):
 
     @property
     def advice(self) -> str:
-        """The same for whatever was asked for, so that it is said once."""
+        """The same text for every request, so that it is reported once."""
         return f"the API server cannot be reached: {self.message}; retrying"
 
 
 class TooLong(Unreachable):
-    """The answer is longer than any that is read whole."""
+    """The answer is longer than the limit."""
 
     @property
     def advice(self) -> str:
-        """Which answer it was."""
+        """The text with the request, because only this answer is too long."""
         return f"{self}; retrying"
 
 
 class Fenced(APIError):
-    """The write was not sent, because this process no longer surely holds its Lease."""
+    """The write was not sent, because this process may no longer hold its Lease."""
 
 
 _BY_CODE: Final[Mapping[int, type[APIError]]] = {
@@ -243,7 +243,7 @@ _BY_CODE: Final[Mapping[int, type[APIError]]] = {
 def from_status(
     verb: str, resource: str, code: int, status: Mapping[str, Any], retry_after: float | None = None
 ) -> APIError:
-    """The error for an HTTP code and a decoded Status (empty if the body was none).
+    """The error for an HTTP code and a decoded Status (empty if the body has no Status).
 
     Args:
         verb: the API verb.
@@ -273,30 +273,30 @@ def from_status(
         kind = AlreadyExists
     error = kind(verb, resource, message, code=code, reason=reason, details=details)
     if kind is Invalid and any(each.get("field") == "metadata.uid" for each in error.causes):
-        kind = Conflict  # so a PATCH is told that the object is another one by now
+        kind = Conflict  # how the server refuses a PATCH of an object with another UID
         error = kind(verb, resource, message, code=code, reason=reason, details=details)
     return error
 
 
 def _seconds(asked: object) -> float:
-    """How long to wait; 0 if that is no number of seconds above 0."""
-    if not isinstance(asked, int | float) or not asked > 0:  # not above 0 is NaN as well
+    """Seconds to wait; 0 if the value is not a number above 0."""
+    if not isinstance(asked, int | float) or not asked > 0:  # `not >` also catches NaN
         return 0.0
     return float(min(asked, LONGEST_ASKED))
 
 
 def readable(decode: Callable[[S], T], answer: S, verb: str, resource: str) -> T:
-    """What an answer says.
+    """Decode the answer to a request that succeeded.
 
     Args:
-        decode: reads it; raises one of UNREADABLE.
-        answer: of the server, to a request that succeeded.
+        decode: decodes it; raises one of UNREADABLE.
+        answer: the server's answer.
         verb: the API verb.
         resource: the resource as RBAC spells it.
 
     Raises:
-        Unreachable: no API server says this, but a proxy's page or a body cut short does: whether
-            the request took effect is not known.
+        Unreachable: the answer is not an API server's, but a proxy's page or a truncated body; the
+            request may have taken effect.
     """
     try:
         return decoded(decode, answer)

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes Events (events.k8s.io/v1), repeated ones as a series, as client-go writes them.
 
-The first of its kind is created; the second turns it into a series at once; later ones are only
-counted, and the count is written every 30 minutes and when nothing came for 6.
+The first event of a series is created; the second turns it into a series at once; later ones are
+only counted, and the count is written every 30 minutes and after 6 minutes without another one.
 
-The events of one namespace are written one after another, beside those of all others: one that
-refuses or hangs, as behind a webhook, delays its own alone.
+The events of one namespace are written one after another, in parallel with other namespaces: a
+namespace that refuses or hangs, for example behind a webhook, delays only its own events.
 
-Events of what went well are written at a bounded rate, and hardly at all while many Bindings are in
-flight: the API server's time is for these. Where they tell of each of many pods, few wait, and the
-rest are dropped.
+Events about success are written at a bounded rate, and at a trickle while many Bindings are in
+flight, because those come first. Of events about single pods, few wait and the rest are dropped.
 """
 
 import asyncio
@@ -41,12 +40,12 @@ from enbloc.model.text import printable
 from enbloc.model.times import micro_time_text
 from enbloc.telemetry import metrics
 
-#: The most that wait or are being written, in all namespaces.
+#: The most events that wait or are being written, in all namespaces.
 QUEUE_LENGTH: Final = 1000
-#: The most requests at once.
+#: The most requests in flight.
 PARALLEL: Final = 8
 SERIES: Final = 4096
-#: Where events about objects without a namespace go.
+#: The namespace of events about objects without a namespace.
 DEFAULT: Final = "default"
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
@@ -54,18 +53,18 @@ SWEEP_SECONDS: Final = 60.0
 TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 _WORD: Final = 128  # the server's limit on reason, action, instance (characters)
-_NOTE: Final = 1024  # and on the note (bytes)
+_NOTE: Final = 1024  # the server's limit on the note (bytes)
 
 logger = logging.getLogger(__name__)
 
 
 class Pace(NamedTuple):
-    """How fast events are written that may come late.
+    """How fast events are written that may be late.
 
     Attributes:
-        burst: so many at once,
-        rate: and after them so many a second;
-        trickle: so many a second in all while something else matters more.
+        burst: the most at once.
+        rate: events a second after a burst.
+        trickle: events a second, in place of both, while something else matters more.
         length: the most that wait.
     """
 
@@ -76,7 +75,7 @@ class Pace(NamedTuple):
 
 
 class Urgency(enum.Enum):
-    """How soon an event is to be written."""
+    """How soon an event must be written."""
 
     NEWS = "at once"
     GROUP = "what went well, of one group"
@@ -106,7 +105,7 @@ class ObjectReference:
     uid: str
 
     def reference(self) -> Mapping[str, str]:
-        """The ObjectReference."""
+        """The ObjectReference as the API spells it."""
         wanted = {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
@@ -119,7 +118,7 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What an event says; two that differ in the note alone are of one series.
+    """What an event says; two that differ only in the note belong to one series.
 
     Attributes:
         type: "Normal" or "Warning".
@@ -129,8 +128,8 @@ class Notice:
         reporter: the reportingController.
         regarding: what it is about.
         related: a second object, if any.
-        urgency: whether it may come late.
-        single: it is written as an event of its own, each time: its note matters.
+        urgency: whether it may be late.
+        single: write a separate event each time, because its note matters.
     """
 
     type: str
@@ -144,7 +143,7 @@ class Notice:
     single: bool = False
 
     def key(self) -> tuple[object, ...]:
-        """What a series has in common."""
+        """The identity of its series."""
         return (
             self.type,
             self.reason,
@@ -157,14 +156,14 @@ class Notice:
 
 @dataclass(slots=True)
 class _Series:
-    """One event that was written, and how often it came.
+    """An event that was written, and how often it occurred.
 
     Attributes:
         body: the event as created; its name changes if it had to be created again.
-        count: how often it came.
-        last: when it last came, as MicroTime.
+        count: how often it occurred.
+        last: when it last occurred, as MicroTime.
         written: the count that the server has.
-        came_at: when it last came, on the loop's clock.
+        came_at: when it last occurred, on the loop's clock.
         written_at: when the count was written, on the loop's clock.
     """
 
@@ -177,7 +176,7 @@ class _Series:
 
 
 class _Said(NamedTuple):
-    """A notice, and when that was (seconds since the epoch): it may be written much later."""
+    """A notice and its time (seconds since the epoch), because it may be written much later."""
 
     notice: Notice
     at: float
@@ -188,8 +187,8 @@ class Recorder:
 
     Args:
         client: the API.
-        instance: the reportingInstance, our pod's name.
-        busy: whether the API server's time is for something that matters more; None = it never is.
+        instance: the reportingInstance, the name of enbloc's pod.
+        busy: whether the API server has more important work now; None = never.
     """
 
     def __init__(
@@ -215,17 +214,17 @@ class Recorder:
         self._running: asyncio.Task[None] | None = None
         self._writers: asyncio.TaskGroup | None = None
         self._busy: set[str] = set()
-        # Bounded: when many pods are placed at once, what is forgotten merely starts anew.
+        # Bounded: a forgotten series starts anew, for example when many pods are placed at once.
         self._series: LRUCache[tuple[object, ...], _Series] = LRUCache(SERIES)
 
     def emit(self, notice: Notice) -> None:
-        """Queue an event; when 1000 wait, the oldest where most wait is dropped and counted."""
+        """Queue an event; if 1000 wait, drop and count the oldest of the longest queue."""
         late = self._late.get(notice.urgency)
         put = self._put if late is None else late.put
         put(notice.regarding.namespace or DEFAULT, _Said(notice, time.time()))
 
     async def run(self) -> None:
-        """Write what is queued, until `flush`."""
+        """Write queued events, until `flush`."""
         self._running = asyncio.current_task()
         async with asyncio.TaskGroup() as writers:
             self._writers = writers
@@ -242,11 +241,11 @@ class Recorder:
                 self._busy.clear()
 
     async def flush(self, timeout: float) -> None:
-        """End ``run``; write what is queued and the counts of all series, in so many seconds."""
+        """End ``run``; write the queued events and all series' counts within `timeout` seconds."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
-        for late in self._late.values():  # what is urgent stays
+        for late in self._late.values():  # urgent events keep their places
             late.drain(QUEUE_LENGTH - self._waiting)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -258,7 +257,7 @@ class Recorder:
     def _put(self, namespace: str, what: "_Said | _Series") -> None:
         if self._waiting >= QUEUE_LENGTH:
             metrics.EVENTS_DROPPED.inc()
-            if not self._queues:  # all of them are being written, each in a namespace of its own
+            if not self._queues:  # all of them are being written, one per namespace
                 return
             longest = max(self._queues, key=lambda each: len(self._queues[each]))
             self._take(longest)
@@ -280,7 +279,7 @@ class Recorder:
             self._writers.create_task(self._write(namespace), name=f"events of {namespace}")
 
     async def _write(self, namespace: str) -> None:
-        """Write what waits in a namespace, one after another."""
+        """Write the queued events of a namespace, one after another."""
         while namespace in self._queues:
             taken = self._take(namespace)
             try:
@@ -332,7 +331,7 @@ class Recorder:
             await self._create(series)
 
     async def _send(self, series: _Series, verb: str) -> bool:
-        """Write a series until that succeeds or is pointless; false if it has to be created."""
+        """Write a series until it succeeds or cannot; False if the event has to be created anew."""
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS)

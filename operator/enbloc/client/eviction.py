@@ -9,14 +9,14 @@
       ▼
     mark: PATCH DisruptionTarget=True, if the pod is still as seen
       ▼
-    all that go together are marked, or settled ──one refused, of a whole──► Blocked
+    wait until all of the set are marked or settled ──one refused, `whole`──► Blocked
       ├─ Pending, or regardless of budgets ──► DELETE, with UID ──► Evicted
       └─ else ─────► Eviction API, with UID ──┬─201──────────────► Evicted
                                               └─429 of a budget──► Blocked
     409, 404, 401, 429, timeout, reset, 5xx: look again
-    another refusal, and one of a webhook or a policy with whatever code: Blocked
+    another refusal, and one by a webhook or a policy with any code: Blocked
 
-The grace period is the pod's own: a shorter one releases capacity while containers still run.
+The pod keeps its own grace period: a shorter one releases capacity while containers still run.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ from enbloc.model.times import seconds_of
 from enbloc.wire.conditions import pod_condition
 from enbloc.wire.objects import ConditionObject, OwnerReference
 
-#: The least wait before a pod that was refused is asked for again (seconds).
+#: The least wait before a refused eviction is tried again (seconds).
 PAUSE: Final = 10.0
-#: What an answer may ask for at most (seconds).
+#: The longest wait that an answer may ask for (seconds).
 LONGEST_PAUSE: Final = 300.0
-#: What a 500 says that is an answer, and not a failure of the server.
+#: What the message of a 500 contains that is a refusal, not a failure of the server.
 _ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget")
-#: What a webhook or a policy that refuses says, which chooses the code by itself: many take 429, so
-#: that `kubectl drain` tries again.
+#: What the message of a refusal by a webhook or a policy contains. They choose their own code: many
+#: use 429, so that `kubectl drain` tries again.
 _DENIED: Final = ("denied the request", "denied request")
 
 
@@ -69,7 +69,7 @@ class _Status(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    """What is read of a pod; an answer without a UID or a resourceVersion shows none."""
+    """The fields read of a pod; an answer without UID or resourceVersion is not a pod."""
 
     metadata: _Metadata
     status: _Status = msgspec.field(default_factory=_Status)
@@ -77,17 +77,17 @@ class _Pod(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """The pod that is to go, and why.
+    """The pod to evict, and why.
 
     Attributes:
         namespace: of the pod.
         name: of the pod.
         uid: of the pod; another pod of that name is left alone.
-        reason: of its condition DisruptionTarget.
-        message: of it, for people.
-        bare: it goes even if it has no controller.
-        regardless: it goes even if a budget forbids it: it is deleted.
-        unmarked: it goes even if the mark is refused.
+        reason: the reason of its condition DisruptionTarget.
+        message: the message of that condition, for people.
+        bare: evict it even if it has no controller.
+        regardless: delete it even if a disruption budget forbids its eviction.
+        unmarked: evict it even if the API server refuses the condition.
     """
 
     namespace: str
@@ -101,16 +101,16 @@ class Victim:
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """The pod is being deleted, or was."""
+    """The pod is being deleted, or is deleted."""
 
 
 class Blocked(msgspec.Struct, frozen=True):
-    """The pod may not go now.
+    """The pod may not be evicted now.
 
     Attributes:
-        retry_after: seconds before it is worth another try.
-        message: in the server's words.
-        budget: a disruption budget forbids it; else a permission, a webhook or our own request.
+        retry_after: seconds before another try makes sense.
+        message: the server's message.
+        budget: a disruption budget forbids it; else a permission, a webhook or enbloc's request.
     """
 
     retry_after: float
@@ -128,20 +128,20 @@ Outcome = Evicted | Blocked | Exempt
 
 
 class Together:
-    """Pods that are evicted together: none is, before all are marked or settled otherwise.
+    """Pods to evict together: none is evicted before all are marked or settled otherwise.
 
-    So whoever leads next knows who else was to go.
+    From the marks, the next leader knows the other pods of the set.
 
     Args:
         uids: of the pods.
-        slots: bounds how many pods are asked about at once; None = their number does.
-        whole: all of them stay if one is refused before any deletion was sent.
+        slots: limits how many pods have a request in flight at once; None = no limit.
+        whole: keep all of them if one is refused before any deletion was sent.
         begun: some may have been deleted already.
 
     Attributes:
-        slots: bounds how many pods are asked about at once.
-        begun: a deletion of one was sent, or one is leaving.
-        refusal: why all of them stay; None = they do not.
+        slots: limits how many pods have a request in flight at once.
+        begun: a deletion of one was sent, or one is terminating.
+        refusal: why all of them are kept; None = they are not.
     """
 
     def __init__(
@@ -160,13 +160,13 @@ class Together:
         self._all = asyncio.Event()
 
     def ready(self, uid: str) -> None:
-        """A pod is marked or settled, or goes with others now."""
+        """Note that a pod is marked or settled, so that the others need not wait for it."""
         self._left.discard(uid)
         if not self._left:
             self._all.set()
 
     def settled(self, outcome: Outcome) -> None:
-        """The outcome of one is certain."""
+        """Note the certain outcome of one pod."""
         match outcome:
             case Evicted():
                 self.begun = True
@@ -176,7 +176,7 @@ class Together:
                 pass
 
     async def wait(self) -> None:
-        """Until all are marked, or settled."""
+        """Wait until all are marked or settled."""
         await self._all.wait()
 
 
@@ -186,15 +186,15 @@ async def evict(
     now: Callable[[], float],
     together: Together | None = None,
 ) -> Outcome:
-    """Evict a pod that has a controller; what may have happened is looked at, and sent again.
+    """Evict a pod, and return once the outcome is certain.
 
-    Ends only when the outcome is certain, or cancelled.
+    After an unclear answer it reads the pod again, and repeats the request if that is needed.
 
     Args:
         client: the API.
         victim: the pod.
         now: server time, seconds since the epoch.
-        together: with whom it goes; None = alone.
+        together: the pods that it is evicted with; None = it alone.
 
     Raises:
         Fenced: not sent, because the client may no longer write.
@@ -209,7 +209,7 @@ async def evict(
 
 
 async def _settle(attempt: "_Attempt") -> Outcome:
-    """Try until the outcome is certain."""
+    """Try again until the outcome is certain."""
     backoff = Backoff(initial=0.1)
     while True:
         try:
@@ -227,7 +227,7 @@ async def _settle(attempt: "_Attempt") -> Outcome:
 
 
 class _Attempt:
-    """One round of looking, marking and evicting; remembers whether a deletion was sent."""
+    """The steps to evict one pod: look, mark, evict; remembers whether a deletion was sent."""
 
     def __init__(
         self,
@@ -243,11 +243,11 @@ class _Attempt:
         self._sent = together.begun
 
     def ready(self) -> None:
-        """Nobody waits for this pod any more."""
+        """Let the others of the set no longer wait for this pod."""
         self.together.ready(self._victim.uid)
 
     async def go(self) -> Outcome | None:
-        """Once through; None if the pod has to be looked at again."""
+        """Run the steps once; None if the pod has to be read again."""
         async with self.together.slots:
             found = await self._look()
         if not isinstance(found, _Pod):
@@ -258,12 +258,12 @@ class _Attempt:
             return self.together.refusal or await self._evict(found)
 
     async def _look(self) -> _Pod | Outcome:
-        """The pod, marked; or what is certain of it already."""
+        """The marked pod, or its outcome if that is already certain."""
         victim = self._victim
         try:
             pod: _Pod = await self._client.get(PODS, victim.name, victim.namespace, shape=_Pod)
         except NotFound as missing:
-            if missing.resource_missing:  # somebody on the way says so: every server has pods
+            if missing.resource_missing:  # from a proxy: every API server has pods
                 raise
             return self._gone(str(missing))
         if pod.metadata.uid != victim.uid:
@@ -279,12 +279,12 @@ class _Attempt:
             return pod
 
     async def _evict(self, marked: _Pod) -> Outcome:
-        """Have it deleted."""
+        """Delete the pod, or create an Eviction of it."""
         victim = self._victim
         self._sent = self.together.begun = True
         pending = _phase(marked) == "Pending"
         if pending or victim.regardless:
-            # What is Pending must not start meanwhile; of a running pod any state will do.
+            # A Pending pod must not have started meanwhile; a running one may be in any state.
             version = marked.metadata.resource_version if pending else ""
             await self._client.delete(
                 PODS, victim.name, victim.namespace, uid=victim.uid, resource_version=version
@@ -297,7 +297,7 @@ class _Attempt:
         return Evicted() if self._sent else Exempt(message)
 
     async def _mark(self, pod: _Pod) -> _Pod:
-        """Say on the pod why it goes; the resourceVersion keeps this off any other state of it."""
+        """Set DisruptionTarget on the pod if it is still in the state that was read."""
         victim, metadata = self._victim, pod.metadata
         condition = pod_condition(
             DISRUPTION_TARGET,
@@ -322,7 +322,7 @@ class _Attempt:
         return marked
 
     async def _ask(self) -> None:
-        """Send the Eviction, once."""
+        """Create the Eviction, once."""
         victim = self._victim
         body = {
             "apiVersion": "policy/v1",
@@ -336,7 +336,7 @@ class _Attempt:
 
 
 def _settled(pod: _Pod, *, bare: bool) -> Outcome | None:
-    """What is certain before anything is written; None if the pod has yet to be evicted."""
+    """The outcome that is certain before any write; None if the pod has to be evicted."""
     metadata = pod.metadata
     if metadata.deletion_timestamp:
         return Evicted()
@@ -357,7 +357,7 @@ def _is_marked(pod: _Pod) -> bool:
 
 
 def _look_again(error: APIError) -> bool:
-    """Whether the pod changed, nothing was learnt, or it may be gone in spite of this answer."""
+    """Whether to read the pod again: it changed, may be gone, or the answer says nothing of it."""
     if any(words in error.message for words in _DENIED):
         return False
     match error:
@@ -370,7 +370,7 @@ def _look_again(error: APIError) -> bool:
 
 
 def _is_refusal(error: APIError) -> bool:
-    """Whether it is an answer, and the same request would get it again."""
+    """Whether the server refused, and would refuse the same request again."""
     return not isinstance(error, Fenced) and not _look_again(error)
 
 
@@ -388,6 +388,6 @@ def _is_of_budget(error: APIError) -> bool:
 
 
 def _why(error: APIError) -> str:
-    """Which budget forbids it."""
+    """The message with the budget that forbids the eviction."""
     said = (str(cause["message"]) for cause in error.causes if cause.get("message"))
     return "; ".join(said) or str(error)

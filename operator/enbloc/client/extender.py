@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The calls to one HTTP extender, in the words of `k8s.io/kube-scheduler/extender/v1`.
+"""The calls to one HTTP extender, with the types of `k8s.io/kube-scheduler/extender/v1`.
 
-Its Go types have no JSON names, so fields are spelled as in Go, and are read in any case.
+The Go types have no JSON tags, so fields are sent as Go spells them and read in any case.
 """
 
 import tempfile
@@ -25,10 +25,10 @@ from enbloc.model.pods import PodUID
 from enbloc.model.text import clipped, printable
 from enbloc.wire.objects import Int64
 
-#: An answer may be this long in any case, and twice as long as its question (bytes).
+#: The longest answer, unless twice the length of the request is more (bytes).
 ANSWER_BYTES: Final = 2**24
 CONNECTIONS: Final = 64
-#: So much is kept of what it says of a node (characters).
+#: The longest part of an extender's reason for one node that is kept (characters).
 _REASON_SAID: Final = 256
 
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
@@ -38,10 +38,10 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class ExtenderFailed(EnblocError):  # noqa: N818  # what happened, not a fault of ours
-    """An extender gave no answer that can be used.
+    """An extender gave no usable answer.
 
     Attributes:
-        unknown: what was asked for may have been done, or may still be.
+        unknown: the request may have taken effect, or still may.
     """
 
     def __init__(self, message: str, *, unknown: bool = False) -> None:
@@ -51,12 +51,12 @@ class ExtenderFailed(EnblocError):  # noqa: N818  # what happened, not a fault o
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One pod, and the nodes to which it could go.
+    """One pod, and the nodes that it could go to.
 
     Attributes:
         pod: the object as JSON.
         nodes: their names.
-        objects: the nodes as JSON, by name; for an extender that does not know them itself.
+        objects: the nodes as JSON, by name, for an extender that has no cache of nodes.
     """
 
     pod: msgspec.Raw
@@ -66,12 +66,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Which nodes an extender leaves.
+    """The answer of an extender's filter.
 
     Attributes:
-        feasible: their names.
+        feasible: the names of the nodes that pass.
         refused: `(node, why)`.
-        unresolvable: `(node, why)`; preemption would not help there. No node is in both.
+        unresolvable: `(node, why)`; preemption does not help there. No node is in both.
     """
 
     feasible: tuple[str, ...]
@@ -126,10 +126,10 @@ class _BindingResult(_Result):
 
 
 class ExtenderClient:
-    """One extender; an async context manager. Nothing is sent twice.
+    """The client of one extender; an async context manager. It sends nothing twice.
 
     Args:
-        extender: where it is, and what it may say.
+        extender: its address and configuration.
     """
 
     def __init__(self, extender: Extender) -> None:
@@ -154,10 +154,10 @@ class ExtenderClient:
             await self._transport.close()
 
     async def filter(self, question: Question) -> Filtered:
-        """Which of the nodes it leaves.
+        """Ask which of the nodes pass.
 
         Raises:
-            ExtenderFailed: it did not answer, or with an error or an unknown node.
+            ExtenderFailed: it gave no answer, an error, or a node that was not in the question.
         """
         verb = self.extender.filter_verb
         result = _read(await self._ask(verb, self._arguments(question)), _FilterResult, verb)
@@ -176,10 +176,10 @@ class ExtenderClient:
         )
 
     async def prioritize(self, question: Question) -> tuple[tuple[str, int], ...]:
-        """`(node, score)` as it gives them, usually 0 to 10.
+        """Ask for scores: `(node, score)` as the extender gives them, usually 0 to 10.
 
         Raises:
-            ExtenderFailed: it did not answer, or not with a list of scores.
+            ExtenderFailed: it gave no answer, or not a list of scores.
         """
         verb = self.extender.prioritize_verb
         raw = await self._ask(verb, self._arguments(question))
@@ -193,15 +193,15 @@ class ExtenderClient:
         candidates: Sequence[NodeVictims],
         objects: Mapping[PodUID, msgspec.Raw],
     ) -> tuple[NodeVictims, ...]:
-        """Which of some nodes it leaves to a pod, and who would have to go there.
+        """Ask on which of the candidate nodes a pod may preempt, and which pods there.
 
         Args:
             pod: the object as JSON.
-            candidates: the nodes, and who would have to go.
-            objects: those pods as JSON, for an extender that does not know them itself.
+            candidates: the nodes, with the victims on each.
+            objects: the victims as JSON, for an extender that has no cache of nodes.
 
         Raises:
-            ExtenderFailed: it did not answer, or named an unknown node.
+            ExtenderFailed: it gave no answer, or a node that was not in the question.
         """
         verb = self.extender.preempt_verb
         meta = self.extender.node_cache_capable
@@ -223,10 +223,10 @@ class ExtenderClient:
         return tuple(_victims(node, raw, verb) for node, raw in left.items())
 
     async def bind(self, binding: Binding) -> None:
-        """Let it bind a pod.
+        """Have the extender bind a pod.
 
         Raises:
-            ExtenderFailed: it says that it did not, or nothing that can be understood.
+            ExtenderFailed: it reports an error, or gives no readable answer.
         """
         verb = self.extender.bind_verb
         raw = await self._ask(
@@ -243,7 +243,7 @@ class ExtenderClient:
             raise ExtenderFailed(f"{verb}: {result.error}")
 
     def _arguments(self, question: Question) -> dict[str, Any]:
-        """ExtenderArgs."""
+        """The ExtenderArgs of a question."""
         if self.extender.node_cache_capable:
             return {"Pod": question.pod, "Nodes": None, "NodeNames": question.nodes}
         objects = question.objects
@@ -263,14 +263,14 @@ class ExtenderClient:
 
 
 def _check_known(names: Iterable[str], asked: Iterable[str], verb: str) -> None:
-    """Raise if a node is named that was not in the question."""
+    """Raise ExtenderFailed if the answer names a node that was not in the question."""
     strange = sorted(set(names) - set(asked))
     if strange:
         raise ExtenderFailed(f"{verb}: it names {strange[0]}, about which it was not asked")
 
 
 def _victims(node: str, raw: msgspec.Raw, verb: str) -> NodeVictims:
-    """Who would have to leave a node, as an extender says it."""
+    """The victims on a node, as an extender names them."""
     found = _read(raw, _MetaVictims, verb)
     pods = (_read(pod, _MetaPod, verb).uid for pod in found.pods or ())
     uids = tuple(PodUID(uid or "") for uid in pods)
@@ -278,7 +278,7 @@ def _victims(node: str, raw: msgspec.Raw, verb: str) -> NodeVictims:
 
 
 def _said(why: str) -> str:
-    """A reason of its own, for one node: many make one message."""
+    """An extender's reason for one node, clipped: many of them make one message."""
     return clipped(printable(why), _REASON_SAID)
 
 
@@ -287,7 +287,7 @@ def _limit(body: bytes) -> int:
 
 
 def _reached(extender: Extender, folder: Path) -> Cluster:
-    """How to connect to it, as to an API server that asks for no token; PEM texts become files."""
+    """The extender as a Cluster without credentials; writes PEM texts to files."""
     tls = extender.tls or TLS()
 
     def file(name: str, text: str, path: str) -> Path | None:
@@ -309,7 +309,7 @@ def _reached(extender: Extender, folder: Path) -> Cluster:
 
 
 def _read(raw: bytes | msgspec.Raw, shape: type[T], verb: str) -> T:
-    """An object of the answer; its names may be in any case, for Go reads them so."""
+    """Decode an object of the answer; its names may be in any case, as in Go."""
     try:
         found = decoded(_FIELDS, raw) or {}
         lowered = msgspec.json.encode({name.lower(): value for name, value in found.items()})
@@ -319,7 +319,7 @@ def _read(raw: bytes | msgspec.Raw, shape: type[T], verb: str) -> T:
 
 
 def _items(raw: bytes, verb: str) -> Sequence[msgspec.Raw]:
-    """The items of an answer that is a list."""
+    """Decode an answer that is a list into its undecoded items."""
     try:
         return decoded(_LIST, raw) or ()
     except UNREADABLE as error:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A semaphore whose slots go round: whoever waits with many does not keep others from theirs."""
+"""A semaphore that serves parties in turn: one with many waiters does not starve the others."""
 
 import asyncio
 from collections import deque
@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 
 class FairSlots:
-    """So many slots, which those that wait for one get in turn.
+    """A fixed number of slots that waiting parties get in turn.
 
     Args:
-        count: of slots.
+        count: the number of slots.
     """
 
     def __init__(self, count: int) -> None:
@@ -24,7 +24,7 @@ class FairSlots:
         """Hold a slot for as long as the context lasts.
 
         Args:
-            party: whose turn it takes; of one party, first come, first served.
+            party: the one whose turn it takes; within a party, first come, first served.
         """
         if self._free:
             self._free -= 1
@@ -42,11 +42,11 @@ class FairSlots:
             await mine
         except asyncio.CancelledError:
             if mine.done() and not mine.cancelled():
-                self._pass_on()  # it came at the same time
+                self._pass_on()  # the slot came just as the wait was cancelled
             raise
 
     def _pass_on(self) -> None:
-        """Give a slot to the party that waits the longest for its turn, if one does."""
+        """Give the slot to the party whose turn it is; free it if none waits."""
         while self._waiting:
             party = next(iter(self._waiting))
             waiting = self._waiting.pop(party)

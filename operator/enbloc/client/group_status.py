@@ -11,9 +11,9 @@ from enbloc.model.groups import GroupKey
 
 #: The least time between two writes of one group's status by one process (seconds).
 INTERVAL: Final = 1.0
-#: It is written when nothing of it has changed for so long (seconds; semantics §7.5).
+#: A status is written once it has not changed for this long (seconds; semantics §7.5).
 SETTLED: Final = 0.4
-#: Or for so long, while what it says is about to change by itself.
+#: The same for a status that is about to change by itself (seconds).
 PASSING: Final = 1.5
 
 
@@ -26,21 +26,21 @@ async def apply_group_status(
     *,
     shape: Any = dict[str, Any],
 ) -> Any:
-    """Apply the whole of what this manager says of a group; the object as it then is.
+    """Server-side apply this manager's part of a group's status, and return the object.
 
-    What the manager said before and does not say now is dropped; what others say stays.
+    Fields that the manager applied before and leaves out now are removed; other managers' stay.
 
     Args:
         client: the API.
-        key: which group.
-        uid: of the object that is meant: nothing lands on a namesake.
-        status: what to say; None = nothing any more.
+        key: the group.
+        uid: of the group, so that another group of that name is not changed.
+        status: the manager's whole part; None = remove it.
         manager: the field manager.
         shape: the type to read the object as.
 
     Raises:
-        APIError: the request did not succeed; Conflict if the object is another one by now, and
-            Unreachable if the answer does not show it.
+        APIError: the request did not succeed; Conflict if the object now has another UID, and
+            Unreachable if the answer shows none.
     """
     written = await client.patch(
         POD_GROUPS,

@@ -22,7 +22,7 @@ class Meta(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def version(self) -> int:
-        """The resourceVersion as a number; 0 if it is none."""
+        """The resourceVersion as a number; 0 if it is not a number."""
         return version_of(self.resource_version)
 
 
@@ -64,7 +64,7 @@ _Object = TypeVar("_Object")
 
 
 class Seen(msgspec.Struct, Generic[T], frozen=True):
-    """An object that was not known, or a newer state of one that was."""
+    """A new object, or a newer state of a known one."""
 
     meta: Meta
     object: T
@@ -74,8 +74,8 @@ class Deleted(msgspec.Struct, Generic[T], frozen=True):
     """A known object is gone.
 
     Attributes:
-        meta: which one.
-        object: its last state; None when it vanished while no watch was open.
+        meta: its identity.
+        object: its last state; None if it was deleted while no watch was open.
     """
 
     meta: Meta
@@ -86,7 +86,7 @@ class Malformed(msgspec.Struct, frozen=True):
     """A state of an object that cannot be decoded; the stream goes on.
 
     Attributes:
-        meta: which one.
+        meta: its identity.
         problem: what is wrong, with its JSON path.
     """
 
@@ -95,7 +95,7 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 class Synced(msgspec.Struct, frozen=True):
-    """A list is complete: all that it differed by was emitted."""
+    """A list is complete: all its differences were emitted."""
 
 
 Item = Seen[T] | Deleted[T] | Malformed | Synced
@@ -103,14 +103,14 @@ Item = Seen[T] | Deleted[T] | Malformed | Synced
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a reflector waits (seconds).
+    """The times of a reflector (seconds).
 
     Attributes:
-        watch: least and most length of a watch; each is drawn anew.
+        watch: shortest and longest length of a watch; each watch draws its own.
         grace: silence allowed beyond a watch's length before it counts as stalled.
         retry: first and longest wait after an error.
         refused: first and longest wait after 403, or 404 of the whole resource.
-        probe: the longest time between two looks whether a watch shows what the server has.
+        probe: the longest time between two probes of a watch (`client/probe.py`).
     """
 
     watch: tuple[float, float] = (300.0, 600.0)
@@ -121,13 +121,13 @@ class Timing:
 
 
 class Row(msgspec.Struct, gc=False):
-    """What is kept of an object: UID and resourceVersion."""
+    """The UID and resourceVersion that a reflector keeps of an object."""
 
     uid: str
     version: int
 
     def meta(self, namespace: str, name: str) -> Meta:
-        """The identity, for an item."""
+        """The identity of the object, for an item."""
         return Meta(self.uid, name, namespace, str(self.version))
 
 
@@ -156,7 +156,7 @@ class ListObject(msgspec.Struct, Generic[_Object]):
     items: list[_Object] | None = None
 
     def __post_init__(self) -> None:
-        """Fail where no version is named: no API server sends such a page."""
+        """Fail if the page has no resourceVersion: no API server sends such a page."""
         if not self.version:
             raise ValueError("metadata.resourceVersion is no number above 0")
 
@@ -167,12 +167,12 @@ class ListObject(msgspec.Struct, Generic[_Object]):
 
 
 class Page(NamedTuple, Generic[T]):
-    """What is read of one page of a list.
+    """One page of a list, decoded.
 
     Attributes:
         version: the resourceVersion of the list, as a number.
         more: the token for the next page; "" = this is the last.
-        objects: (identity, object, problem) of each, decoded as it is asked for or before.
+        objects: (identity, object, problem) of each; may be decoded lazily.
     """
 
     version: int
@@ -181,7 +181,7 @@ class Page(NamedTuple, Generic[T]):
 
 
 class Wire(Generic[T]):
-    """Decoders for one type: an object is decoded in one pass, and identified when it cannot be."""
+    """Decoders for one type: an object that cannot be decoded is at least identified."""
 
     def __init__(self, shape: type[T]) -> None:
         events: Any = _Event[shape]  # type: ignore[valid-type]  # known at run time only
@@ -194,10 +194,10 @@ class Wire(Generic[T]):
         self._bare_page = msgspec.json.Decoder(ListObject[msgspec.Raw])
 
     def page(self, raw: bytes) -> Page[T]:
-        """One page of a list; where an object cannot be decoded, each is decoded on its own.
+        """Decode one page of a list; if an object cannot be decoded, each one separately.
 
         Raises:
-            msgspec.DecodeError: it is no page of a list at all; or another of UNREADABLE.
+            msgspec.DecodeError: it is not a page of a list; or another of UNREADABLE.
         """
         objects: Iterator[tuple[Meta, T | None, str]]
         try:
@@ -209,10 +209,10 @@ class Wire(Generic[T]):
         return Page(page.version, page.metadata.more, objects)
 
     def line(self, line: bytes) -> tuple[str, Meta, T | None, str]:
-        """(event type, identity, object, problem) of one line of a watch.
+        """Decode one line of a watch into (event type, identity, object, problem).
 
         Raises:
-            msgspec.DecodeError: the line is no watch event at all; or another of UNREADABLE.
+            msgspec.DecodeError: the line is not a watch event; or another of UNREADABLE.
         """
         try:
             event = decoded(self._event.decode, line)
@@ -222,7 +222,7 @@ class Wire(Generic[T]):
         return event.type, *_identified(event.object)
 
     def object(self, raw: msgspec.Raw) -> tuple[Meta, T | None, str]:
-        """(identity, object, problem) of one item of a list."""
+        """Decode one item of a list into (identity, object, problem)."""
         try:
             found = decoded(self._object.decode, raw)
         except UNREADABLE as error:
@@ -230,7 +230,7 @@ class Wire(Generic[T]):
         return _identified(found)
 
     def _identity(self, raw: msgspec.Raw) -> Meta:
-        """Which object it is, though it cannot be read; an empty Meta if that cannot be told."""
+        """The identity of an object that cannot be decoded; an empty Meta if it has none."""
         try:
             return decoded(self._identified.decode, raw).metadata
         except UNREADABLE:
@@ -238,7 +238,7 @@ class Wire(Generic[T]):
 
 
 def _identified(found: T) -> tuple[Meta, T | None, str]:
-    """An object that was read, behind its identity; it has none without a name."""
+    """(identity, object, problem) of a decoded object; one without a name is malformed."""
     metadata = found.metadata
     meta = Meta(
         metadata.uid, metadata.name, metadata.namespace or "", metadata.resource_version or ""

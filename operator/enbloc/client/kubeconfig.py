@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubeconfig files: merging, contexts, certificates, tokens, and when to read them again.
 
-Who logs in with an exec plugin or at an identity provider is left to `kubeconfig_logins`, which
-imports a library that takes longer than all else of a start.
+Users that log in, with an exec plugin or at an identity provider, are left to `kubeconfig_logins`,
+which imports a library that takes longer than the rest of a start.
 """
 
 import asyncio
@@ -25,29 +25,29 @@ from enbloc.client.config import TOKEN_SECONDS, Cluster, Loaded
 from enbloc.errors import ConfigError
 from enbloc.model.credentials import URL, without_credentials, yaml_problem
 
-#: An exec plugin or an identity provider that takes longer has failed (seconds).
+#: The longest time that an exec plugin or an identity provider may take (seconds).
 LOAD_SECONDS: Final = 60.0
-#: A renewal that failed is tried again after this while the old credentials serve (seconds).
+#: The wait after a failed renewal, while the old credentials stay in use (seconds).
 RETRY_SECONDS: Final = 10.0
 
-#: What of a user is more than what stands in files.
+#: The fields of a user that need a login, not only files.
 _LOGINS: Final = frozenset({"exec", "auth-provider"})
-#: libyaml's, which is ten times as fast, where PyYAML was built with it.
+#: libyaml's loader, which is ten times as fast, if PyYAML was built with it.
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Entry(NamedTuple):
-    """A context, cluster or user, and the file that it is in."""
+    """A context, cluster or user, with the file that holds it."""
 
     path: Path
     body: Mapping[str, Any]
 
     def file(self, key: str) -> Path | None:
-        """The file that `KEY` names, or one with what `KEY-data` holds; None if there is neither.
+        """The file that `KEY` names, or a file with the data of `KEY-data`; None without either.
 
         Raises:
             OSError: there is no such file.
-            ValueError: the data is not in base64.
+            ValueError: the data is not base64.
         """
         if data := self.body.get(f"{key}-data"):
             return _held(base64.b64decode(data))
@@ -56,10 +56,10 @@ class _Entry(NamedTuple):
         return self.named(key)
 
     def named(self, key: str) -> Path:
-        """The file of this name, beside the kubeconfig if that is not absolute.
+        """The file that the key names; a relative path is relative to the kubeconfig.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: there is no such file.
         """
         path = Path(os.path.normpath(self.path.parent / self.body[key]))
         if not path.is_file():
@@ -78,7 +78,7 @@ class _Chosen(NamedTuple):
 
 @cache
 def _held(content: bytes) -> Path:
-    """A file with this content until the process ends, for OpenSSL reads no key from memory."""
+    """A file with this content until the process ends: OpenSSL cannot read keys from memory."""
     descriptor, name = tempfile.mkstemp()
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -98,10 +98,10 @@ class KubeconfigAuth:
         self._lock = asyncio.Lock()
 
     async def header(self, tls: ssl.SSLContext | None) -> str | None:
-        """The header that is valid now; a renewed client certificate goes into ``tls``.
+        """The header to send now; loads a renewed client certificate into ``tls``.
 
         Raises:
-            ConfigError: the credentials were rejected or ran out, and no new ones can be had.
+            ConfigError: the credentials were rejected or expired, and cannot be renewed.
         """
         async with self._lock:
             if self._loaded is None or time.monotonic() >= self._due:
@@ -123,20 +123,20 @@ class KubeconfigAuth:
             tls.load_cert_chain(*self._loaded.cluster.client_cert)
 
     def rejected(self, header: str | None) -> bool:
-        """Read the files, or run the plugin, again before the next request."""
+        """Read the files or run the plugin again before the next request."""
         if self._loaded is not None and self._loaded.header == header:
             self._loaded = None
         return True
 
     def again(self) -> "KubeconfigAuth":
-        """The same files, with what is known of them."""
+        """The same files, with the credentials already loaded from them."""
         made = KubeconfigAuth(self._paths, self._context, self._loaded)
         made._due = self._due
         return made
 
 
 async def read(paths: Sequence[Path], context: str | None) -> Cluster:
-    """The cluster of a context in these files, the first file winning.
+    """The cluster of a context in these files; the first file wins.
 
     Args:
         paths: files that exist.
@@ -151,7 +151,7 @@ async def read(paths: Sequence[Path], context: str | None) -> Cluster:
 
 
 async def _load(paths: Sequence[Path], context: str | None) -> tuple[str, Loaded]:
-    """The name of the context, and what it says now.
+    """The name of the context, and what the files now say of it.
 
     Raises:
         ConfigError: naming the file, the field and the fix.
@@ -178,7 +178,7 @@ async def _load(paths: Sequence[Path], context: str | None) -> tuple[str, Loaded
 
 
 def _written(chosen: _Chosen, source: str) -> Loaded:
-    """What the files say of a user that needs no login."""
+    """The cluster and credentials of a user that needs no login."""
     cluster, user = chosen.cluster, chosen.user
     server = cluster.body["server"].rstrip("/")
     tls = server.startswith("https")
@@ -217,7 +217,7 @@ def _header(user: _Entry) -> str | None:
 
 
 def _check(paths: Sequence[Path], context: str | None) -> _Chosen:
-    """The context to use, after checking all that it refers to.
+    """The context to use, with everything that it refers to checked.
 
     Raises:
         ConfigError: naming the file, the field and the fix.

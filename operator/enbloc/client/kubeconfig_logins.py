@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Users of a kubeconfig that log in: exec plugins, OIDC.
-
-All of it is done by ``kubernetes.aio.config``.
-"""
+"""Users of a kubeconfig that log in: exec plugins and OIDC, by ``kubernetes.aio.config``."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -30,7 +27,7 @@ EARLY_SECONDS: Final = 60.0
 
 
 class _Loader(KubeConfigLoader):
-    """The library's loader, except that a failing exec plugin is an error, not a log line."""
+    """The library's loader, but a failing exec plugin raises instead of logging."""
 
     exec_expiry: datetime | None = None
 
@@ -43,7 +40,7 @@ class _Loader(KubeConfigLoader):
         plugin = (self._user or {})["exec"]
         try:
             status = await ExecProvider(plugin).run()
-        except OSError as error:  # whose text does not name the program under uvloop
+        except OSError as error:  # under uvloop its text does not name the program
             wrong = error.strerror or str(error)
             hint = f"; {plugin['installHint']}" if plugin.safe_get("installHint") else ""
             raise ConfigException(
@@ -68,21 +65,21 @@ def _as_file(status: Mapping[str, Any], key: str) -> str:
 
 
 async def load(paths: Sequence[Path], context: str, source: str) -> Loaded:
-    """What a context says, after its user has logged in.
+    """The cluster and credentials of a context, after its user has logged in.
 
     Args:
         paths: files that were checked.
         context: its name.
-        source: where this is from, for messages.
+        source: the origin, for messages.
 
     Raises:
-        ConfigError: the login failed, or a file is not what the library takes.
+        ConfigError: the login failed, or the library rejects a file.
     """
     configuration = Configuration()
     configuration.verify_ssl = True
     try:
         merged = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, paths)))
-        beside_the_file: Any = None  # what the library means by it, though it says str
+        beside_the_file: Any = None  # the library accepts None, though its type is str
         loader = _Loader(  # type: ignore[no-untyped-call]  # inherited
             merged.config, active_context=context, config_base_path=beside_the_file
         )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Leader election on a Lease, with a fence that does not trust anybody's wall clock.
+"""Leader election on a Lease, with a fence that trusts no wall clock.
 
 ::
 
@@ -9,7 +9,8 @@
        └── run() has ended: released, or LeaseLost  ◄── work done, or not renewed ──┘
            (`terms` begins anew after the latter)       within renew_deadline
 
-A rival (`rivals`) has another Lease, and must not lead at the same time: nobody leads who sees one.
+A rival (`rivals`) has another Lease and must not lead at the same time: a process that sees a rival
+does not lead.
 
 ``holds()`` is true until renew_deadline after the last successful renewal *was sent*: every write
 is checked against it, and a write takes at most duration − renew_deadline.
@@ -51,21 +52,21 @@ from enbloc.telemetry import metrics
 
 logger = logging.getLogger(__name__)
 
-#: So long after its Lease has surely passed to another, a leader must have noticed (seconds).
+#: The longest time that a leader may take to notice that its Lease has expired (seconds).
 SLACK: Final = 20.0
-#: A Lease of another is looked at so long after its end, and ours not renewed so shortly before
-#: (seconds).
+#: A margin (seconds): another's Lease is read again this long after it expires, and ours is not
+#: renewed in its last moments of this length.
 MOMENT: Final = 0.05
-#: How often the Lease is given back, when renewals that were under way get in between.
+#: How often a release of the Lease is tried if a renewal in flight changes it meanwhile.
 RELEASE_TRIES: Final = 3
 
 
-#: leaseTransitions is an int32, and begins anew after the largest.
+#: leaseTransitions is an int32; it restarts at 0 after the largest one.
 _MOST_TRANSITIONS: Final = 2**31
 
 
 class _Lease(msgspec.Struct):
-    """What is read of our Lease, which has a spec; all else of it is kept."""
+    """The fields read of our Lease, which has a spec; writes keep all other fields."""
 
     metadata: LeaseMetadata
     spec: LeaseSpec
@@ -80,9 +81,9 @@ class LeaseTiming:
     """How long each part of an election takes (seconds); duration > renew_deadline > 1.2 × retry.
 
     Attributes:
-        duration: others may take a lease that was not renewed for this long.
-        renew_deadline: a leader that could not renew for this long stops.
-        retry: between two tries, jittered up to 1.2 times.
+        duration: others may take a Lease that was not renewed for this long.
+        renew_deadline: a leader stops if it could not renew for this long.
+        retry: the pause between two tries, times a jitter of 0.8 to 1.2.
     """
 
     duration: float = 15.0
@@ -101,7 +102,7 @@ class LeaseTiming:
 
 
 def identity_of(pod_name: str) -> str:
-    """A holder's name: who it is, and unlike every earlier one of that name."""
+    """A holder identity: the pod's name with a suffix that no earlier process has."""
     return f"{pod_name}_{uuid.uuid4()}"
 
 
@@ -115,8 +116,8 @@ class Elector:
         identity: ours.
         timing: see LeaseTiming.
         clock: monotonic seconds.
-        report: called with the problem when there is a new one, and with None when it is over.
-        rivals: who else must not lead; None = only who holds the same Lease.
+        report: called with each new problem, and with None when it is over.
+        rivals: finds other schedulers that must not lead too; None = do not look.
     """
 
     def __init__(
@@ -131,17 +132,17 @@ class Elector:
         report: Callable[[str | None], None] = lambda _: None,
         rivals: Rivals | None = None,
     ) -> None:
-        #: Called after each try to take it that failed; may be set until this runs.
+        #: Called after each failed try to take the Lease; may be set before `run`.
         self.tried: Callable[[], None] = lambda: None
         #: Until when writes may be sent, on ``clock``.
         self.valid_until: float = float("-inf")
         #: leaseTransitions of the lease we hold: one number per term of leadership.
         self.epoch = 0
-        #: When it was ours, on ``clock``; nobody else writes since.
+        #: When the Lease became ours, on ``clock``; nobody else writes since.
         self.since = math.inf
         #: Who holds it, as last seen.
         self.holder = ""
-        #: Nobody else has held it since the first look: we take up what was ours already.
+        #: Whether nobody else has held it since the first read: we continue our own term.
         self.unbroken = True
         #: Why the last try failed; None while tries succeed.
         self.last_error: APIError | None = None
@@ -159,11 +160,11 @@ class Elector:
         self._left = math.inf
 
     def holds(self) -> bool:
-        """Whether a write sent now lands before anybody else may lead."""
+        """Whether a write sent now takes effect before anybody else may lead."""
         return self._clock() < self.valid_until
 
     def healthy(self) -> bool:
-        """False if this still leads long after its Lease expired: what client-go's `Check` asks."""
+        """False if this still leads long after its Lease expired, as in client-go's `Check`."""
         slack = self._timing.duration - self._timing.renew_deadline + SLACK
         return self.valid_until == float("-inf") or self._clock() < self.valid_until + slack
 
@@ -191,12 +192,12 @@ class Elector:
             await asyncio.wait({task, renewing}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 stop_within = self._timing.duration - self._timing.renew_deadline
-                self.valid_until = float("-inf")  # nothing more is sent, whoever holds it now
+                self.valid_until = float("-inf")  # no more writes, whoever holds the Lease now
                 renewing.result()
                 raise LeaseLost(f"lost the Lease {self._namespace}/{self._name}: {self._why()}")
             task.result()
         finally:
-            await _cancelled(task, stop_within)  # a graceful stop may take its time: we renew
+            await _cancelled(task, stop_within)  # renewals go on during a graceful stop
             await _cancelled(renewing, None)
             leading.set(0)
             if stop_within is None:
@@ -214,8 +215,7 @@ class Elector:
     async def _renew(self) -> None:
         """Renew until that fails for too long, or another holds the Lease.
 
-        What is left of it in the end is no time to renew it: less than what a clock tells apart
-        would be waited for again and again.
+        It stops MOMENT before the end: waits shorter than a clock resolves would repeat endlessly.
         """
         while (left := self.valid_until - self._clock()) > MOMENT and self.holder == self._identity:
             await self._pause(left)
@@ -225,7 +225,7 @@ class Elector:
                     await self._try()
 
     async def _acquired(self) -> bool:
-        """Take the Lease, and give it back if a rival has one; whether we lead now."""
+        """Take the Lease, and release it if a rival leads; whether we lead now."""
         if not await self._try(first=True):
             return False
         try:
@@ -243,17 +243,17 @@ class Elector:
         """Whether a rival leads.
 
         Raises:
-            APIError: that cannot be found out.
+            APIError: the Leases cannot be read.
         """
         return self._rivals is not None and await self._rivals.lead()
 
     async def _try(self, *, first: bool = False) -> bool:
-        """Take or renew the Lease once; false if that did not succeed.
+        """Take or renew the Lease once; False if that did not succeed.
 
         Args:
-            first: we do not lead yet, and do not take it while a rival leads.
+            first: we do not lead yet, so the Lease is not taken while a rival leads.
         """
-        lease, self._lease = self._lease, None  # anything but success makes us read it again
+        lease, self._lease = self._lease, None  # read it again unless this try succeeds
         self._left = math.inf
         try:
             if lease is None:
@@ -289,8 +289,8 @@ class Elector:
     async def _write(
         self, lease: dict[str, Any], spec: dict[str, Any], *, in_vain: bool = False
     ) -> dict[str, Any]:
-        """Create or replace the Lease, if it is still as we read it."""
-        # The server knows who manages which field; what it shows of that may nest without end.
+        """Create or replace the Lease, if it is still in the state that was read."""
+        # The server keeps managedFields itself, and they may nest without limit.
         metadata = {k: v for k, v in lease["metadata"].items() if k != "managedFields"}
         if self._rivals:
             metadata = self._rivals.marked(metadata, in_vain=in_vain)
@@ -301,7 +301,7 @@ class Elector:
             try:
                 written = await self._client.replace(LEASES, self._name, body, self._namespace)
             except Forbidden:
-                # Some clusters let nobody change the owners of what he may not delete.
+                # Some clusters forbid changes of ownerReferences without permission to delete.
                 self._may_own = False
                 raise
             return _checked("update", written)
@@ -315,10 +315,10 @@ class Elector:
         return _checked("create", written)
 
     async def _owned(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """The metadata of our Lease with its owner, if it has none and we are one."""
+        """The metadata of our Lease, with our service account as owner if it has none."""
         if metadata.get("ownerReferences") or not self._may_own:
             return metadata
-        with suppress(ConfigError):  # the request will say it
+        with suppress(ConfigError):  # the request itself reports it
             header = await self._client.cluster.auth.header(None)
             if owner := owner_reference(header, self._namespace):
                 return {**metadata, "ownerReferences": [owner]}
@@ -342,7 +342,7 @@ class Elector:
         return left <= 0
 
     def _lasts(self, spec: Mapping[str, Any]) -> float:
-        """How long another holder's Lease lasts: anybody who may edit it may write anything."""
+        """Seconds that another holder's Lease lasts, bounded: its editor may write any number."""
         asked = spec.get("leaseDurationSeconds") or 0
         longest = max(LONGEST, self._timing.duration)
         return float(min(asked, longest) if asked > 0 else self._timing.duration)
@@ -363,16 +363,16 @@ class Elector:
         }
 
     async def _release(self, *, in_vain: bool = False) -> None:
-        """Give the Lease back, so that a standby need not wait for its end.
+        """Release the Lease, so that a standby need not wait until it expires.
 
-        A renewal may have been cut off just now, and have landed: then the Lease is read again.
+        If a renewal that was cut off has taken effect, the Lease is read again.
 
         Args:
-            in_vain: we took it, and never led.
+            in_vain: we took the Lease but never led.
         """
         self.valid_until = float("-inf")
         lease, self._lease = self._lease, None
-        with suppress(TimeoutError):  # it ends by itself
+        with suppress(TimeoutError):  # the Lease then expires by itself
             async with asyncio.timeout(WRITE_SECONDS):
                 for _ in range(RELEASE_TRIES):
                     try:
@@ -389,17 +389,17 @@ class Elector:
                         return
 
     def _note(self, error: APIError | None) -> None:
-        # Losing a race for the Lease is no problem to tell of.
+        # A lost race for the Lease is not a problem to report.
         before, self.last_error = self.last_error, error
         if str(error) != str(before) and not isinstance(error, Conflict):
             self._report(None if error is None else error.advice)
 
 
 def _checked(verb: str, lease: dict[str, Any]) -> dict[str, Any]:
-    """An answer that is a Lease.
+    """The answer, if it is a Lease.
 
     Raises:
-        Unreachable: it is none.
+        Unreachable: it is not a Lease.
     """
     read = readable(partial(msgspec.convert, type=_Lease), lease, verb, LEASES.label())
     if not read.metadata.resource_version:
@@ -419,8 +419,8 @@ def _micro_time() -> str:
 
 
 async def _cancelled(task: asyncio.Future[Any], timeout: float | None) -> None:
-    """Cancel a task and wait for its end, at most so long; its outcome is its reader's."""
+    """Cancel a task and wait at most `timeout` seconds for its end; ignores its outcome."""
     task.cancel()
     await asyncio.wait({task}, timeout=timeout)
     if task.done() and not task.cancelled():
-        task.exception()  # seen: run() raises what matters
+        task.exception()  # retrieved, so that asyncio does not log it: run() raises what matters

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of Leases, and of the bindings that tell whose Leases count."""
+"""The fields read of Leases, and of the ClusterRoleBindings that tell which Leases count."""
 
 from typing import Final
 
 import msgspec
 
-#: A Lease that says it lasts longer than this (seconds), and than ours, is over after it.
+#: The longest duration that counts of another's Lease, unless ours is longer (seconds).
 LONGEST: Final = 300.0
-#: What is shown of a holder's name (characters).
+#: The longest part of a holder's name that is shown (characters).
 SHOWN: Final = 253
 
 
 class _Struct(msgspec.Struct, rename="camel"):
-    """camelCase names."""
+    """A base with camelCase names."""
 
 
 class LeaseMetadata(_Struct):
@@ -36,7 +36,7 @@ class LeaseSpec(_Struct):
 
 
 class LeaseObject(_Struct):
-    """A Lease of anybody."""
+    """Any Lease."""
 
     metadata: LeaseMetadata
     spec: LeaseSpec | None = None
@@ -50,6 +50,6 @@ class Subject(_Struct):
 
 
 class RoleBindingObject(_Struct):
-    """A ClusterRoleBinding, as far as it says to whom it gives rights."""
+    """The fields of a ClusterRoleBinding that say to whom it grants permissions."""
 
     subjects: tuple[Subject, ...] | None = None

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whose Lease it is: that of the service account, so that an uninstall leaves none behind.
+"""The owner of a Lease: the service account, so that an uninstall leaves no Lease behind.
 
-Nobody but the process makes its Lease, so no tool that installs knows of it. An owner reference to
-the service account, which every tool removes, has the garbage collector delete the Lease as well.
-The token names the account and its UID: no permission is needed to find them.
+The process itself creates its Lease, so installers do not know of it. The Lease has an owner
+reference to the service account, which every installer removes; then the garbage collector deletes
+the Lease too. The token names the account and its UID, so finding them needs no permission.
 """
 
 import base64
@@ -27,7 +27,7 @@ class _Bound(msgspec.Struct):
 
 
 class _Claims(msgspec.Struct, rename={"bound": "kubernetes.io"}):
-    """What is read of a service account's token.
+    """The claims read of a service account's token.
 
     Source: kubernetes v1.36 pkg/serviceaccount/claims.go privateClaims.
     """
@@ -36,14 +36,14 @@ class _Claims(msgspec.Struct, rename={"bound": "kubernetes.io"}):
 
 
 def owner_reference(authorization: str | None, namespace: str) -> dict[str, Any] | None:
-    """A reference to the service account that a request is sent by.
+    """An owner reference to the service account that sends a request.
 
     Args:
-        authorization: the header of the request.
-        namespace: of the object that is owned: an owner is in the same one.
+        authorization: the Authorization header of the request.
+        namespace: of the owned object; its owner must be in the same one.
 
     Returns:
-        None if that is no service account, or one of another namespace.
+        None if the sender is not a service account, or is one of another namespace.
     """
     if not authorization or not authorization.startswith(_BEARER):
         return None

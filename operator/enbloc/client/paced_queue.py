@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded queue that lets a burst through, and after it so many items a second.
+"""A bounded queue that passes a burst at once, and then a fixed number of items a second.
 
-While somebody else is busy with what matters more, items trickle.
+While something else matters more, it passes items at a lower rate.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ T = TypeVar("T")
 class PacedQueue(Generic[T]):
     """Passes items on at a bounded rate, in turn over their keys.
 
-    When it is full, the oldest item of the key that has most waiting is dropped.
+    When it is full, it drops the oldest item of the key with the most waiting items.
 
     Args:
-        take: is given each item, with its key.
-        drop: is called for each item that is dropped.
+        take: called with each item and its key.
+        drop: called for each item that is dropped.
         rate: items a second.
-        burst: so many pass at once after a time without any.
-        length: the most that wait.
-        busy: whether something else matters more at present; None = nothing ever does.
+        burst: the most items that pass at once after a quiet time.
+        length: the most items that wait.
+        busy: whether something else matters more now; None = never.
         trickle: items a second while it does, in place of rate and burst.
     """
 
@@ -67,7 +67,7 @@ class PacedQueue(Generic[T]):
         self._some.set()
 
     async def run(self) -> None:
-        """Pass on what waits, for ever."""
+        """Pass waiting items on, forever."""
         while True:
             self._some.clear()
             if not self._waiting:
@@ -78,7 +78,7 @@ class PacedQueue(Generic[T]):
                 await asyncio.sleep(1 / max(self._rate, self._trickle))
 
     def drain(self, most: int) -> None:
-        """Pass on what waits, now, and drop what is more than so many items."""
+        """Pass at most `most` waiting items on now, and drop the rest."""
         for _ in range(min(most, self._waiting)):
             self._pass_next()
         for _ in range(self._waiting):
@@ -86,7 +86,7 @@ class PacedQueue(Generic[T]):
             self._drop()
 
     def _token(self) -> bool:
-        """Take the allowance for one item, if there is one."""
+        """Take the token for one item; False if there is none yet."""
         now = asyncio.get_running_loop().time()
         self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._rate)
         self._filled = now
@@ -99,7 +99,7 @@ class PacedQueue(Generic[T]):
     def _pass_next(self) -> None:
         key = next(iter(self._queues))
         item = self._next(key)
-        if key in self._queues:  # the others come first now
+        if key in self._queues:  # behind the other keys
             self._queues[key] = self._queues.pop(key)
         self._take(key, item)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where each resource lives on the API server."""
+"""The resources that enbloc uses, and their URL paths on the API server."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -40,7 +40,7 @@ class Resource:
 
     @property
     def known_as(self) -> str:
-        """The plural; of other projects' kinds with the group, for several have the same one."""
+        """The plural, with the group for other projects' kinds, because plurals repeat there."""
         of_kubernetes = "." not in self.group or self.group.endswith(".k8s.io")
         return self.plural if of_kubernetes or self.group == names.API_GROUP else self.label()
 
@@ -59,7 +59,7 @@ class Resource:
 
 
 def _encoded(text: str) -> str:
-    """Percent-encoded; the names of most objects are as they are."""
+    """The text percent-encoded; most object names need no encoding."""
     plain = text.replace("-", "a").replace(".", "a")
     return text if plain.isascii() and plain.isalnum() else quote(text, safe="")
 
@@ -74,14 +74,14 @@ REPLICATION_CONTROLLERS: Final = Resource(
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
-#: The same, of which more fields can be selected, by other names.
+#: The same events, with other field names and more field selectors.
 CORE_EVENTS: Final = Resource("", "v1", "events", "Event")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _SCHEDULING: Final = "scheduling.k8s.io"
 PRIORITY_CLASSES: Final = Resource(
     _SCHEDULING, "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
-#: PodGroups of Kubernetes itself, in every version served so far, the newest first.
+#: Kubernetes' own PodGroups, in every version served so far, the newest first.
 NATIVE_POD_GROUPS: Final = tuple(
     Resource(_SCHEDULING, version, "podgroups", "PodGroup")
     for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")

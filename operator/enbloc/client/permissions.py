@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each process may do: the table behind its RBAC roles.
+"""The permissions of each process: the table behind its RBAC roles.
 
-Manifests and chart are rendered from ``ROLES``; a client made with ``rules=`` refuses, before
-sending, what its role does not hold, so that a test finds a missing rule.
+The manifests and the chart are rendered from ``ROLES``. A client made with ``rules=`` refuses to
+send a request that its role does not allow, so that a test finds a missing rule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Rule:
 def _lease(name: str) -> tuple[Rule, ...]:
     group = "coordination.k8s.io"
     return (
-        # RBAC cannot limit create by name: the name is in the body.
+        # RBAC cannot restrict create by name, because the name is in the body.
         Rule(
             group,
             ["leases"],
@@ -68,7 +68,7 @@ def _lease(name: str) -> tuple[Rule, ...]:
 
 _EVENTS: Final = Rule("events.k8s.io", ["events"], ["create", "patch"], why="recording events")
 
-#: For the secure port: who asks, and whether they may read metrics.
+#: For the secure port: authenticates a client, and authorizes it to read metrics.
 _DELEGATION: Final = (
     Rule(
         "authentication.k8s.io",
@@ -133,7 +133,8 @@ _DEVICES: Final = (
         ["patch"],
         why="allocating and reserving the claims of a pod before the pod is bound",
     ),
-    # Nobody serves it: since 1.36 the API server asks for it before it takes such a status.
+    # No such endpoint exists: from 1.36 on the API server requires this permission for such a
+    # status.
     Rule(
         "resource.k8s.io",
         ["resourceclaims/binding"],
@@ -349,7 +350,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     ),
 }
 
-#: What the cluster's own role system:kube-scheduler does not hold.
+#: The resources that the cluster's own role system:kube-scheduler does not cover.
 _BEYOND: Final = {
     ("", "pods/eviction"),
     (names.API_GROUP, "podgroups"),
@@ -360,7 +361,7 @@ _BEYOND: Final = {
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
     ("scheduling.k8s.io", "priorityclasses"),
 }
-#: What the scheduler needs beside system:kube-scheduler, cluster-wide.
+#: What the scheduler needs cluster-wide in addition to system:kube-scheduler.
 BEYOND_KUBE_SCHEDULER: Final[Sequence[Rule]] = [
     rule
     for rule in ROLES["scheduler"]
@@ -378,15 +379,15 @@ _CONFIGURATION: Final = Rule(
 
 
 def _followed(*verbs: str) -> Sequence[Rule]:
-    """These verbs on what the scheduler follows."""
+    """These verbs on each resource that the scheduler watches."""
     followed = (rule for rule in ROLES["scheduler"] if "watch" in rule.verbs)
     return [replace(rule, verbs=verbs) for rule in followed]
 
 
-#: What users of commands that simulate need: to list what the scheduler lists.
+#: What users of simulating commands need: to list what the scheduler lists.
 SIMULATION: Final[Sequence[Rule]] = (*_followed("list"), _CONFIGURATION)
 
-#: What `enbloc ui` needs of the cluster that it shows: to follow what the scheduler follows.
+#: What `enbloc ui` needs in the cluster that it shows: to watch what the scheduler watches.
 VIEWING: Final[Sequence[Rule]] = (
     *_followed("list", "watch"),
     Rule(
@@ -396,15 +397,15 @@ VIEWING: Final[Sequence[Rule]] = (
         why="what was said of a group, and which nodes are in quarantine; else neither is shown",
     ),
 )
-#: What is granted to who uses either.
+#: What the role for users of either grants.
 VIEWER: Final[Sequence[Rule]] = (*VIEWING, _CONFIGURATION)
-#: And what it needs where others reach it: who they are, and what they may see.
+#: What `enbloc ui` also needs if others can reach it: to authenticate and authorize them.
 REVIEWING: Final[Sequence[Rule]] = (
     replace(_DELEGATION[0], why="who asks for a page"),
     replace(_DELEGATION[1], why="whether they may get PodGroups of a namespace, and list nodes"),
 )
 
-#: What the user of `enbloc topology show` needs; `init` lists nodes alone.
+#: What users of `enbloc topology show` need; `init` lists only nodes.
 TOPOLOGY: Final[Sequence[Rule]] = (
     Rule("", ["nodes"], ["list"], why="labels, capacity and readiness of nodes"),
     Rule("", ["pods"], ["list"], why="what placed pods request"),

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a watch shows what the API server has: a look at a page of the collection, now and then.
+"""Probes whether a watch shows what the API server has, by reading a page of the collection.
 
-A watch can fall silent, or show some changes and not others, without any error: behind a watch
-cache that is stuck, or a proxy that buffers or drops. So a consistent read of PROBE_ROWS objects,
-of which only the metadata is sent, is compared with what the watch has shown of these; and the
-number of all objects with how many it has shown. The next look goes on where the last one ended,
-as long as the server keeps that snapshot (5 to 10 minutes).
+A watch can fall silent or miss changes without any error, for example behind a stuck watch cache or
+a proxy that buffers or drops data. A probe makes a consistent read of the metadata of PROBE_ROWS
+objects, and compares it with what the watch has shown of them; it also compares the number of all
+objects. The next probe continues where the last one ended, while the server keeps that snapshot (5
+to 10 minutes).
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from enbloc.client.paths import Resource
 from enbloc.client.transport import JSON
 from enbloc.model.versions import version_of
 
-#: How many objects one look compares.
+#: The objects that one probe compares.
 PROBE_ROWS: Final = 250
-#: A watch has so many turns to show what was read, counted from its latest progress.
+#: The turns that a watch has to show what was read, counted from its latest progress.
 TURNS: Final = 10
 TURN_SECONDS: Final = 0.5
-#: And so many in all.
+#: The turns that it has in all.
 MOST_TURNS: Final = 60
 METADATA_ONLY: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
@@ -64,8 +64,8 @@ class Probe:
     Args:
         client: the API.
         resource: what is watched.
-        version_of: the resourceVersion at which an object was last shown; 0 = it is not known.
-        count: how many objects are known; None if that is not to be compared.
+        version_of: the resourceVersion at which the watch last showed an object; 0 = unknown.
+        count: the number of known objects; None = do not compare it.
         namespace: of the watch.
         query: selectors of the watch.
     """
@@ -93,7 +93,7 @@ class Probe:
         self._latest = 0
 
     def saw(self, key: Key, version: int) -> None:
-        """The watch has shown this object in this version, or its deletion."""
+        """Note that the watch has shown this version of an object, or its deletion."""
         if self._looking:
             self._seen[key] = version
             self._latest = max(self._latest, version)
@@ -101,7 +101,7 @@ class Probe:
                 self._counts.add(self._count())
 
     async def look(self) -> str:
-        """What the watch should have shown and has not, for people; "" if there is nothing.
+        """Probe once: what the watch should have shown and has not, for people; "" = nothing.
 
         Raises:
             APIError: the collection cannot be read.
@@ -111,7 +111,7 @@ class Probe:
         try:
             version, wanted, total = await self._page()
             return await self._lacking(version, wanted, total)
-        except Gone:  # the snapshot of the last look is gone: begin again
+        except Gone:  # the snapshot of the last probe has expired: start over
             self._more = ""
             return ""
         finally:
@@ -154,7 +154,7 @@ class Probe:
     def _problem(self, read_at: int, wanted: Mapping[Key, int], total: int | None) -> str:
         for key, version in wanted.items():
             shown = max(self._version_of(key), self._seen.get(key, 0))
-            # A state newer than what was read later: the server was restored from a backup.
+            # Shown is newer than what a later read returns: the server was restored from a backup.
             if shown < version or version < self._version_of(key) <= read_at:
                 name = "/".join(filter(None, key))
                 return f"{name} of resourceVersion {version}"
@@ -164,7 +164,7 @@ class Probe:
 
 
 def _identity(raw: msgspec.Raw) -> tuple[Key, int] | None:
-    """Key and resourceVersion of an item; None if it has none that can be read."""
+    """Key and resourceVersion of an item; None if they cannot be read."""
     try:
         meta = decoded(_IDENTIFIED, raw).metadata
     except UNREADABLE:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The client-side limit of requests: a token bucket, as client-go has it.
+"""The client-side rate limit: a token bucket as in client-go.
 
-It holds `burst` tokens, is full at first, and gets `qps` tokens a second. Each request takes one; a
-watch or a page of a list takes one when it begins, and what is sent again one more.
+It holds `burst` tokens, starts full, and gets `qps` tokens a second. Each request takes one token:
+a watch or a page of a list when it begins, and a request that is sent again one more.
 
 Source: client-go v0.36 util/flowcontrol/throttle.go NewTokenBucketRateLimiter; rest/request.go
 Request.tryThrottleWithInfo.
@@ -19,7 +19,7 @@ from enbloc.client.paths import EVENTS
 from enbloc.model.request_rate import RequestRate
 from enbloc.telemetry import metrics
 
-#: A wait of this length is logged, at most once in LOG_SECONDS.
+#: A wait is logged from this length on (seconds), at most once in LOG_SECONDS.
 LONG_SECONDS: Final = 1.0
 LOG_SECONDS: Final = 10.0
 #: The finest timer of event loops (seconds).
@@ -46,9 +46,9 @@ class RateLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     async def wait(self) -> float:
-        """Take a token, once there is one; the seconds that this took.
+        """Take a token once there is one; returns the seconds waited.
 
-        Whoever is cancelled while waiting takes none.
+        A waiter that is cancelled takes no token.
         """
         loop = asyncio.get_running_loop()
         came = self._fill(loop)
@@ -64,19 +64,18 @@ class RateLimiter:
         except asyncio.CancelledError:
             if mine.cancelled():
                 self._fill(loop)
-                with suppress(ValueError):  # it was passed over meanwhile
+                with suppress(ValueError):  # `_pass_on` has already removed it
                     self._waiting.remove(mine)
-            else:  # it came at the same time
+            else:  # the token came just as the wait was cancelled
                 self._tokens += 1
                 self._pass_on(loop)
             raise
         return loop.time() - came
 
     def _fill(self, loop: asyncio.AbstractEventLoop) -> float:
-        """Add the tokens that came since the last time; now.
+        """Add the tokens that accrued since the last call; returns the loop's time.
 
-        Those that wait have theirs beyond the size of the bucket, so that none is lost to them when
-        the loop was busy.
+        The bucket grows by one token per waiter, so that waiters lose none while the loop is busy.
         """
         now = loop.time()
         came = self._tokens + (now - self._filled) * self._qps
@@ -85,7 +84,7 @@ class RateLimiter:
         return now
 
     def _pass_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give the tokens that are there to those that wait."""
+        """Give the available tokens to the waiters."""
         self._fill(loop)
         while self._waiting and self._tokens >= 1:
             first = self._waiting.popleft()
@@ -105,7 +104,7 @@ class RateLimiter:
 
 
 class RateLimits:
-    """The limits of one client: events have a bucket of their own, so that they delay no Binding.
+    """The limits of one client; events have a separate bucket, so that they delay no Binding.
 
     Args:
         rate: of each bucket.
@@ -121,7 +120,7 @@ class RateLimits:
 
     @classmethod
     def of(cls, rate: RequestRate, host: str) -> "RateLimits | None":
-        """The limits at this rate; None = there is none."""
+        """The limits at this rate; None = no limit."""
         rate = rate.completed()
         return cls(rate, host) if rate.qps > 0 else None
 

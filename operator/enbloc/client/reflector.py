@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""One resource, listed and watched: a stream of what changed, without loss and without doubling.
+"""List and watch one resource: a stream of its changes, without losses or duplicates.
 
 ::
 
@@ -10,10 +10,10 @@
           ▲  │            ▲  │
           └──┘            └──┘  error: wait (jittered, growing), then the same step again
 
-A watch that does not show what a consistent read does (`probe`) is closed, and LIST is next.
+If a watch does not show what a consistent read does (`probe`), it is closed, and LIST is next.
 
-A list is compared with the rows seen before, and the difference is emitted. A row holds UID and
-resourceVersion only: who needs the objects keeps them.
+A list is compared with the known rows, and the differences are emitted. A row holds only UID and
+resourceVersion: a consumer that needs the objects keeps them.
 """
 
 import asyncio
@@ -60,13 +60,13 @@ from enbloc.client.transport import Stream
 from enbloc.model.text import quoted
 from enbloc.telemetry import metrics
 
-#: A watch that is to confirm is this short: the server sends a bookmark before it ends (seconds).
+#: The length of a watch for `confirm` (seconds): the server sends a bookmark before it ends.
 CONFIRM_SECONDS: Final = 3.0
-#: The types of a watch's events that change something.
+#: The types of watch events that carry a change.
 CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
-#: After a watch that lost its place comes a list, at first at once (seconds).
+#: The first wait before the list that follows a watch that lost its place (seconds).
 EXPIRED_SECONDS: Final = 0.1
-#: After so many objects of a page other tasks have a turn, among them that which reads the next.
+#: After this many objects of a page other tasks get a turn, such as the one that reads the next.
 TURN: Final = 50
 
 logger = logging.getLogger(__name__)
@@ -87,11 +87,11 @@ class Reflector(Generic[T]):
     Args:
         client: the API.
         resource: what to watch.
-        shape: the msgspec type of the objects; its ``metadata`` is a Meta or alike.
+        shape: the msgspec type of the objects; its ``metadata`` is a Meta or similar.
         namespace: None for all.
         query: label and field selectors.
-        timing: how long to wait for what.
-        report: called with the problem when there is a new one, and with None when it is over.
+        timing: the waits.
+        report: called with each new problem, and with None when it is over.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Reflector(Generic[T]):
         self.resource = resource
         #: Whether a list has completed since the start.
         self.synced = False
-        #: Everything up to this resourceVersion was emitted and taken; 0 before the first list.
+        #: Everything up to this resourceVersion is emitted and taken; 0 before the first list.
         self.version = 0
         self._client = client
         self._namespace = namespace
@@ -121,16 +121,16 @@ class Reflector(Generic[T]):
         self._probe = Probe(
             client, resource, self._shown, self._known, namespace=namespace, query=query
         )
-        #: What is wrong with requests, and what with the watch although none failed.
+        #: Why requests fail; `_doubt` is what is wrong with the watch although none fails.
         self._failure: str | None = None
         self._doubt: str | None = None
         self._stale = False
         self._problem: str | None = None
         self._unknown = ""
-        #: Whether the latest request was answered by 403, or by 404 of the whole resource.
+        #: Whether the latest request got a 403, or a 404 for the whole resource.
         self.refused = False
         self._list_from = 0
-        #: When the latest list that was a consistent read was asked for, of those taken.
+        #: When the latest completed list that is a consistent read was requested.
         self._read_at = -math.inf
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open: Stream | None = None
@@ -138,13 +138,13 @@ class Reflector(Generic[T]):
         metrics.WATCH_FAILING.labels(resource.known_as).set(0)
 
     def serve(self, resource: Resource) -> None:
-        """Ask for the resource in this version from the next request on."""
+        """Use the resource in this version from the next request on."""
         self.resource = self._probe.resource = resource
 
     async def stream(self) -> AsyncGenerator[Item[T], None]:
-        """What changes, for ever; every error is reported, and retried.
+        """Yield changes forever; errors are reported, and the requests retried.
 
-        An item counts as taken when the next one is asked for.
+        An item counts as taken when the consumer asks for the next one.
         """
         probing = asyncio.create_task(self._keep_probing(), name=f"probe {self.resource.label()}")
         least, most = self._timing.retry
@@ -173,22 +173,25 @@ class Reflector(Generic[T]):
                     lacking = isinstance(error, Forbidden | NotFound)
                     wait = (refused if lacking else expired if lost else retry).after(error)
                     asked = isinstance(error, TooManyRequests)
-                # Only a list tells what a stale watch has not shown; and how far this is if no
-                # bookmark came.
+                # Only a list shows what a stale watch has missed, and how far this stream is if
+                # no bookmark came.
                 if self._stale or (hurried and self._waiting):
                     listed, self._list_from, self._stale = False, 0, False
                 lasted = self._client.clock.local() - began
                 if self.version > before or lasted > 1:  # it worked for a while
                     for backoff in (retry, refused, expired):
                         backoff.reset()
-                elif not wait:  # a server that hangs up at once is not to be hammered
+                elif not wait:  # do not hammer a server that hangs up at once
                     wait = retry.next()
                 await (asyncio.sleep(wait) if asked else self._rest(wait))
         finally:
             probing.cancel()
 
     def hurry(self) -> None:
-        """End a wait after an error, since the server answers; not one that it asked for."""
+        """End the wait after an error, because the server answers again.
+
+        A wait that the server asked for goes on.
+        """
         if self._sooner is not None:
             self._sooner.set()
 
@@ -202,16 +205,16 @@ class Reflector(Generic[T]):
             self._sooner = None
 
     async def confirm(self, since: float = math.inf) -> None:
-        """Return once the stream has passed a consistent read made since then.
+        """Return once the stream has passed a consistent read made after `since`.
 
-        Such a read may have been the last list; else one is made now.
+        That read may be the last list; otherwise it is made now.
 
-        The stream is told to hurry: it watches again for CONFIRM_SECONDS, because the server sends
-        a bookmark before a watch ends, and on a quiet stream once a minute otherwise. Of a server
-        that sends none it lists again.
+        To hurry, the stream watches anew for CONFIRM_SECONDS, because the server sends a bookmark
+        before a watch ends, but only once a minute on a quiet stream. If no bookmark comes, the
+        stream lists again.
 
         Args:
-            since: seconds of the client's `clock.local`; inf = now.
+            since: a time of the client's `clock.local`, seconds; inf = now.
 
         Raises:
             APIError: the read failed.
@@ -233,7 +236,7 @@ class Reflector(Generic[T]):
             self._waiting.remove((wanted, passed))
 
     async def _keep_probing(self) -> None:
-        """Look again and again whether the watch shows what the server has."""
+        """Probe regularly whether the watch shows what the server has."""
         while True:
             pause = self._timing.probe * random.uniform(0.7, 1.0)  # noqa: S311
             await asyncio.sleep(pause / 3 if self._doubt else pause)
@@ -252,7 +255,7 @@ class Reflector(Generic[T]):
             self._say()
 
     def _distrust(self, lacking: str) -> None:
-        """Have the watch closed, and all listed anew by a consistent read."""
+        """Close the watch, and list everything again by a consistent read."""
         metrics.STALE_WATCHES.labels(self.resource.known_as).inc()
         self._doubt = (
             f"the watch of {self.resource.label()} is stale: a list has {lacking}, "
@@ -270,7 +273,7 @@ class Reflector(Generic[T]):
         return len(self._rows)
 
     def has_passed(self, namespace: str, name: str, version: int) -> bool:
-        """Whether it has shown a later version of an object, or that it is gone."""
+        """Whether the stream has shown a later version of an object, or its deletion."""
         row = self._rows.get((namespace, name))
         if row is None:
             return self.synced and self.version >= version
@@ -278,10 +281,10 @@ class Reflector(Generic[T]):
 
     # ── the two steps ────────────────────────────────────────────────────────────────────────
     async def list_once(self) -> AsyncGenerator[Item[T], None]:
-        """What one list differs by from what was seen before, then Synced.
+        """Yield the differences between one list and the known rows, then Synced.
 
         Raises:
-            APIError: it cannot be read; nothing is tried again.
+            APIError: the list cannot be read; this method does not retry.
         """
         seen: set[tuple[str, str]] = set()
         version, unnamed, consistent = 0, False, not self._list_from
@@ -302,7 +305,7 @@ class Reflector(Generic[T]):
                     seen.add((meta.namespace, meta.name))
                     for difference in self._differences("MODIFIED", meta, found, problem):
                         yield difference
-        # What could not be identified may be any of the rows.
+        # An object that could not be identified may be any of the rows.
         for key in () if unnamed else self._rows.keys() - seen:
             yield Deleted(self._rows.pop(key).meta(*key), None)
         self._worked()
@@ -313,12 +316,12 @@ class Reflector(Generic[T]):
             self._read_at = began
 
     async def _pages(self) -> AsyncGenerator[tuple[bool, Page[T]], None]:
-        """The pages of one list, and whether it begins with this page.
+        """The pages of one list, each with whether the list begins with it.
 
-        While one is taken in, the server is at work on the next.
+        The next page is requested before the current one is processed.
 
-        The first list is a consistent read, later ones are as new as what was seen. One that
-        outlives its snapshot begins again, with all of it in one page.
+        The first list is a consistent read; later ones are at least as new as what was seen. A
+        list that outlives its snapshot starts over, with everything in one page.
         """
         limit = PAGE_SIZE
         query: dict[str, str | int] = dict(self._query)
@@ -352,12 +355,12 @@ class Reflector(Generic[T]):
             coming.cancel()
 
     def _ask(self, query: Query, limit: int) -> asyncio.Task[bytes]:
-        """Ask for a page now, whenever it is waited for."""
+        """Request a page now; its caller may await it later."""
         page = self._client.page(self.resource, self._namespace, query=query, limit=limit)
         asked = asyncio.create_task(page, name=f"list {self.resource.label()}")
         asked.add_done_callback(
             lambda done: done.cancelled() or done.exception()
-        )  # may be nobody's
+        )  # retrieved here, because nobody may await it
         return asked
 
     async def _watch(self) -> AsyncGenerator[Item[T], None]:
@@ -389,7 +392,7 @@ class Reflector(Generic[T]):
                 self._open = None
 
     def _closed(self, *, hurried: bool) -> bool:
-        """Whether it was ourselves who closed a watch."""
+        """Whether the reflector itself closed the watch."""
         return self._stale or (bool(self._waiting) and not hurried)
 
     def _changes(self, line: bytes) -> Iterator[Item[T]]:
@@ -409,12 +412,12 @@ class Reflector(Generic[T]):
         self._passed(meta.version)
 
     def _is_replayed(self, meta: Meta) -> bool:
-        """Whether an event is of an object that was gone by what has passed already."""
+        """Whether an event is about an object whose deletion has already passed."""
         known = (meta.namespace, meta.name) in self._rows
         return not known and 0 < meta.version <= self.version
 
     def _say_unknown(self, kind: str) -> None:
-        """Log it, once for many: what such an event keeps back, the next probe finds."""
+        """Log an event of an unknown type, once per type; the next probe finds what it hides."""
         if kind != self._unknown:
             self._unknown = kind
             logger.warning(
@@ -427,14 +430,14 @@ class Reflector(Generic[T]):
     def _differences(
         self, kind: str, meta: Meta, found: T | None, problem: str
     ) -> Iterator[Item[T]]:
-        """What a state of an object means, given what was seen of it."""
+        """The items for a state of an object, given its row."""
         if not meta.name:
             yield Malformed(meta, problem)
             return
         key = (meta.namespace, meta.name)
         row, version = self._rows.get(key), meta.version
         if row is not None and version <= row.version:
-            return  # older than what was emitted
+            return  # not newer than what was emitted
         if kind == "DELETED":
             if row is not None:
                 del self._rows[key]
@@ -451,7 +454,7 @@ class Reflector(Generic[T]):
             yield Seen(meta, found)
 
     def _went_back(self) -> None:
-        """The server is older than what was seen (restored from a backup): believe it."""
+        """Accept that the server is older than what was seen, as after a restore from a backup."""
         for row in self._rows.values():
             row.version = 0
         self.version = 0
@@ -460,9 +463,9 @@ class Reflector(Generic[T]):
         )
 
     def _believe(self, meta: Meta, read_at: int) -> None:
-        """Take a state that was read later than the newer one that is known of an object.
+        """Accept an older state of an object that was read later than the known newer one.
 
-        There is none in one history: the server was restored from a backup, and has caught up.
+        It shows that the server was restored from a backup and has caught up.
         """
         row = self._rows.get((meta.namespace, meta.name))
         if row is not None and 0 < meta.version < row.version <= read_at:
@@ -481,10 +484,10 @@ class Reflector(Generic[T]):
     def _lost_its_place(self, error: APIError) -> bool:
         """Whether a watch cannot go on from where it was."""
         if error.has_cause("ResourceVersionTooLarge"):
-            self._list_from = 0  # the server is behind what we saw: ask what it has
+            self._list_from = 0  # the server is behind what was seen: list what it has
             return True
         if isinstance(error, Invalid):
-            self._list_from = 0  # it may be no version that this server could have given
+            self._list_from = 0  # this server may never have given that version
         return isinstance(error, Gone | Invalid)
 
     # ── status ───────────────────────────────────────────────────────────────────────────────

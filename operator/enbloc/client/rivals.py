@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rivals: schedulers elsewhere in the cluster that serve a schedulerName of ours.
+"""Rivals: other schedulers in the cluster that serve one of our schedulerNames.
 
-Each scheduler writes on its Lease which names it serves. Who has taken its own Lease looks at all
-others, and gives it back if one of them serves a name of ours. Each of two writes before it looks,
-so one sees the other at least; only who sees nobody leads.
+Each scheduler writes the names that it serves on its Lease. After it has taken its own Lease, it
+reads all others, and releases its own if one of them serves one of its names. Each of two rivals
+writes before it reads, so at least one sees the other; a scheduler leads only if it sees no rival.
 """
 
 import logging
@@ -21,8 +21,8 @@ from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES
 from enbloc.model.names import COMPONENT_KEY, PART_OF_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 from enbloc.model.text import clipped, printable
 
-#: A rival's Lease is over after so many times its duration, and ours is lost after one: replicas
-#: of the rival come first.
+#: A rival's Lease expires after this many times its duration, so that the rival's own replicas,
+#: which wait one duration, come first.
 PATIENCE: Final = 2.0
 
 _SCHEDULER: Final = "scheduler"
@@ -31,21 +31,21 @@ logger = logging.getLogger(__name__)
 
 
 class Rivals:
-    """Finds the Leases of rivals; for one loop.
+    """Finds the Leases of rivals; for one event loop.
 
-    Anybody who may edit a namespace may write Leases there. So a Lease counts only where some
-    ClusterRoleBinding of enbloc gives rights to its namespace, if that can be told: if such a
-    binding is found for our own.
+    Anyone who may edit a namespace may write Leases there. So a Lease counts only if some
+    ClusterRoleBinding of enbloc grants permissions to its namespace. If no such binding is found
+    for our own namespace, every Lease counts.
 
     Args:
-        client: the API; may list Leases and ClusterRoleBindings of all namespaces, or else some
-            rivals are not found, or Leases count that should not.
+        client: the API; without permission to list Leases and ClusterRoleBindings in the whole
+            cluster, some rivals are not found, or Leases count that should not.
         namespace: of our own Lease.
         name: of our own Lease.
         serves: the schedulerNames that we serve.
         duration: of our own Lease, seconds.
-        report: called with what keeps us from leading that will not pass by itself, as does a
-            Lease that a replica holds, when there is something new, and with None when it is over.
+        report: called with each new problem that keeps us from leading and does not pass by
+            itself (unlike a Lease that a replica holds), and with None when it is over.
         clock: monotonic seconds.
     """
 
@@ -71,11 +71,11 @@ class Rivals:
         self._warned = False
 
     def marked(self, metadata: Mapping[str, Any], *, in_vain: bool = False) -> dict[str, Any]:
-        """The metadata of our Lease, with what we serve.
+        """The metadata of our Lease, with the names that we serve.
 
         Args:
-            metadata: as it is.
-            in_vain: we never led: whoever looks next need not wait for our replicas.
+            metadata: the current metadata.
+            in_vain: we never led, so a rival need not wait for our replicas: name nothing.
         """
         labels = {**(metadata.get("labels") or {}), COMPONENT_KEY: _SCHEDULER}
         served = "" if in_vain else ",".join(sorted(self._serves))
@@ -83,7 +83,7 @@ class Rivals:
         return {**metadata, "labels": labels, "annotations": annotations}
 
     def compare(self, lease: Mapping[str, Any]) -> None:
-        """Report it if the holder of our own Lease serves other names."""
+        """Report if the holder of our own Lease serves other names."""
         shown = msgspec.convert(lease, LeaseObject)
         served = _served(shown)
         if served is None or served == self._serves:
@@ -96,7 +96,7 @@ class Rivals:
         )
 
     async def lead(self) -> bool:
-        """Whether a rival has a Lease; it is reported with its holder and what to do.
+        """Whether a rival leads; reports its Lease, the holder and the fix.
 
         Raises:
             APIError: the Leases cannot be read.
@@ -107,7 +107,7 @@ class Rivals:
             spec = lease.spec or LeaseSpec()
             state = (spec.holder_identity or "", spec.renew_time)
             before, since = seen.get(key, (None, now))
-            if before != state:  # one that was given back before we looked never was our rival's
+            if before != state:  # a Lease released before our first look never was a rival's
                 since = now if state[0] or before is not None else float("-inf")
             self._seen[key] = (state, since)
         standing = [
@@ -137,10 +137,10 @@ class Rivals:
         return max(min(spec.lease_duration_seconds or 0, LONGEST), self._duration)
 
     async def _overlapping(self) -> dict[tuple[str, str], LeaseObject]:
-        """The Leases of others, by namespace and name, on which a name of ours stands."""
+        """The Leases of others that serve one of our names, by namespace and name."""
         query = {"labelSelector": f"{COMPONENT_KEY}={_SCHEDULER}"}
         found: dict[tuple[str, str], LeaseObject] = {}
-        # No other namespace is read: a tenant may have written Leases without end.
+        # No other namespace is read: a tenant may have written any number of Leases.
         namespaces: list[str | None] = [*sorted(await self._installs())]
         try:
             for namespace in namespaces or [None]:
@@ -161,7 +161,7 @@ class Rivals:
         return found
 
     async def _installs(self) -> frozenset[str]:
-        """The namespaces that ClusterRoleBindings of enbloc give rights to; empty = not known."""
+        """The namespaces in which enbloc's ClusterRoleBindings name subjects; empty = unknown."""
         query = {"labelSelector": f"{PART_OF_KEY}={SCHEDULER_NAME}"}
         found: set[str] = set()
         try:
@@ -175,13 +175,13 @@ class Rivals:
 
 
 def _served(lease: LeaseObject) -> frozenset[str] | None:
-    """The schedulerNames that stand on a Lease; None = none do."""
+    """The schedulerNames that a Lease says its holder serves; None = it names none."""
     text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY)
     return frozenset(text.split(",")) if text else None
 
 
 def _holder(lease: LeaseObject) -> str:
-    """Who holds a Lease, for people: anybody who may edit it may write any name."""
+    """The holder of a Lease, made printable: anyone who may edit it may write any name."""
     return clipped(printable((lease.spec and lease.spec.holder_identity) or ""), SHOWN)
 
 

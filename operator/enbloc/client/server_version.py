@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which versions of Kubernetes enbloc works with, and which one a server has."""
+"""The versions of Kubernetes that enbloc works with, and the version of a server."""
 
 import re
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ Minor = tuple[int, int]
 
 #: The oldest that has all that enbloc needs (`selectableFields` of CRDs).
 OLDEST: Final[Minor] = (1, 32)
-#: The newest that the end-to-end tests have run on: that of hack/controlplane.
+#: The newest that the end-to-end tests run on: the one of hack/controlplane.
 NEWEST: Final[Minor] = (1, 36)
 
 
 def minor(info: Mapping[str, str]) -> Minor | None:
-    """Major and minor version, of "36+" the number; None = the server does not tell them.
+    """Major and minor version ("36+" counts as 36); None = the server does not give them.
 
     Args:
-        info: what the server says at /version.
+        info: the server's answer at /version.
     """
     found = [re.match(r"[0-9]{1,4}", info.get(part, "")) for part in ("major", "minor")]
     first, second = (int(each[0]) if each else None for each in found)
@@ -27,5 +27,5 @@ def minor(info: Mapping[str, str]) -> Minor | None:
 
 
 def written(version: Minor) -> str:
-    """As "1.36"."""
+    """The version as text, such as "1.36"."""
     return ".".join(map(str, version))

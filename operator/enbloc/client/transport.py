@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""One HTTP exchange with the API server: connection, credentials, timeout, typed errors."""
+"""HTTP exchanges with the API server: connections, credentials, timeouts, typed errors."""
 
 import asyncio
 import logging
@@ -39,22 +39,22 @@ from enbloc.model.request_rate import RequestRate
 from enbloc.telemetry import metrics
 from enbloc.telemetry.logs import TRACE
 
-#: Reads get this long in all (seconds).
+#: The time limit of a read (seconds).
 READ_SECONDS: Final = 30.0
-#: Writes get this long, on both sides: the server is told by ``?timeout=``. Not above
-#: leaseDuration − renewDeadline, so that nothing of a deposed leader lands after a successor.
+#: The time limit of a write, on both sides: ``?timeout=`` tells the server (seconds). At most
+#: leaseDuration − renewDeadline, so that no write of a deposed leader takes effect under the next.
 WRITE_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 5.0
 GOODBYE_SECONDS: Final = 0.1
-#: Certificate files are read again, after a failure that they may cause, this often (seconds).
+#: The least interval between two reads of the certificate files after TLS failures (seconds).
 TLS_SECONDS: Final = 10.0
-#: Of how many answers the Date is known, to tell the server's time.
+#: The number of latest answers whose Date gives the server's time.
 DATES: Final = 15
-#: The longest answer that is read, bytes: an object is stored in up to 1.5 MiB.
+#: The longest answer that is read (bytes): a stored object has up to 1.5 MiB.
 ANSWER_BYTES: Final = 2**25
-#: The same for a page of a list. Whoever lists asks for less at once if that is exceeded.
+#: The same for a page of a list (bytes). If a page is longer, the reflector asks for smaller ones.
 LIST_BYTES: Final = 2**28
-#: What is read of a refusal, bytes; the rest is not waited for.
+#: The longest part of a refusal that is read (bytes).
 REFUSAL_BYTES: Final = 2**16
 JSON: Final = "application/json"
 _METHODS: Final = {
@@ -69,11 +69,11 @@ _METHODS: Final = {
 #: Built once: a timeout object per call is measurable.
 READ_TIMEOUT: Final = aiohttp.ClientTimeout(total=READ_SECONDS, sock_connect=CONNECT_SECONDS)
 WRITE_TIMEOUT: Final = aiohttp.ClientTimeout(total=WRITE_SECONDS)
-#: May be sent again where a connection that had been idle breaks: twice comes to the same as once.
+#: Idempotent methods: sent again if a connection that had been idle breaks.
 _REPEATABLE: Final = frozenset({"PUT", "DELETE"})
 _STATUSES: Final = frozenset(HTTPStatus)
 _STATUS: Final = msgspec.json.Decoder(dict[str, Any]).decode
-#: What a connection raises when it cannot be made or breaks.
+#: What a connection raises if it cannot be made, or breaks.
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -91,10 +91,10 @@ class Call:
         body: the encoded body.
         content_type: of the body.
         timeout: limits on this exchange.
-        accept: how the answer is to be written.
+        accept: the media types to accept.
         limit: the longest answer to read, bytes.
-        check: raises what forbids to send it now; a limit of the client, new credentials, or a
-            connection for a write may have taken long.
+        check: raises if the request may not be sent any more; the wait for a rate limit, for new
+            credentials or for a connection may have been long.
     """
 
     verb: str
@@ -113,7 +113,7 @@ Send = Callable[[Call, str | None], Awaitable[R]]
 
 
 class Stream:
-    """The body of a watch, as it comes; ``close()`` from another task ends it."""
+    """The body of a watch, as it arrives; ``close()`` from another task ends it."""
 
     def __init__(self, call: Call, response: aiohttp.ClientResponse) -> None:
         self._call = call
@@ -123,7 +123,7 @@ class Stream:
         """Chunks of any size, until the server ends the body.
 
         Raises:
-            Unreachable: the connection broke, was closed or was silent for too long.
+            Unreachable: the connection broke, was closed, or was silent for too long.
         """
         try:
             async for chunk in self._response.content.iter_any():
@@ -132,10 +132,10 @@ class Stream:
             raise _unreachable(self._call, error) from error
 
     async def lines(self) -> AsyncIterator[list[bytes]]:
-        """The lines that each chunk completes, without their ends.
+        """The lines that each chunk completes, without line ends.
 
         Raises:
-            Unreachable: as above; or a line is longer than ANSWER_BYTES.
+            Unreachable: as for `__aiter__`, or a line is longer than ANSWER_BYTES.
         """
         rest = b""
         async for chunk in self:
@@ -146,10 +146,9 @@ class Stream:
             yield lines
 
     def close(self) -> None:
-        """Close the connection; who reads gets Unreachable.
+        """Abort the connection; its reader gets Unreachable.
 
-        At once: a TLS connection closed in the middle of an answer would linger for the other
-        side's goodbye.
+        A TLS connection closed properly in the middle of an answer would wait for the other side.
         """
         connection = self._response.connection
         transport = connection.transport if connection is not None else None
@@ -161,14 +160,14 @@ class Stream:
 class Transport:
     """Keep-alive connections to one API server.
 
-    A write goes as bytes over `Connections`, at a fifth of the cost; all else, and everything
-    through a proxy, over aiohttp.
+    A write goes as bytes over `Connections`, at a fifth of the cost; everything else, and every
+    request through a proxy, goes over aiohttp.
 
     Args:
-        cluster: where, as whom.
+        cluster: the API server, and the credentials to use.
         component: the process, for the user agent ("scheduler").
-        connections: the most at once for writes, and the most for all else, watches included.
-        rate: of requests; None = no limit.
+        connections: the most at once for writes, and again for all else, watches included.
+        rate: the limit on requests; None = no limit.
     """
 
     def __init__(
@@ -195,7 +194,7 @@ class Transport:
         self._clock = clock
 
     async def open(self) -> None:
-        """Make the pool; needs a running loop.
+        """Create the connection pool; needs a running loop.
 
         Raises:
             ConfigError: a certificate file cannot be used.
@@ -214,8 +213,8 @@ class Transport:
             self._open_direct()
 
     def _open_direct(self) -> None:
-        """Have writes go as bytes, where nothing of the URL takes more."""
-        with suppress(ValueError):  # it cannot be read: aiohttp says so at every request
+        """Send writes as bytes, if the URL needs nothing more."""
+        with suppress(ValueError):  # an invalid URL: aiohttp reports it at every request
             server = URL(self._cluster.server)
             if server.raw_host and server.raw_user is None and server.raw_password is None:
                 self._direct = Connections(server, self._cluster.server_name, self._connections)
@@ -232,15 +231,15 @@ class Transport:
             self._direct.close()
         if self._session is not None:
             await self._session.close()
-            # A cancelled request's TLS connection says goodbye first; the loop may end after us.
+            # A cancelled request's TLS connection shuts down first; then the loop may end.
             await asyncio.sleep(0 if self._tls is None else GOODBYE_SECONDS)
 
     @property
     def server_offset(self) -> float | None:
         """Server time (Unix seconds) minus the local clock, ± 1 s.
 
-        The median of what the latest DATES responses say, so that no few of them can mislead.
-        None if none of them had a Date that can be read.
+        The median over the latest DATES responses, so that a few wrong ones do not matter. None if
+        none of them has a readable Date.
         """
         if self._offset is None:
             said = [(_timestamp(date), received) for date, received in self._dated]
@@ -251,10 +250,10 @@ class Transport:
     async def exchange(self, call: Call) -> bytes:
         """Send a request once (twice after a 401, with new credentials) and read the answer.
 
-        The time that a limit of the client takes before does not count towards its timeout.
+        The wait for the client's rate limit does not count towards the timeout.
 
         Raises:
-            APIError: the answer was no success, or there was none.
+            APIError: the answer was not a success, or none came.
         """
         if self._limits is not None:
             await self._limits.wait(_METHODS[call.verb], call.resource)
@@ -275,23 +274,23 @@ class Transport:
         return answer.body
 
     def _renew_tls(self, error: Exception) -> None:
-        """Read the certificate files again where they may be why a connection cannot be made."""
+        """Read the certificate files again if they may be why the connection failed."""
         now = time.monotonic()
         if self._tls is None or now < self._tls_read_at + TLS_SECONDS or not _is_of_tls(error):
             return
-        with suppress(ConfigError):  # one that is being written: it is read again
+        with suppress(ConfigError):  # a file that is being written: a later failure reads it again
             self._tls = self._cluster.ssl_context()
-            self._cluster.auth.rejected(self._authorization)  # it may bring a certificate
+            self._cluster.auth.rejected(self._authorization)  # may load a new client certificate
             if self._direct is not None:
                 self._direct.renew(self._tls)
         self._tls_read_at = now
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncGenerator[Stream, None]:
-        """Send a request whose answer does not end; it must begin within READ_SECONDS.
+        """Send a request with an endless answer; the answer must begin within READ_SECONDS.
 
         Raises:
-            APIError: the answer was no success, or there was none.
+            APIError: the answer was not a success, or none came.
         """
         if self._limits is not None:
             await self._limits.wait(_METHODS[call.verb], call.resource)
@@ -314,19 +313,19 @@ class Transport:
     async def _respond(self, call: Call, send: Send[R]) -> R:
         header = await self._credentials(call)
         response = await self._send(call, header, send)
-        # Refused before it was processed: safe to send again.
+        # A 401 means that it was not processed: safe to send again.
         if response.status == 401 and self._cluster.auth.rejected(header):
             if isinstance(response, aiohttp.ClientResponse):
                 response.close()
             header = await self._credentials(call)
             if self._direct is not None:
-                self._direct.renew(self._tls)  # a client certificate may be new
+                self._direct.renew(self._tls)  # the client certificate may be new
             response = await self._send(call, header, send)
         self._note_date(response.headers.get("Date"))
         return response
 
     def _note_date(self, date: str | None) -> None:
-        """Keep when an answer came, and when it says it was given; once a second is enough."""
+        """Keep when an answer came, and its Date; once DATES are known, at most one a second."""
         now, known = self._clock(), self._dated
         if date and (len(known) < DATES or now - known[-1][1] >= 1.0):
             known.append((date, now))
@@ -343,9 +342,9 @@ class Transport:
         return header
 
     async def _send(self, call: Call, authorization: str | None, send: Send[R]) -> R:
-        """Send a request, and count what came of it.
+        """Send a request, and record its outcome and duration in the metrics.
 
-        The time is that to the answer's headers; of a write, to its end.
+        The duration ends with the answer's headers; for a write, with the whole answer.
         """
         call.check()
         method, code = _METHODS[call.verb], "<error>"
@@ -407,12 +406,12 @@ class Transport:
 
 
 def user_agent(component: str) -> str:
-    """How requests of a process name it."""
+    """The User-Agent of a process."""
     return f"enbloc-{component}/{enbloc.__version__}"
 
 
 def host_of(server: str) -> str:
-    """Host and port of a URL, without what else it holds."""
+    """Host and port of a URL."""
     try:
         return urlsplit(server).netloc.rpartition("@")[2]
     except ValueError:
@@ -420,7 +419,7 @@ def host_of(server: str) -> str:
 
 
 def _code(status: int) -> str:
-    """The status of an answer; of those that nobody knows the class alone, as "7xx"."""
+    """The status of an answer as a label; an unknown one as its class, such as "7xx"."""
     return str(status) if status in _STATUSES else f"{status // 100}xx"
 
 
@@ -429,7 +428,7 @@ def _succeeded(response: aiohttp.ClientResponse | HttpAnswer) -> bool:
 
 
 async def _answer(call: Call, response: aiohttp.ClientResponse) -> HttpAnswer:
-    """The answer; of a refusal its beginning, which is enough to name it."""
+    """Read the answer; of a refusal only the beginning, which is enough to name it."""
     limit = call.limit if _succeeded(response) else REFUSAL_BYTES
     chunks, size = list[bytes](), 0
     async for chunk in response.content.iter_any():
@@ -450,14 +449,14 @@ def _refused(call: Call, answer: HttpAnswer) -> APIError:
     body = answer.body
     try:
         status = decoded(_STATUS, body)
-    except UNREADABLE:  # a proxy's page, the text of a router
+    except UNREADABLE:  # not a Status: a proxy's page or plain text
         status = {"message": body[:200].decode(errors="replace").strip()}
     wait = asked_to_wait(answer.headers)
     return from_status(call.verb, call.resource, answer.status, status, wait)
 
 
 def asked_to_wait(headers: Mapping[str, str]) -> float | None:
-    """What `Retry-After` says, in seconds; a date by the clock of who answered; None = neither."""
+    """`Retry-After` in seconds; a date counts from the answer's own Date; None = not given."""
     text = headers.get("Retry-After", "")
     with suppress(ValueError):
         return float(text)
@@ -467,7 +466,7 @@ def asked_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def _timestamp(date: str) -> float | None:
-    """An HTTP date as seconds since the epoch; None if it is none."""
+    """An HTTP date as seconds since the epoch; None if it is not a date."""
     try:
         return parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):
@@ -475,7 +474,7 @@ def _timestamp(date: str) -> float | None:
 
 
 def _is_of_tls(error: BaseException) -> bool:
-    """Whether one side did not take the other's certificate."""
+    """Whether one side rejected the other's certificate."""
     return isinstance(error, ssl.SSLError | ssl.CertificateError | aiohttp.ClientSSLError) or (
         error.__cause__ is not None and _is_of_tls(error.__cause__)
     )
@@ -488,10 +487,10 @@ def _unreachable(call: Call, error: Exception) -> Unreachable:
         aiohttp.ConnectionTimeoutError,
         aiohttp.InvalidURL,
     )
-    if isinstance(error, aiohttp.InvalidURL):  # its text is the URL
+    if isinstance(error, aiohttp.InvalidURL):  # its text is the URL, maybe with credentials
         text = "the server's URL, or that of the proxy, cannot be used"
     else:
         text = str(error) or "timed out"
-    if isinstance(error, aiohttp.ClientConnectorError):  # the same from one context to the next
+    if isinstance(error, aiohttp.ClientConnectorError):  # the text must not vary with the context
         text = text.replace(f"ssl:{error.ssl}", "ssl:default")
     return Unreachable(call.verb, call.resource, text, sent=not isinstance(error, unsent))
