@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may see what of a process: what the flags for it say."""
+"""Who may see which pages of a process, as its flags say."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """How requests are authenticated and authorized: what kube-scheduler's flags say.
+    """How requests are authenticated and authorized, as kube-scheduler's flags say.
 
     Attributes:
-        open_paths: what everybody may see; one that ends in `*` is a prefix.
-        token_seconds: so long is kept what a TokenReview said.
-        allowed_seconds: so long is kept that a SubjectAccessReview said yes.
-        refused_seconds: and that it said no.
-        look_up: whether the cluster is asked whose client certificates it accepts.
-        client_authorities: a file of authorities of client certificates; None = look them up.
+        open_paths: the paths open to everybody; one that ends in `*` is a prefix.
+        token_seconds: how long the answer of a TokenReview is cached.
+        allowed_seconds: how long an allowing SubjectAccessReview is cached.
+        refused_seconds: how long a denying SubjectAccessReview is cached.
+        look_up: whether to read the CAs of client certificates from the cluster.
+        client_authorities: a file with the CAs of client certificates; None = look them up.
     """
 
     open_paths: Sequence[str] = ("/healthz", "/readyz", "/livez")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of this process, to try something on what it knows; what is tried is forgotten there."""
+"""Forked copies of this process, to try something on its state without changing it."""
 
 import ctypes
 import gc
@@ -16,24 +16,24 @@ from enbloc.errors import EnblocError
 
 T = TypeVar("T")
 
-#: Elsewhere libraries may not survive a fork.
+#: Whether copies can be made: on other systems, libraries may not survive a fork.
 AVAILABLE: Final = sys.platform == "linux"
-#: The numbers that Linux has for them (prctl(2)).
+#: Linux' numbers of the options (prctl(2)).
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def in_copy(work: Callable[[], T]) -> T:
-    """What `work` returns, or raises, when it is done in a copy of this process.
+    """Run `work` in a copy of this process; returns its result, or raises its exception.
 
-    The memory is shared until it is written to, so a copy takes milliseconds. Not for processes
-    that have threads. No copy outlives this process, nor this call.
+    Memory is shared until written, so a copy takes milliseconds. Not for processes with threads.
+    No copy outlives this process or this call.
 
     Args:
-        work: its result, or its exception, can be pickled.
+        work: what to run; its result and its exception must be picklable.
 
     Raises:
-        EnblocError: no copy can be made, or it ended without an answer.
+        EnblocError: the process cannot be copied, or the copy ended without an answer.
     """
     parent = os.getpid()
     try:
@@ -53,7 +53,7 @@ def in_copy(work: Callable[[], T]) -> T:
         with os.fdopen(reader, "rb") as pipe:
             answer = pipe.read()
         _, status = os.waitpid(child, 0)
-    except BaseException:  # an interrupt, above all
+    except BaseException:  # above all KeyboardInterrupt
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -73,15 +73,15 @@ def _no_copy(error: OSError) -> EnblocError:
 
 
 def _answer(work: Callable[[], T], reader: int, writer: int, parent: int) -> Never:
-    """Do it and end, without anything that is done at the end of a program."""
+    """Run `work`, send the answer, and end without the cleanup at exit."""
     code = 1
     try:
         end_with(parent)
         os.close(reader)
-        gc.disable()  # it would write to all that is shared
+        gc.disable()  # a collection would write to all shared memory
         try:
             answer = pickle.dumps((True, work()))
-        except Exception as error:  # noqa: BLE001  # whatever it is, the parent raises it
+        except Exception as error:  # noqa: BLE001  # the parent raises it
             answer = pickle.dumps((False, error))
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(answer)
@@ -91,7 +91,7 @@ def _answer(work: Callable[[], T], reader: int, writer: int, parent: int) -> Nev
 
 
 def end_with(parent: int) -> None:
-    """Have this process killed when its parent ends, and end it if that is gone already."""
+    """Have this process killed when its parent ends; end it now if the parent has ended already."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -99,10 +99,10 @@ def end_with(parent: int) -> None:
 
 
 def leave_no_zombies() -> None:
-    """Let go of children as they end, and of theirs that outlive them.
+    """Reap children as they end, and grandchildren that outlive them.
 
-    Those would else be handed to process 1, which in a container is who started all this, and waits
-    for none of them.
+    Otherwise grandchildren go to process 1, which in a container is enbloc itself and does not wait
+    for them.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     if sys.platform == "linux":

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may see our metrics and pages: the API server is asked, as kube-scheduler asks it.
+"""Who may see the metrics and pages: asks the API server, as kube-scheduler does.
 
 ::
 
     bearer token ───── TokenReview ──────────┐
     client certificate, checked by TLS ──────┼─► user ── SubjectAccessReview ──► let in, or 403
     neither: system:anonymous ───────────────┘
-    a token that is none: 401
+    an invalid token: 401
 
-Both answers are kept for some seconds, so many of them at most. It runs in the event loop of the
-server that it guards, with connections of its own.
+A bounded number of both answers is cached for some seconds. The guard runs in the event loop of its
+server, with its own connections.
 
 Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/options/authentication.go
 DelegatingAuthenticationOptions; staging/src/k8s.io/apiserver/pkg/server/options/authorization.go
@@ -35,9 +35,9 @@ from enbloc.process.reviews import REVIEW_SECONDS, Find, OfPath, Reviews, User
 from enbloc.telemetry import Asked, Problems, RequestRefusal
 from enbloc.telemetry.health import ENDPOINTS
 
-#: The ConfigMap in which the API server says whose client certificates it accepts.
+#: The namespace, name and key of the ConfigMap with the API server's CAs for client certificates.
 AUTHORITIES: Final = ("kube-system", "extension-apiserver-authentication", "client-ca-file")
-#: It is read again this often, and this often if it may not be read (seconds).
+#: How often it is read again, and how often if that is forbidden (seconds).
 AUTHORITY_SECONDS: Final = 60.0
 REFUSED_SECONDS: Final = 600.0
 
@@ -52,9 +52,9 @@ class Delegation:
     Args:
         component: the process, for the user agent.
         authentication: finds the API server that reviews tokens.
-        authorization: finds the one that reviews access.
+        authorization: finds the API server that reviews access.
         rules: what the flags say.
-        certify: told whose client certificates to accept, as PEM; "" = nobody's.
+        certify: called with the CAs of client certificates, as PEM; "" = accept none.
         clock: monotonic seconds.
     """
 
@@ -86,7 +86,7 @@ class Delegation:
         await self._reviews.close()
 
     async def refuse(self, asked: Asked) -> RequestRefusal | None:
-        """Why not, as kube-scheduler would answer; None = let in."""
+        """Why the request is refused, with kube-scheduler's answer; None = let it in."""
         if self._is_open(asked.path):
             return None
         try:
@@ -108,7 +108,7 @@ class Delegation:
         return RequestRefusal(403, "Forbidden", text)
 
     def _is_open(self, path: str) -> bool:
-        """Whether everybody may see it; a single check is as open as its endpoint."""
+        """Whether everybody may see a path; a single check is as open as its endpoint."""
         endpoint = path.split("/")[1]
         asked = f"/{endpoint}" if endpoint in ENDPOINTS else path
         return any(
@@ -118,7 +118,7 @@ class Delegation:
 
     # ── who ──────────────────────────────────────────────────────────────────────────────────
     async def _user(self, asked: Asked) -> User | None:
-        """Who asks; None if they say so in a way that is not valid."""
+        """The user that sends a request; None if the credentials are not valid."""
         user, ended = _certified(asked.certificate)
         if user is not None:
             return user
@@ -128,7 +128,7 @@ class Delegation:
 
     # ── whose certificates ───────────────────────────────────────────────────────────────────
     async def _look(self) -> None:
-        """Keep knowing whose client certificates count."""
+        """Keep the CAs of client certificates up to date."""
         while True:
             wait = AUTHORITY_SECONDS
             try:
@@ -137,7 +137,7 @@ class Delegation:
             except (EnblocError, OSError, ValueError) as error:
                 refused = isinstance(error, Forbidden | NotFound)
                 wait = REFUSED_SECONDS if refused else AUTHORITY_SECONDS
-                # A cluster need not publish its authorities; tokens are enough.
+                # A cluster need not publish its CAs; tokens are enough.
                 level = logging.INFO if isinstance(error, NotFound) else logging.WARNING
                 text = f"Client certificates are not accepted: {_why(error)}"
                 self._problems.report("authorities", text, level)
@@ -158,16 +158,17 @@ def _why(error: Exception) -> str:
 
 
 def _certified(certificate: Mapping[str, Any]) -> tuple[User | None, bool]:
-    """Who a client certificate is of: its common name, in the groups of its organisations.
+    """The user of a client certificate: its common name, in the groups of its organisations.
 
-    One that is nobody's leaves it to the token, as does none.
+    Without a certificate, or with one that has no common name, the token decides.
+
     Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
     CommonNameUserConversion; staging/src/k8s.io/apiserver/pkg/authentication/request/union/union.go
     AuthenticateRequest.
 
     Returns:
-        The user; and whether the certificate has ended: TLS checked it when its session began,
-        which may be taken up again for hours.
+        The user; and whether the certificate has expired: TLS checks it only when a session
+        begins, and sessions may be resumed for hours.
     """
     parts: dict[str, list[str]] = {}
     with suppress(KeyError, TypeError, ValueError):
@@ -176,7 +177,7 @@ def _certified(certificate: Mapping[str, Any]) -> tuple[User | None, bool]:
         for names in certificate.get("subject", ()):
             for kind, value in names:
                 parts.setdefault(kind, []).append(value)
-    name = parts.get("commonName", [""])[-1]  # of several, as Go's crypto/x509
+    name = parts.get("commonName", [""])[-1]  # the last of several, as in Go's crypto/x509
     if not name:
         return None, False
     groups = (*parts.get("organizationName", ()), "system:authenticated")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""An election in a thread of its own, so that no long step of the work can cost the Lease.
+"""An election in its own thread, so that a long step of the work does not lose the Lease.
 
 ::
 
@@ -28,18 +28,18 @@ Report = Callable[[str | None], None]
 
 
 class Election:
-    """One candidate for one Lease, which is renewed however busy the loop is that does the work.
+    """One candidate for one Lease, renewed even while the event loop of the work is busy.
 
     Args:
-        client: the API, not fenced; the election has a connection of its own.
+        client: the API, not fenced; the election has its own connection.
         namespace: of the Lease; must exist.
         name: of the Lease.
-        identity: the holder's name; None = made up.
+        identity: the holder's name; None = a generated one.
         timing: see LeaseTiming.
-        report: called in the loop of `run`, as Elector does.
-        serves: the schedulerNames of a scheduler, of which there is one that serves each; empty =
-            nobody but who holds the same Lease is a rival.
-        conflict: called in the loop of `run`, as Rivals does.
+        report: the `report` of Elector, called in the loop of `run`.
+        serves: the schedulerNames of a scheduler; each may have only one scheduler. Empty = do not
+            look for rivals with another Lease.
+        conflict: the `report` of Rivals, called in the loop of `run`.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class Election:
             rivals=rivals if serves else None,
         )
         self._elector.tried = self._have_tried
-        #: Set in the loop of `run` once it is known whether the first try has taken the Lease.
+        #: Set in the loop of `run` once the first try to take the Lease has ended.
         self.tried = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def _tell(self, report: Report, text: str | None) -> None:
         if self._loop is not None:
-            with suppress(RuntimeError):  # it is closed: nobody is there to be told
+            with suppress(RuntimeError):  # the loop is closed: nobody listens
                 self._loop.call_soon_threadsafe(report, text)
 
     def _have_tried(self) -> None:
@@ -94,21 +94,21 @@ class Election:
 
     @property
     def since(self) -> float:
-        """When the Lease was ours, in seconds of the client's `clock.local`; for any thread."""
+        """When the Lease became ours, in seconds of the client's `clock.local`; for any thread."""
         return self._elector.since
 
     @property
     def epoch(self) -> int:
-        """One number per term of leadership."""
+        """The number of this term of leadership, unique per term."""
         return self._elector.epoch
 
     @property
     def unbroken(self) -> bool:
-        """Whether nobody else has held the Lease since this looked first; for any thread."""
+        """Whether nobody else has held the Lease since the first read; for any thread."""
         return self._elector.unbroken
 
     def holds(self) -> bool:
-        """Whether a write sent now lands before anybody else may lead; for any thread."""
+        """Whether a write sent now takes effect before anybody else may lead; for any thread."""
         return self._elector.holds()
 
     def healthy(self) -> bool:
@@ -120,7 +120,7 @@ class Election:
 
         Raises:
             LeaseLost: as Elector.run.
-            ConfigError: as Elector.run, and of a certificate that cannot be used.
+            ConfigError: as Elector.run, or a certificate cannot be used.
         """
         self._loop = asyncio.get_running_loop()
 
@@ -144,28 +144,28 @@ class Election:
 
 
 class _Term:
-    """One run: what passes between the two loops."""
+    """One run of the election: its state, and the calls between the two loops."""
 
     def __init__(self, elector: Elector, client: Client, work: Work) -> None:
         self._elector, self._client, self._work = elector, client, work
         self._loop = asyncio.get_running_loop()
         self._runner = asyncio.Runner(loop_factory=client.clock.new_loop)
-        self._runner.get_loop()  # there before the thread is, for who tells when all loops are idle
+        self._runner.get_loop()  # before the thread, for what checks that all loops are idle
         self._threads: asyncio.AbstractEventLoop | None = None
         self._running: asyncio.Task[None] | None = None
         self._task: asyncio.Future[None] | None = None
         self._cancelled = False
-        #: Done when the thread is; its outcome is the run's.
+        #: Done when the thread has ended; its outcome is the outcome of the run.
         self.ended: asyncio.Future[None] = self._loop.create_future()
 
     # ── in the thread ────────────────────────────────────────────────────────────────────────
 
     def hold(self) -> None:
-        """The thread's work."""
+        """Run the election; the target of the thread."""
         error: BaseException | None = None
         try:
             self._runner.run(self._campaign())
-        except BaseException as raised:  # noqa: BLE001  # whatever it is, the caller raises it
+        except BaseException as raised:  # noqa: BLE001  # the caller raises it
             error = raised
         with self._runner, suppress(RuntimeError):  # the caller's loop is closed: nobody waits
             self._loop.call_soon_threadsafe(self._end, error)
@@ -178,11 +178,11 @@ class _Term:
         try:
             async with self._client:
                 await self._elector.run(self._stand_in)
-        finally:  # not as the runner is closed: the caller's loop would be held up by the join
+        finally:  # here, because closing the runner would block the caller's loop in a join
             await self._threads.shutdown_default_executor()
 
     async def _stand_in(self) -> None:
-        """What the elector takes for the work: it ends when the work does, with its outcome."""
+        """Stand in for the work in the elector's loop: ends with the work, with its outcome."""
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
 
@@ -191,7 +191,7 @@ class _Term:
             self._task.add_done_callback(tell)
 
         def tell(_: object) -> None:
-            with suppress(RuntimeError):  # the Lease was lost, and the work took long to stop
+            with suppress(RuntimeError):  # the Lease was lost, and the work stopped late
                 loop.call_soon_threadsafe(ended.set)
 
         self._loop.call_soon_threadsafe(begin)
@@ -210,7 +210,7 @@ class _Term:
         """End the work, release the Lease, end the thread."""
         self._cancelled = True
         if self._threads is not None and self._running is not None:
-            with suppress(RuntimeError):  # it has just ended
+            with suppress(RuntimeError):  # the thread has just ended
                 self._threads.call_soon_threadsafe(self._running.cancel)
 
     def _cancel_work(self) -> None:
@@ -235,7 +235,7 @@ def candidate(
     serves: Collection[str] = (),
     conflict: Report = lambda _: None,
 ) -> Election | None:
-    """The candidate that this process is by its options; None = it takes no Lease.
+    """The candidate of this process by its options; None = it takes no Lease.
 
     Args:
         client: see Election.

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A server in a thread with an event loop of its own.
+"""Running a server in a thread with its own event loop.
 
-So kopf's documentation has an operator embedded: in a loop that it shares it takes over SIGINT and
-SIGTERM, and on its way out cancels every task that was created after it started.
+kopf's documentation asks for this: in a shared loop an operator takes over SIGINT and SIGTERM, and
+at its end cancels every task that was created after it started.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ async def embedded(
     server: Callable[[Options], Awaitable[int]],
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> int:
-    """Run a server to its end; a cancellation tells it to stop, and waits for that.
+    """Run a server to its end; on cancellation, tell it to stop, and wait until it has.
 
     Args:
-        options: of the server, but for `stop`, which is of the caller's loop.
-        server: is called in the thread.
-        loop: its loop, which is closed in the end; None = a new one.
+        options: for the server; `stop` belongs to the caller's loop.
+        server: called in the thread.
+        loop: the thread's loop, closed at the end; None = a new one.
 
     Returns:
-        What the server does; what it raises is raised here.
+        The server's exit code; its exceptions are raised here.
     """
     home, stop = asyncio.get_running_loop(), asyncio.Event()
     ended: asyncio.Future[int] = home.create_future()
@@ -39,20 +39,20 @@ async def embedded(
     async def serve() -> int:
         try:
             return await server(own)
-        finally:  # not as the runner is closed: the caller's loop would be held up by the join
+        finally:  # here, because closing the runner would block the caller's loop in a join
             await inner.shutdown_default_executor()
 
     def work() -> None:
         with runner:
             try:
                 outcome = runner.run(serve())
-            except BaseException as error:  # noqa: BLE001  # told to whoever waits, in their loop
+            except BaseException as error:  # noqa: BLE001  # raised in the loop that awaits it
                 home.call_soon_threadsafe(ended.set_exception, error)
             else:
                 home.call_soon_threadsafe(ended.set_result, outcome)
 
     def tell() -> None:
-        with suppress(RuntimeError):  # its loop is closed: it has ended
+        with suppress(RuntimeError):  # its loop is closed: the server has ended
             inner.call_soon_threadsafe(stop.set)
 
     async def pass_on() -> None:

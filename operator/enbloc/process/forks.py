@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are processes, each forked from one without threads.
+"""Workers that are processes, each forked from a process without threads.
 
 ::
 
     this process ──fork, once, before it has threads──► a worker ──fork──► a branch ──fork──► …
          └──── a pair of sockets for every question, sent over the worker's own socket ────┘
 
-A worker, its copies and its branches have no thread, so that they can be forked at any time. They
-have no socket but those that they are asked by, and end with the process that they were forked
-from; the first one, with this process.
+A worker, its copies and its branches have no threads, so that they can be forked at any time. Their
+only sockets are those of their questions. Each ends with the process that it was forked from; the
+first one, with this process.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ T = TypeVar("T")
 _ASK: Final = b"a"
 _COPY: Final = b"c"
 _BRANCH: Final = b"b"
-#: A copy that was told that its time is over has so many seconds for its answer.
+#: The time that a copy has for its answer after its time limit (seconds).
 _GRACE: Final = 10.0
-#: An answer is read in pieces of so many bytes.
+#: The size of the pieces in which an answer is read (bytes).
 _PIECE: Final = 1 << 20
 
 
@@ -52,17 +52,17 @@ class ForkedWorker(Worker[S]):
         origin: "Worker[Any] | None" = None,
     ) -> None:
         self._control, self._child = control, child
-        self._origin = origin  # with which this one ends, so it stays
+        self._origin = origin  # kept alive, because this one ends with it
         control.setblocking(False)
-        # Once nobody can ask any more, it reads the end of that, and ends.
+        # When this object is gone, the worker reads the end of its socket, and ends.
         weakref.finalize(self, control.close)
 
     @classmethod
     def start(cls, state: S) -> "ForkedWorker[S]":
-        """Fork one; not from a process that has threads, or has connections open.
+        """Fork a worker; not from a process with threads or open connections.
 
         Raises:
-            EnblocError: no process can be started.
+            EnblocError: the process cannot be started.
         """
         parent = os.getpid()
         with ExitStack() as opened:
@@ -79,19 +79,19 @@ class ForkedWorker(Worker[S]):
         return cls(mine, child)
 
     async def ask(self, work: Callable[[S], T]) -> T:
-        """Done in the worker."""
+        """Run it in the worker."""
         found: T = await self._exchange(_ASK, work)
         return found
 
     async def copy(self, work: Callable[[S, GoOn], T], seconds: float) -> T:
-        """Done in a process that is forked from the worker for that."""
+        """Run it in a process that is forked from the worker for this call."""
         found: T = await self._exchange(_COPY, (work, seconds))
         return found
 
     async def branch(
         self, work: Callable[[S, GoOn], N], seconds: float | None = None
     ) -> "Worker[N]":
-        """A process that is forked from the worker, and stays."""
+        """Fork a process from the worker that stays."""
         mine, its = _more(socket.SOCK_SEQPACKET)
         branched: ForkedWorker[N] = ForkedWorker(mine, origin=self)
         with its:
@@ -99,7 +99,7 @@ class ForkedWorker(Worker[S]):
         return branched
 
     def close(self) -> None:
-        """End it; all that was forked from it is killed with it."""
+        """End the worker; every process forked from it is killed with it."""
         self._control.close()
         if self._child is not None:
             with suppress(ProcessLookupError, ChildProcessError):
@@ -108,11 +108,11 @@ class ForkedWorker(Worker[S]):
             self._child = None
 
     async def _exchange(self, kind: bytes, asked: Any, beside: socket.socket | None = None) -> Any:
-        """Send a question, and read its answer.
+        """Send a question and read its answer.
 
         Raises:
-            WorkerEndedError: there is none.
-            TooMuchAskedError: it was not sent; the worker knows nothing of it.
+            WorkerEndedError: the worker ended before it answered.
+            TooMuchAskedError: the question was not sent.
         """
         question = pickle.dumps(asked, pickle.HIGHEST_PROTOCOL)
         loop = asyncio.get_running_loop()
@@ -151,10 +151,10 @@ def _pair(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
 
 
 def _more(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
-    """Sockets for one more question.
+    """A pair of sockets for one more question.
 
     Raises:
-        TooMuchAskedError: so many files are open that there can be no more.
+        TooMuchAskedError: the limit of open files is reached.
     """
     try:
         return _pair(kind)
@@ -180,11 +180,11 @@ def _ended() -> WorkerEndedError:
 
 
 def _become(state: Any, control: socket.socket, parent: int) -> Never:
-    """Be a worker until nobody can ask any more."""
+    """Serve as a worker until nobody can ask any more."""
     code = 1
     try:
         end_with(parent)
-        # They are for the process that asks, and this one ends with it.
+        # Signals are for the asking process; this one ends with it.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         leave_no_zombies()
@@ -221,15 +221,15 @@ def _serve(state: Any, control: socket.socket) -> None:
 
 
 def _be_copy(state: Any, line: socket.socket, parent: int) -> Never:
-    """Answer one question."""
+    """Answer one question in this copy, and end."""
     try:
         end_with(parent)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # what it tries it waits for
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the work waits for its own children
         gc.disable()
 
         def work(asked: tuple[Callable[[Any, GoOn], Any], float]) -> Any:
             of, seconds = asked
-            signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)  # which ends it
+            signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)  # SIGALRM ends the process
             return of(state, until(seconds))
 
         _answer(line, work)
@@ -238,7 +238,7 @@ def _be_copy(state: Any, line: socket.socket, parent: int) -> Never:
 
 
 def _be_branch(state: Any, line: socket.socket, control: socket.socket, parent: int) -> Never:
-    """Work a state out, and be its worker."""
+    """Compute a state, and serve as the worker that holds it."""
     found: list[Any] = []
 
     def work(asked: tuple[Callable[[Any, GoOn], Any], float | None]) -> None:
@@ -247,8 +247,8 @@ def _be_branch(state: Any, line: socket.socket, control: socket.socket, parent: 
 
     try:
         end_with(parent)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # what it tries it waits for
-        gc.freeze()  # a collection would write to all that is shared
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the work waits for its own children
+        gc.freeze()  # a collection would write to all shared memory
         _answer(line, work)
         line.close()
         if found:
@@ -259,8 +259,8 @@ def _be_branch(state: Any, line: socket.socket, control: socket.socket, parent: 
 
 
 def _answer(line: socket.socket, work: Callable[[Any], Any]) -> None:
-    """Read a question, and send what comes of it."""
-    with suppress(OSError):  # nobody wants it any more
+    """Read a question, run it, and send the answer."""
+    with suppress(OSError):  # nobody waits for it any more
         with line.makefile("rb") as stream:
             question = stream.read()
         line.sendall(_worked_out(question, work))
@@ -270,10 +270,10 @@ def _worked_out(question: bytes, work: Callable[[Any], Any]) -> bytes:
     try:
         found = work(pickle.loads(question))  # noqa: S301  # from ourselves
         return pickle.dumps((True, found), pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # noqa: BLE001  # whatever it is, who asked raises it
+    except Exception as error:  # noqa: BLE001  # the asking process raises it
         try:
             answer = pickle.dumps((False, error))
-            pickle.loads(answer)  # noqa: S301  # not every exception can be made again
+            pickle.loads(answer)  # noqa: S301  # not every exception can be unpickled
         except Exception:  # noqa: BLE001  # as above
             answer = pickle.dumps((False, EnblocError(f"{type(error).__name__}: {error}")))
         return answer

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every server process is told at its start, whichever shell it runs."""
+"""The settings of every server process, of scheduler and controller alike."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -27,25 +27,26 @@ class Options:
         kubeconfig: the file to use; None = `$KUBECONFIG`, the pod's service account, `~/.kube`.
         context: the context in it; None = the current one.
         master: the API server's URL, in place of the one found there; None = that one.
-        request_rate: the most requests a second, of each client that scheduler and controller make
-            for their work; by flags, and then by the configuration.
+        request_rate: the most requests a second, for each client that scheduler and controller
+            work with; from flags, else from the configuration.
         leader_elect: act only while holding the process' own Lease.
-        lease_name: of the Lease; None = as the configuration says, or the process' own.
-        lease_namespace: where the Lease is; None = the pod's own namespace, else the context's.
-        identity: who takes the Lease; None = a name made up for the shell.
-        lease_timing: None = as the configuration says, or the default.
+        lease_name: of the Lease; None = as the configuration says, or the process' default.
+        lease_namespace: of the Lease; None = the pod's own namespace, else the context's.
+        identity: the holder of the Lease; None = a generated name.
+        lease_timing: of the election; None = as the configuration says, or the default.
         serving: where health, metrics and pages are served.
         webhooks: where the controller serves admission webhooks; None = it serves none.
-        scheduler_names: for whose pods the controller works; empty = as the configuration says.
+        scheduler_names: the controller works for pods with these schedulerNames; empty = as the
+            configuration says.
         configuration: what configuration files say about the scheduler; None = the defaults.
-        health: where the shell registers its checks, when whoever runs it serves them; None = it
-            serves its own (`served_health`).
+        health: the checks of the caller, which serves them; the process registers its own there.
+            None = the process serves its own (`served_health`).
         dump_dir: where the scheduler writes dumps; None = it writes none.
-        dump: set whenever a dump is wanted; whoever runs it turns a signal into this.
-        stop: once set, the shell ends gracefully; whoever runs it turns signals into this. None =
-            it ends only when its task is cancelled.
-        take_signals: has signals set `stop` again, in a loop where another has taken them over.
-        clock: where the process has the time from.
+        dump: set when a dump is wanted; the caller sets it on a signal.
+        stop: once set, the process ends gracefully; the caller sets it on signals. None = the
+            process ends only when its task is cancelled.
+        take_signals: makes signals set `stop` again after another library has taken them over.
+        clock: the source of time.
     """
 
     kubeconfig: Path | None = None
@@ -71,7 +72,7 @@ class Options:
 
 @contextmanager
 def served_health(options: Options) -> Generator[Health, None, None]:
-    """The checks and pages of this process, served for as long as the context lasts.
+    """Serve the checks and pages of this process for as long as the context lasts.
 
     Raises:
         ConfigError: an address, a port or a certificate cannot be used.

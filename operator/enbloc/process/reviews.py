@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reviews: who bears a token, and what they may do, as the API server says.
+"""Reviews by the API server: whose token it is (TokenReview), and what they may do.
 
-Both answers are kept for some seconds, so many of them at most. It runs in one event loop, with
-connections of its own.
+A bounded number of both answers is cached for some seconds. All of it runs in one event loop, with
+its own connections.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from enbloc.client.config import Cluster
 from enbloc.client.paths import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
 from enbloc.process.access_rules import AccessRules
 
-#: So many answers of each kind are kept.
+#: The most answers of each kind that are cached.
 MOST_KEPT: Final = 1024
-#: So many reviews at once; the others wait for their turn,
+#: The most reviews in flight; others wait for their turn.
 MOST_REVIEWS: Final = 8
-#: at most so long, the answer included (seconds).
+#: The longest time for a review, with its wait and the answer (seconds).
 REVIEW_SECONDS: Final = 10.0
-#: The longest token that is asked about (bytes).
+#: The longest token that is reviewed (bytes).
 MOST_TOKEN: Final = 12288
 ANONYMOUS: Final = "system:anonymous"
 _BEARER: Final = "bearer "
@@ -36,7 +36,7 @@ _BEARER: Final = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks, as the API server knows them."""
+    """A user, as the API server knows them."""
 
     name: str
     uid: str = ""
@@ -49,7 +49,7 @@ _ANONYMOUS: Final = User(ANONYMOUS, groups=("system:unauthenticated",))
 
 @dataclass(frozen=True, slots=True)
 class OfPath:
-    """To get a path of ours."""
+    """The permission to get a path of this server."""
 
     path: str
 
@@ -60,10 +60,10 @@ class OfPath:
 
 @dataclass(frozen=True, slots=True)
 class OfResource:
-    """To do something with objects.
+    """The permission to use a verb on objects.
 
     Attributes:
-        namespace: "" = in all of them, or of no namespace.
+        namespace: "" = in all namespaces, or for cluster-scoped objects.
     """
 
     group: str
@@ -109,13 +109,13 @@ Find = Callable[[], Awaitable[Cluster]]
 
 
 class Reviews:
-    """Asks the API server, and keeps what it says for a while; every method raises APIError.
+    """Asks the API server for reviews and caches its answers; every method raises APIError.
 
     Args:
         component: the process, for the user agent.
         authentication: finds the API server that reviews tokens.
-        authorization: finds the one that reviews access.
-        rules: for how long answers are kept.
+        authorization: finds the API server that reviews access.
+        rules: how long answers are cached.
         clock: monotonic seconds.
     """
 
@@ -144,19 +144,19 @@ class Reviews:
         self._stack = AsyncExitStack()
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close the connections."""
         await self._stack.aclose()
 
     @staticmethod
     def bears_token(authorization: str) -> bool:
-        """Whether a header has a bearer token, be it valid or not."""
+        """Whether a header has a bearer token, valid or not."""
         scheme, token = authorization[: len(_BEARER)], authorization[len(_BEARER) :]
         return scheme.lower() == _BEARER and bool(token.strip())
 
     async def user(self, authorization: str) -> User | None:
-        """Who asks, by this header; None if they say so in a way that is not valid.
+        """The user of an Authorization header; None if its token is not valid.
 
-        Who bears no token is ANONYMOUS.
+        Without a token, the user is ANONYMOUS.
         """
         if not self.bears_token(authorization):
             return _ANONYMOUS
@@ -167,7 +167,7 @@ class Reviews:
         with suppress(KeyError):
             return self._users[key]
         async with self._reviews:
-            with suppress(KeyError):  # by now
+            with suppress(KeyError):  # another request may have got the answer meanwhile
                 return self._users[key]
             user = self._users[key] = await self._review_token(token)
             return user
@@ -193,7 +193,7 @@ class Reviews:
         if key in self._allowed or key in self._refused:
             return key in self._allowed
         async with self._reviews:
-            if key not in self._allowed and key not in self._refused:  # still not
+            if key not in self._allowed and key not in self._refused:  # still not cached
                 allowed = await self._review_access(user, wanted)
                 (self._allowed if allowed else self._refused)[key] = allowed
                 return allowed
@@ -219,7 +219,7 @@ class Reviews:
         """The client of an API server, opened when it is first needed."""
         if find not in self._clients:
             client = Client(await find(), component=self._component, connections=MOST_REVIEWS)
-            if find in self._clients:  # another request was faster
+            if find in self._clients:  # another request has opened it meanwhile
                 return self._clients[find]
             self._clients[find] = await self._stack.enter_async_context(client)
         return self._clients[find]

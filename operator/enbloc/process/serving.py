@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a process shows its health and its metrics: by HTTPS, and by HTTP where asked for."""
+"""Serving a process' health and metrics: over HTTPS, and over HTTP if asked for."""
 
 import logging
 import socket
@@ -24,22 +24,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What is served where.
+    """What a process serves, and where.
 
     Attributes:
         component: the process, for the user agent.
         secure_port: of HTTPS; 0 = none.
         health_port: of plain HTTP, open to all; 0 = none.
-        bind_address: which address both listen on; 0.0.0.0 and :: are all of both families.
-        strict_port: a secure port already in use is an error; else a warning.
-        shared_port: other processes may listen on the same ports.
+        bind_address: the address of both; 0.0.0.0 and :: mean all addresses of both families.
+        strict_port: whether a secure port already in use is an error, not a warning.
+        shared_port: whether other processes may listen on the same ports.
         certificate: files of the certificate and of its key; None = a self-signed one.
         least_tls: the lowest TLS version.
-        ciphers: of TLS 1.2, as OpenSSL names them; empty = Python's choice.
-        authentication: the kubeconfig of the API server that reviews tokens; None = our own's.
-        authorization: the kubeconfig of the one that reviews access; None = our own's.
+        ciphers: for TLS 1.2, with OpenSSL's names; empty = Python's default.
+        authentication: the kubeconfig of the API server that reviews tokens; None = of the one
+            that this process works with.
+        authorization: the same for the API server that reviews access.
         rules: who may see what.
-        profiling: whether /debug/stacks is served.
+        profiling: whether to serve /debug/stacks.
     """
 
     component: str = "server"
@@ -63,7 +64,7 @@ class Webhooks:
 
     Attributes:
         port: of HTTPS.
-        bind_address: which address it listens on.
+        bind_address: the address to listen on.
         certificate: files of the certificate and of its key.
     """
 
@@ -74,28 +75,28 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which API server, as flags name it; see `cluster_access.load`."""
+    """The API server that flags name; see `cluster_access.load`."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     master: str | None = None
 
     async def __call__(self) -> Cluster:
-        """Find it.
+        """Find the API server.
 
         Raises:
-            ConfigError: naming the file, the field and the fix.
+            ConfigError: names the file, the field and the fix.
         """
         return await cluster_access.load(self.kubeconfig, self.context, master=self.master)
 
 
 @contextmanager
 def served(health: Health, serving: Serving, own: Access) -> Generator[None, None, None]:
-    """Serve for as long as the context lasts.
+    """Serve health and metrics for as long as the context lasts.
 
     Args:
-        health: the checks, and the pages.
-        serving: where.
+        health: the checks and the pages.
+        serving: what to serve, and where.
         own: the API server that this process works with.
 
     Raises:
@@ -124,7 +125,7 @@ def served(health: Health, serving: Serving, own: Access) -> Generator[None, Non
 
 
 def _secure(health: Health, serving: Serving, own: Access) -> Server:
-    # Imported here: the options are read without an HTTP client.
+    # Imported here: reading the options needs no HTTP client.
     from enbloc.process.delegation import Delegation  # noqa: PLC0415
 
     names = ("localhost", "127.0.0.1", "::1", socket.gethostname())
@@ -157,7 +158,7 @@ def _secure(health: Health, serving: Serving, own: Access) -> Server:
 
 
 def stacks() -> str:
-    """What each thread of this process is doing."""
+    """The stack of each thread of this process, as text."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts: list[str] = []
     for ident, frame in sys._current_frames().items():  # noqa: SLF001  # its documented use

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of leadership, one after another in one process.
+"""Runs terms of leadership, one after another in one process.
 
 ::
 
     term: follow the cluster ──► hold the Lease, decide ──► stopped: the process ends
       ▲                                 │ LeaseLost
       │                                 ▼
-      └── what was sent has landed ◄── all of the term is given up
+      └── its writes have landed ◄── the whole term is dropped
 
-A term that loses its Lease has decided by what may be outdated, so nothing of it is kept but its
-identity: whoever still holds the Lease by that name may take it at once, for its own writes are
-the only ones under way. All others wait until the Lease is over by their own clock.
+A term that loses its Lease may have decided on outdated state, so only its identity is kept. If the
+Lease still has that holder, the next term may take it at once, because only its own writes are in
+flight. Other processes wait until the Lease has expired by their own clock.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ async def run_terms(options: Options, term: Term) -> int:
     """Run terms until one of them ends by itself.
 
     Args:
-        options: for each; they share the health server, the stop and the holder's name.
-        term: runs one.
+        options: for each term; they share the health server, the stop and the holder's name.
+        term: runs one term.
 
     Returns:
         The exit code.
 
     Raises:
-        ConfigError: as a term does, or the health port cannot be had.
+        ConfigError: raised by a term, or the health port cannot be used.
     """
     stop = options.stop or asyncio.Event()
     with served_health(options) as health:
@@ -59,7 +59,7 @@ async def run_terms(options: Options, term: Term) -> int:
                 return await term(shared)
             except LeaseLost as error:
                 logger.error("Stopped deciding: %s; standing by", error)  # noqa: TRY400  # one line
-            gc.unfreeze()  # a leader froze what it knew
+            gc.unfreeze()  # the leader had frozen its state
             with suppress(TimeoutError):
                 async with asyncio.timeout(WRITE_SECONDS):
                     await stop.wait()

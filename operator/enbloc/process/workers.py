@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers: each knows something, and works out what is asked of it beside the event loop.
+"""Workers: each holds a state, and computes answers from it outside the event loop.
 
 ::
 
-    ask     ──► the worker itself: what is quick, one after the other
-    copy    ──► a copy of it, that ends with the answer: what takes long, or changes what is known
-    branch  ──► another worker, which knows what was worked out, and is asked in turn
+    ask     ──► in the worker itself, one after the other: quick work
+    copy    ──► in a copy that ends with the answer: work that takes long or changes the state
+    branch  ──► makes another worker, whose state is the result
 
-Elsewhere than on Linux, and in tests, threads do it.
+On other systems than Linux, and in tests, threads do the work.
 """
 
 import threading
@@ -26,78 +26,78 @@ S = TypeVar("S")
 N = TypeVar("N")
 T = TypeVar("T")
 
-#: Says whether there is time left, and somebody who wants the answer.
+#: Whether there is time left and somebody still wants the answer.
 GoOn = Callable[[], bool]
-#: So many threads work on what is asked of copies.
+#: The number of threads for the work of copies.
 _THREADS: Final = 2
 
 
 class WorkerEndedError(EnblocError):
-    """What was asked of a worker has no answer: it, or its copy, ended before."""
+    """A question has no answer, because the worker or its copy has ended."""
 
 
 class TooMuchAskedError(EnblocError):
-    """So much is asked of a worker that no more is taken: this was not asked."""
+    """A worker has too many questions open: this one was not asked."""
 
 
 class Worker(ABC, Generic[S]):
-    """Knows something: its state.
+    """Holds a state and runs functions on it.
 
-    What is asked of it is a function of a module, or a `partial` of one, so that it can be sent to
-    another process; so can the answer, or the exception, which is raised where it was asked.
+    The work is a function of a module, or a `partial` of one, so that it can be sent to another
+    process. The answer and exceptions must be picklable too; exceptions are raised in the caller.
 
     Attributes:
-        forks: it is a process without threads, which may be copied time and again.
+        forks: whether it is a process without threads, which can be copied repeatedly.
     """
 
     forks: bool
 
     @abstractmethod
     async def ask(self, work: Callable[[S], T]) -> T:
-        """What `work` returns of the state, which it may change.
+        """Run `work` on the state, which it may change, and return its result.
 
         Raises:
-            WorkerEndedError: there is no worker any more.
-            TooMuchAskedError: it is asked too much.
+            WorkerEndedError: the worker has ended.
+            TooMuchAskedError: too many questions are open.
         """
 
     @abstractmethod
     async def copy(self, work: Callable[[S, GoOn], T], seconds: float) -> T:
-        """What `work` returns when it is done in a copy.
+        """Run `work` on a copy of the state, and return its result.
 
         Args:
-            work: is told after so many seconds that there is no time left.
-            seconds: a copy that goes on for much longer is ended.
+            work: its GoOn turns false after the given seconds.
+            seconds: the time limit; a copy that runs much longer is ended.
 
         Raises:
             WorkerEndedError: the copy ended before its answer.
-            TooMuchAskedError: too much is asked.
+            TooMuchAskedError: too many questions are open.
         """
 
     @abstractmethod
     async def branch(
         self, work: Callable[[S, GoOn], N], seconds: float | None = None
     ) -> "Worker[N]":
-        """Another worker, whose state is what `work` returns.
+        """Make another worker, whose state is the result of `work`.
 
         It ends when nobody refers to it any more, or when this one's origin is closed.
 
         Args:
-            work: is told after so many seconds that there is no time left.
-            seconds: None = there is always.
+            work: its GoOn turns false after the given seconds.
+            seconds: the time limit; None = no limit.
 
         Raises:
-            WorkerEndedError: it ended before it was done.
-            TooMuchAskedError: too much is asked.
+            WorkerEndedError: it ended before its state was computed.
+            TooMuchAskedError: too many questions are open.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End it, and all that is worked out by it, or by what branched from it."""
+        """End the worker, its branches and their work."""
 
 
 def until(seconds: float | None) -> GoOn:
-    """Says for so long from now on that there is time left; None = for ever."""
+    """A GoOn that is true for the given seconds from now; None = forever."""
     if seconds is None:
         return lambda: True
     end = time.monotonic() + seconds
@@ -105,7 +105,7 @@ def until(seconds: float | None) -> GoOn:
 
 
 class _Threads:
-    """Those of a worker, and of all that branch from it."""
+    """The threads of a worker and of all its branches."""
 
     def __init__(self) -> None:
         self.ending = threading.Event()
@@ -123,10 +123,10 @@ class _Threads:
 
 
 class ThreadWorker(Worker[S]):
-    """A worker in this process, which works in threads; nothing is copied.
+    """A worker in threads of this process; it copies nothing.
 
     Args:
-        state: what it knows; work that is done in a copy leaves it as it is.
+        state: its state; work for `copy` must not change it.
     """
 
     forks = False
@@ -136,11 +136,11 @@ class ThreadWorker(Worker[S]):
         self._threads = threads or _Threads()
 
     async def ask(self, work: Callable[[S], T]) -> T:
-        """Done at once, by the event loop's own thread."""
+        """Run it at once, in the event loop's thread."""
         return work(self.state)
 
     async def copy(self, work: Callable[[S, GoOn], T], seconds: float) -> T:
-        """Done in a thread, as soon as one is free."""
+        """Run it in a thread, as soon as one is free."""
 
         def begun() -> T:
             return work(self.state, self._threads.limited(seconds))
@@ -150,11 +150,11 @@ class ThreadWorker(Worker[S]):
     async def branch(
         self, work: Callable[[S, GoOn], N], seconds: float | None = None
     ) -> "Worker[N]":
-        """Done in a thread, one after the other."""
+        """Run it in a thread, one after the other."""
         limited = partial(work, self.state, self._threads.limited(seconds))
         found = await get_running_loop().run_in_executor(self._threads.branches, limited)
         return ThreadWorker(found, self._threads)
 
     def close(self) -> None:
-        """Begin nothing more; what is under way ends soon."""
+        """Start no more work; running work ends soon."""
         self._threads.close()
