@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What kubectl offers after `kubectl enbloc` when the tabulator is pressed.
+"""Shell completion for `kubectl enbloc`.
 
-kubectl runs `kubectl_complete-enbloc` with the words that follow the plugin's name, the last one
-unfinished, and reads a line for each candidate; the last line is a number of cobra, after a colon.
+kubectl runs `kubectl_complete-enbloc` with the words after the plugin's name, the last one
+unfinished, and reads one candidate per line; the last line is a colon and a number of cobra's.
 Source: kubernetes v1.36 staging/src/k8s.io/kubectl/pkg/cmd/plugin/plugin_completion.go; the numbers
 are those of ShellCompDirective in completions.go of github.com/spf13/cobra v1.10.
 """
@@ -17,18 +17,18 @@ from click.shell_completion import ShellComplete
 from enbloc.cli.entry import OK, cli
 from enbloc.model.text import printable
 
-#: Of candidates that are whole: the shell need not look for files.
+#: The candidates are complete: the shell need not look for files.
 _NO_FILES: Final = 4
-#: The shell completes the name of a file.
+#: The shell completes a file name.
 _FILES: Final = 0
 
 
 def complete(arguments: Sequence[str] | None = None) -> int:
-    """Print what may follow.
+    """Print the candidates for the last word.
 
     Args:
-        arguments: words after the plugin's name, the last one unfinished; None for those of this
-            process.
+        arguments: words after the plugin's name, the last one unfinished; None = this process'
+            own.
     """
     given = sys.argv[1:] if arguments is None else arguments
     *words, unfinished = given or [""]

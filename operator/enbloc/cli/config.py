@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc config`: check configuration files, show what they amount to, convert others."""
+"""`enbloc config`: check configuration files, show their effect, convert other projects'."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from enbloc.model.names import CLI_API_VERSION
 if TYPE_CHECKING:
     from enbloc.config import Conversion
 
-#: A file was converted, and at least one of its settings has no effect any more.
+#: Exit code: a file was converted, and at least one of its settings no longer has an effect.
 LOSSY: Final = 3
 
 _FILE = click.Path(path_type=Path)
@@ -101,7 +101,7 @@ def convert(*, files: tuple[Path, ...], output: str, raw: bool) -> int:
 
 
 def _print_settings(found: "Conversion") -> None:
-    """The table of settings, with the file where there are several."""
+    """Print the table of settings, with a column for the file if there are several."""
     several = len({each.source for each in found.settings}) > 1
     rows = [
         (*([each.source] if several else []), each.path, each.value, each.outcome, each.text)
@@ -138,14 +138,14 @@ def _warn(warnings: Iterable[str]) -> None:
 
 
 def _print(documents: Sequence[Any], *, raw: bool) -> None:
-    import yaml  # noqa: PLC0415  # only what prints documents needs it
+    import yaml  # noqa: PLC0415  # only printing documents needs it
 
     shown = _shown(documents, raw=raw)
     click.echo(yaml.safe_dump_all(shown, sort_keys=False, width=100), nl=False)
 
 
 def _shown(documents: Sequence[Any], *, raw: bool) -> Sequence[Any]:
-    """The documents as they may be printed."""
+    """The documents as they are printed, with credentials hidden unless `raw`."""
     from enbloc.config import hidden  # noqa: PLC0415  # `--help` needs none of it
 
     shown = documents if raw else [hidden(each) for each in documents]

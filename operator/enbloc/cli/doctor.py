@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc doctor`: what in the cluster clashes with enbloc, or keeps it from working."""
+"""`enbloc doctor`: find what in the cluster clashes with enbloc, or keeps it from working."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from enbloc.model import names
 if TYPE_CHECKING:
     from enbloc.doctor import Finding, Installation
 
-#: A fault was found.
+#: Exit code: a fault was found.
 FAULTY: Final = 3
 
 

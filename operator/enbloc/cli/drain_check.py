@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc drain-check`: which groups would stay whole if these nodes were drained."""
+"""`enbloc drain-check`: say which groups would stay whole if these nodes were drained."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from enbloc.model.text import several
 if TYPE_CHECKING:
     from enbloc.engine import Aftermath
 
-#: Exit codes beside 0. As with diff, an answer that is no differs from having none.
+#: Exit code: at least one group would not be whole. As with diff, "no" differs from no answer.
 NOT_WHOLE: Final = 1
 NO_ANSWER: Final = BAD_USAGE
 
@@ -70,20 +70,20 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
 
 
 def _found(nodes: Sequence[str], access: Access) -> "Sequence[Aftermath]":
-    """What would become of each group."""
+    """The aftermath of the drain for each group."""
     found, _ = present(access)
     with access.answering():
         return found.engine().without(nodes, found.now)
 
 
 def _verdict(after: "Aftermath") -> str:
-    """What would become of a group, for people."""
+    """The aftermath of the drain for a group, for people."""
     by = f"gives way to {after.preempted_by}: " if after.preempted_by is not None else ""
     return f"{by}{_what_becomes(after)}"
 
 
 def _victims(after: "Aftermath") -> str:
-    """Who would give way to a group, and that otherwise it would not fit."""
+    """The pods to evict for a group, without which it does not fit."""
     pods = after.victims
     if not pods:
         return ""
@@ -98,7 +98,7 @@ def _what_becomes(after: "Aftermath") -> str:
             return f"would fall below its minimum: {plan.message}"
         return f"finds no capacity: {plan.message}" if pending else "no controller would replace it"
     rest = ""
-    if plan.message:  # else all fit, or what is beyond the minimum is tried only when that is bound
+    if plan.message:  # else all fit, or members beyond the minimum are tried once that is bound
         rest = f"; no capacity for {pending - len(plan.assignments)} of its members: {plan.message}"
     if not plan.assignments:
         return f"stays whole{rest}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps that a scheduler wrote, for the commands that answer from one."""
+"""Reading a scheduler's dump, for the commands that answer from one."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from enbloc.engine.replay import DumpFile
     from enbloc.simulation import Present
 
-#: Bytes of a dump, unpacked: ten times what 50 000 pods on 5 000 nodes take.
+#: The longest dump, uncompressed (bytes): ten times one of 50 000 pods on 5 000 nodes.
 MOST_BYTES: Final = 256 * 2**20
 _GZIP: Final = b"\x1f\x8b"
 
@@ -29,7 +29,7 @@ def read_dump(path: Path) -> "DumpFile":
     """The dump in a file, compressed or not.
 
     Raises:
-        UsageError: it cannot be read, or is none.
+        UsageError: the file cannot be read, or is not a dump.
     """
     from enbloc.engine.replay import decoded  # noqa: PLC0415  # `--help` needs none of it
 
@@ -45,10 +45,10 @@ def read_dump(path: Path) -> "DumpFile":
 
 
 def _content(file: "BufferedReader") -> bytes:
-    """What a file holds, unpacked.
+    """The content of a file, uncompressed.
 
     Raises:
-        UsageError: that is more than any dump of ours.
+        UsageError: it is longer than MOST_BYTES.
     """
     if file.peek(len(_GZIP)).startswith(_GZIP):
         with gzip.open(file) as unpacked:
@@ -61,21 +61,21 @@ def _content(file: "BufferedReader") -> bytes:
 
 
 def dumped_sources(path: Path, dump: "DumpFile") -> "list[Source]":
-    """The configuration that a dump was decided by."""
+    """The configuration by which the decisions in a dump were made."""
     from enbloc.config import Source  # noqa: PLC0415  # `--help` needs none of it
 
     return [Source(f"{path}: configuration", json.dumps(each)) for each in dump.configuration]
 
 
 def present_of(path: Path, configs: Sequence[Path]) -> "tuple[Present, Configuration]":
-    """The cluster when a dump was written, and the configuration for it.
+    """The cluster in a dump, and the configuration for it.
 
     Args:
         path: of the dump.
-        configs: files with the scheduler's configuration; none = that of the dump.
+        configs: files with the scheduler's configuration; none = the dump's own.
 
     Raises:
-        UsageError: the file cannot be read, or is none of ours.
+        UsageError: the file cannot be read, or is not a dump.
         ConfigError: the configuration cannot be used.
     """
     from enbloc.config import configure, default_configuration  # noqa: PLC0415  # as above

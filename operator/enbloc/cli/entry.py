@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command `enbloc`: finds a command's module, and turns what it raises into an exit code.
+"""The command `enbloc`: finds a command's module, and turns its exceptions into an exit code.
 
-Commands of other packages follow its own.
+Commands of other packages follow enbloc's own.
 """
 
 import sys
@@ -18,16 +18,16 @@ from enbloc.cli import other_packages
 from enbloc.errors import ConfigError, EnblocError, UsageError
 from enbloc.model.text import printable
 
-#: What went wrong, as an exit code (README, docs/reference).
+#: The exit codes (README, docs/reference).
 OK: Final = 0
 ERROR: Final = 1
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 
-#: An error may name several problems, a line each.
+#: Separates the problems of an error that names several.
 _LINES: Final = "\n"
 
-#: Command → where it is ("module:attribute"), and what it does in one line.
+#: Command → its location ("module:attribute"), and what it does in one line.
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "scheduler": (
         "enbloc.cli.servers:scheduler",
@@ -89,7 +89,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called, not when they are listed."""
+    """A group that imports its commands when they are called, not when they are listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names of all commands, in the order of the table."""
@@ -100,10 +100,10 @@ class LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002  # click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        """Import a command; None if there is none of that name.
+        """Import a command; None if no command has that name.
 
         Raises:
-            EnblocError: another package brings it, and it cannot be imported.
+            EnblocError: another package provides it, and it cannot be imported.
         """
         if cmd_name not in COMMANDS:
             entry = other_packages.offered(COMMANDS).get(cmd_name)
@@ -118,12 +118,12 @@ class LazyGroup(click.Group):
         """Find the command that is called.
 
         Raises:
-            NoSuchCommand: naming those that it is near to.
-            UsageError: it comes with a package that is not installed.
+            NoSuchCommand: names the commands with similar names.
+            UsageError: a package that is not installed provides it.
         """
         try:
             return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as error:  # knows of imported commands only
+        except click.exceptions.NoSuchCommand as error:  # knows only imported commands
             name = error.command_name
             if name in other_packages.SANDBOX:
                 raise UsageError(
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     Args:
-        arguments: without the program's name; None for those of this process.
+        arguments: without the program's name; None = this process' own.
 
     Returns:
         0 done, 1 error, 2 bad usage or configuration, 3 the doctor found a fault, 130 interrupted.
@@ -178,11 +178,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_code(error: EnblocError) -> int:
-    """Of a command that ends with this error."""
+    """The exit code of a command that ends with this error."""
     return BAD_USAGE if isinstance(error, ConfigError | UsageError) else ERROR
 
 
 def _program_name() -> str:
-    """As people typed it: a kubectl plugin is called through kubectl."""
+    """The program name as users type it: a kubectl plugin is called through kubectl."""
     name = Path(sys.argv[0]).name
     return "kubectl enbloc" if name.startswith("kubectl-") else "enbloc"

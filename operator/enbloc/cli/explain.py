@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc explain`: why a group, a pod or a job has no nodes, and with what it would."""
+"""`enbloc explain`: say why a group, a pod or a job waits, and which change would start it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_NAMED: Final = 5
 _POD_GROUP: Final = "PodGroup"
 _POD: Final = "Pod"
-#: Short names by which kubectl knows kinds that are asked about.
+#: kubectl's short names of kinds that users ask about.
 _SHORT: Final = {_POD: "po", _POD_GROUP: "epg", "StatefulSet": "sts", "ReplicaSet": "rs"}
 
 
@@ -104,10 +104,10 @@ def _print(document: Any, lines: Iterable[str], output: str) -> None:
 
 
 class _Asked(NamedTuple):
-    """Whom a command line asks about.
+    """The object that a command line asks about.
 
     Attributes:
-        text: as it was typed.
+        text: as typed.
         kind: in lower case, without its API group, maybe a plural; "" = any.
     """
 
@@ -117,7 +117,7 @@ class _Asked(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "_Asked":
-        """NAME, or KIND/NAME.
+        """Parse NAME or KIND/NAME.
 
         Raises:
             UsageError: it has no name, or a "/" without a kind.
@@ -136,12 +136,12 @@ class _Asked(NamedTuple):
 def _meant(
     found: "Outlook | Known", namespace: str, asked: _Asked
 ) -> "tuple[Waiting | Reported, str] | str":
-    """Who waits by this name, and who else does; or what to say of pods that do not wait for us.
+    """The waiting group or pod of this name, with a note on others of that name.
 
-    What waits is preferred to what does not.
+    If none waits for our scheduler, a sentence about the pods of that name instead.
 
     Raises:
-        EnblocError: nothing is called so, or several objects are and wait.
+        EnblocError: nothing has that name, or several waiting objects have it.
     """
     here = [pod for pod in found.pods if pod.key.namespace == namespace]
     called = _called(asked, here)
@@ -173,7 +173,7 @@ def _meant(
 
 
 def _called(asked: _Asked, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]]":
-    """The pods of each object that may be meant, by its kind: groups, pods, then what made them."""
+    """The pods of each object that may be meant, by its kind: group, pod, then the owner."""
     found: dict[str, list[Pod]] = {_POD_GROUP: [], _POD: []}
     for pod in pods:
         if pod.group is not None and pod.group.name == asked.name:
@@ -186,7 +186,7 @@ def _called(asked: _Asked, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]
 
 
 def _unknown(found: "Outlook | Known", namespace: str, asked: _Asked, here: "Sequence[Pod]") -> str:
-    """Nothing is called so; what is called nearly so."""
+    """The message that nothing has this name, with similar names."""
     groups = {key.name for key in found.groups if key.namespace == namespace}
     if asked.name in groups and asked.means(_POD_GROUP):
         name = f"{namespace}/{asked.name}"
@@ -210,13 +210,13 @@ def _unknown(found: "Outlook | Known", namespace: str, asked: _Asked, here: "Seq
 
 
 def _placed(name: str, pods: "Sequence[Pod]", found: "Outlook | Known", *, one: bool) -> str:
-    """What there is to say of pods of which none waits for our scheduler.
+    """The answer for pods none of which waits for our scheduler.
 
     Args:
-        name: by which they are called.
+        name: the name that was asked about.
         pods: at least one.
-        found: what there is.
-        one: a single pod is meant.
+        found: the state of the cluster or namespace.
+        one: whether a single pod is meant.
     """
     waiting = [pod for pod in pods if pod.live and not pod.node]
     if waiting:
@@ -269,7 +269,7 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
 
 
 def _remedies(found: "Sequence[Remedy]") -> Iterator[str]:
-    """A line for each, by those in whose hand it is."""
+    """A line per remedy, grouped by who can apply it."""
     from enbloc.simulation import Whose  # noqa: PLC0415  # not for `--help`
 
     for whose in Whose:
@@ -302,11 +302,11 @@ def _remedy_document(remedy: "Remedy") -> Any:
 
 
 def _answer(sentence: str, row: "Reported | None" = None) -> Any:
-    """The answer where that is one sentence, for programs.
+    """An answer of one sentence, for programs.
 
     Args:
         sentence: the answer.
-        row: it is about who waits, and no change was tried.
+        row: the waiting group or pod that it is about, if no change was tried for it.
     """
     return {
         "apiVersion": names.CLI_API_VERSION,

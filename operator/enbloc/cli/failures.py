@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What went wrong, one line each, where a command asks the API server for several things."""
+"""The errors of a command with several requests to the API server, one line each."""
 
 import traceback
 from collections.abc import Iterator, Sequence
@@ -11,18 +11,18 @@ from enbloc.errors import EnblocError
 
 
 def say_each(group: ExceptionGroup[Exception]) -> None:
-    """Print what went wrong on stderr; what concerns every request is said once."""
+    """Print each error on stderr; one that concerns every request only once."""
     for line in lines(group):
         say(f"error: {line}", err=True)
 
 
 def lines(group: ExceptionGroup[Exception]) -> Sequence[str]:
-    """What went wrong, each with its fix; what concerns every request once."""
+    """The errors with their fixes; one that concerns every request only once."""
     return list(dict.fromkeys(_said(error) for error in _leaves(group)))
 
 
 def forbidden(group: ExceptionGroup[Exception]) -> bool:
-    """Whether nothing went wrong but that something may not be read."""
+    """Whether all errors are missing permissions."""
     from enbloc.client.errors import Forbidden  # noqa: PLC0415  # not for `--help`
 
     return all(isinstance(error, Forbidden) for error in _leaves(group))
@@ -42,7 +42,7 @@ def transient(group: ExceptionGroup[Exception]) -> bool:
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
-    """The exceptions of a group, and of the groups in it."""
+    """The exceptions of a group and of its nested groups."""
     for error in group.exceptions:
         if isinstance(error, ExceptionGroup):
             yield from _leaves(error)
@@ -51,7 +51,7 @@ def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
 
 
 def _said(error: Exception) -> str:
-    """The error with its fix; one that concerns every request is the same for each."""
+    """The error with its fix; the same text for errors that concern every request."""
     from enbloc.client.errors import (  # noqa: PLC0415  # not for `--help`
         APIError,
         Unauthorized,

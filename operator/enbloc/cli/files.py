@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration files, as far as the command line has to do with them: they are read here."""
+"""Reading configuration files for the command line."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def sources(files: Iterable[Path]) -> "list[Source]":
-    """What the files hold.
+    """The content of the files.
 
     Raises:
-        ConfigError: naming every file that cannot be read.
+        ConfigError: names every file that cannot be read.
     """
     from enbloc.config import Source  # noqa: PLC0415  # `--help` needs none of it
 

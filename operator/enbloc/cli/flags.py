@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The flags that mean the same in every command."""
+"""The flags that several commands share."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ def cluster_flags(command: F) -> F:
 
 
 def config_flag(command: F) -> F:
-    """`--config`, of the commands that decide as the scheduler does."""
+    """`--config`, for the commands that decide as the scheduler does."""
     flag = click.option(
         "--config",
         "configs",
@@ -50,7 +50,7 @@ def config_flag(command: F) -> F:
 
 
 def dump_file_flag(command: F) -> F:
-    """`--dump`, of the commands that answer from a dump as well."""
+    """`--dump`, for the commands that can also answer from a dump."""
     flag = click.option(
         "--dump",
         metavar="FILE",
@@ -62,7 +62,7 @@ def dump_file_flag(command: F) -> F:
 
 
 def output_flag(command: F) -> F:
-    """`--output`, of the commands that print an answer."""
+    """`--output`, for the commands that print an answer."""
     flag = click.option(
         "-o",
         "--output",
@@ -75,7 +75,7 @@ def output_flag(command: F) -> F:
 
 
 def document_flag(command: F) -> F:
-    """`--output`, of the commands whose answer is a table, or an object of many fields."""
+    """`--output`, for the commands whose answer is a table, or an object with many fields."""
     flag = click.option(
         "-o",
         "--output",
@@ -88,7 +88,7 @@ def document_flag(command: F) -> F:
 
 
 def namespace_flag(command: F) -> F:
-    """`--namespace`, of the commands that are about objects of users."""
+    """`--namespace`, for the commands about users' objects."""
     flag = click.option(
         "-n", "--namespace", help="The namespace. Default: that of the kubeconfig's context."
     )
@@ -102,7 +102,7 @@ def namespace_flags(command: F) -> F:
 
 
 def dump_flag(command: F) -> F:
-    """`--dump-dir`, of the commands that run a scheduler."""
+    """`--dump-dir`, for the commands that run a scheduler."""
     flag = click.option(
         "--dump-dir",
         type=click.Path(path_type=Path),
@@ -117,12 +117,12 @@ def dump_flag(command: F) -> F:
 def _temporary() -> Path:
     try:
         return Path(tempfile.gettempdir())
-    except FileNotFoundError as error:  # none of those that are usual can be written to
+    except FileNotFoundError as error:  # none of the usual directories is writable
         raise _no_dumps(str(error.strerror)) from error
 
 
 def _writable(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
-    """The directory, once a file could be made in it: a dump is written when it is late to ask."""
+    """The directory, after a test that it is writable: at the first dump it is too late."""
     del context, parameter
     try:
         with tempfile.TemporaryFile(dir=value):
@@ -137,7 +137,7 @@ def _no_dumps(why: str) -> click.BadParameter:
 
 
 def all_of(flags: Sequence[Callable[[F], F]], command: F) -> F:
-    """The command with these flags, which its help lists in this order."""
+    """The command with these flags, listed in this order in its help."""
     for flag in reversed(flags):
         command = flag(command)
     return command

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Values of flags as the programs of Kubernetes, which are written in Go, take them."""
+"""Values of flags, in the syntax of Kubernetes' own programs, which are written in Go."""
 
 import math
 import ssl
@@ -11,12 +11,12 @@ import click
 
 from enbloc.errors import ConfigError
 
-#: From here on `--v` shows debug lines, by the conventions of Kubernetes.
+#: The lowest `--v` that shows debug lines, by Kubernetes' conventions.
 DEBUG_LEVEL: Final = 4
 _TRUE: Final = frozenset({"1", "t", "true"})
 _FALSE: Final = frozenset({"0", "f", "false"})
 TLS_VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
-    "VersionTLS10": ssl.TLSVersion.TLSv1_2,  # what is older is not spoken any more
+    "VersionTLS10": ssl.TLSVersion.TLSv1_2,  # older versions are not supported any more
     "VersionTLS11": ssl.TLSVersion.TLSv1_2,
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
@@ -43,7 +43,7 @@ class _GoBool(click.ParamType[bool]):
     name = "true|false"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
-        """The value of Go's strconv.ParseBool."""
+        """Parse the value as Go's strconv.ParseBool does."""
         if isinstance(value, bool):
             return value
         text = str(value).lower()
@@ -60,14 +60,14 @@ class _GoBool(click.ParamType[bool]):
 
 
 class _Duration(click.ParamType[float]):
-    """`15s`, `1m30s`, `500ms`; seconds."""
+    """A Go duration, such as `15s`, `1m30s` or `500ms`; the value is in seconds."""
 
     name = "duration"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Seconds."""
+        """Parse the duration into seconds."""
         if isinstance(value, int | float):
             return float(value)
         from enbloc.config.strict import seconds  # noqa: PLC0415  # `--help` needs none of it
@@ -82,14 +82,14 @@ class _Duration(click.ParamType[float]):
 
 
 class _Finite(click.ParamType[float]):
-    """A number that is no infinity."""
+    """A finite number."""
 
     name = "float"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number."""
+        """Parse the number."""
         try:
             found = float(value)
         except ValueError:
@@ -105,7 +105,7 @@ class _Level(click.ParamType[int]):
     name = "level"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The level."""
+        """Parse the level."""
         text = str(value).removeprefix("=")
         if text.strip("v") == "":  # -v, -vv
             return DEBUG_LEVEL
@@ -121,10 +121,10 @@ LEVEL: Final = _Level()
 
 
 def ciphers_of(text: str) -> list[str]:
-    """OpenSSL's names of the cipher suites in a list of Go's; those of TLS 1.3 are always on.
+    """OpenSSL's names for a list of Go's cipher suites; those of TLS 1.3 are always on.
 
     Raises:
-        ConfigError: one has a name that is none.
+        ConfigError: a name is unknown.
     """
     made: list[str] = []
     for name in filter(None, (part.strip() for part in text.split(","))):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc nodes`: what is free on nodes of each shape, and who gets it next."""
+"""`enbloc nodes`: show what is free on nodes of each shape, and who gets it next."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -48,7 +48,7 @@ def nodes(
     """
     try:
         found, _ = outlook(Access("nodes", configs, kubeconfig, context, dump))
-    except ExceptionGroup as group:  # of every resource that cannot be listed
+    except ExceptionGroup as group:  # an error for each resource that cannot be listed
         say_each(group)
         return ERROR
     shapes = found.node_shapes()

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that other packages bring: entry points of the group `enbloc.commands`.
+"""Commands of other packages: entry points of the group `enbloc.commands`.
 
-Each names a click command. They are found by the metadata of what is installed, and imported when
-they are called.
+Each entry point names a click command. It is found in the metadata of installed packages, and
+imported when it is called.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import click
 
 from enbloc.errors import EnblocError
 
-if TYPE_CHECKING:  # it takes a while, and most commands are our own
+if TYPE_CHECKING:  # the import is slow, and most commands are enbloc's own
     from importlib.metadata import Distribution, EntryPoint
 
 GROUP: Final = "enbloc.commands"
-#: The commands of enbloc-sandbox, and what they do in one line: metadata does not say that.
+#: The commands of enbloc-sandbox with a summary, which metadata does not hold.
 SANDBOX: Final[Mapping[str, str]] = {
     "sandbox": "Run a local API server with fake nodes.",
     "demo": "Show two gangs that would deadlock each other, and do not.",
@@ -30,11 +30,11 @@ SANDBOX: Final[Mapping[str, str]] = {
 def offered(
     taken: Container[str], packages: Iterable[Distribution] | None = None
 ) -> dict[str, EntryPoint]:
-    """The commands of other packages, by name; those that cannot be are named on stderr.
+    """The commands of other packages, by name; reports unusable ones on stderr.
 
     Args:
-        taken: names of commands that others cannot have.
-        packages: whose commands; None = all that are installed.
+        taken: the names that other packages may not use.
+        packages: the packages to search; None = all installed ones.
     """
     from importlib.metadata import distributions  # noqa: PLC0415  # as above
 
@@ -42,7 +42,7 @@ def offered(
     for package in distributions() if packages is None else packages:
         try:
             entries = package.entry_points.select(group=GROUP)
-        except Exception as error:  # noqa: BLE001  # whatever stands in the metadata of others
+        except Exception as error:  # noqa: BLE001  # the metadata of others may hold anything
             name = package.metadata["Name"]
             print(f"warning: cannot read the entry points of {name}: {error}", file=sys.stderr)
             continue
@@ -56,7 +56,7 @@ def load(entry: EntryPoint) -> click.Command:
     """Import a command.
 
     Raises:
-        EnblocError: it cannot be imported, or is none; with its package.
+        EnblocError: it cannot be imported, or is not a command; names its package.
     """
     try:
         command = entry.load()
@@ -69,12 +69,12 @@ def load(entry: EntryPoint) -> click.Command:
 
 
 def said(entry: EntryPoint) -> str:
-    """A command and its package, for messages."""
+    """The command and its package, for messages."""
     return f"the command {entry.name} of {_package(entry)}"
 
 
 def summary(entry: EntryPoint) -> str:
-    """What the list of commands says of it."""
+    """The summary of a command in the list of commands."""
     return SANDBOX.get(entry.name) or f"From the package {_package(entry)}."
 
 

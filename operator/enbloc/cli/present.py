@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the cluster as it is, for the commands that run the engine themselves."""
+"""Reading the current state of the cluster, for the commands that run the engine themselves."""
 
 import logging
 import time
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from enbloc.live import Reading
     from enbloc.simulation import Outlook, Present
 
-#: The key of it that the scheduler reads.
+#: The key of the ConfigMap that the scheduler reads.
 _KEY: Final = "config.yaml"
-#: The namespace where no kubeconfig names one.
+#: The namespace if no kubeconfig names one.
 _NAMESPACE: Final = "default"
-#: So much is said of what is wrong with it (characters).
+#: The longest part of a configuration error that is printed (characters).
 _LONGEST: Final = 200
 _DEFAULTS: Final = "assuming the defaults: pass --config FILE"
-#: Seconds for what goes beyond who waits and why: which change would help, and who starts when.
+#: The time limit for the slow answers: which change would help, and who starts when (seconds).
 SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a command reaches a cluster, or what stands for one, by its flags.
+    """How a command reaches a cluster or a dump, by its flags.
 
     Attributes:
-        command: who asks, for the API server's logs.
-        configs: files with the scheduler's configuration; none = that of the cluster's ConfigMap,
-            or the defaults; of a dump, its own.
-        kubeconfig: None = the usual ones.
-        context: within it; None = the current one.
-        dump: of a scheduler, in place of a cluster; None = there is none.
-        said: the warnings and notes that were printed; they are not printed again.
+        command: the command, for the API server's logs.
+        configs: files with the scheduler's configuration; none = the cluster's ConfigMap or the
+            defaults, or the dump's own.
+        kubeconfig: the file; None = the usual ones.
+        context: the context in it; None = the current one.
+        dump: a scheduler's dump, in place of a cluster; None = use the cluster.
+        said: the warnings and notes already printed, which are not printed again.
     """
 
     command: str
@@ -59,10 +59,10 @@ class Access:
     said: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
-        """See that one thing is named to answer from.
+        """Check that the flags name only one source.
 
         Raises:
-            UsageError: a dump and a cluster are.
+            UsageError: they name a dump and a cluster.
         """
         flags = {"--kubeconfig": self.kubeconfig, "--context": self.context}
         given = [flag for flag, value in flags.items() if value is not None]
@@ -73,11 +73,11 @@ class Access:
 
     @contextmanager
     def answering(self) -> Generator[None]:
-        """Meanwhile the engine works on what was read.
+        """A context in which the engine works on what was read.
 
         Raises:
-            UsageError: it cannot use what a dump holds. The file was changed, or the fault is ours:
-                the message has what tells which.
+            UsageError: the engine cannot use the dump. Either the file was changed, or enbloc has
+                a bug; the message holds what tells them apart.
         """
         try:
             yield
@@ -99,7 +99,7 @@ class Access:
             say(f"note: {note}", err=True)
 
     def _new(self, lines: Iterable[str]) -> Sequence[str]:
-        """Those that were not printed yet, which count as printed from now on."""
+        """The lines not printed yet; they count as printed from now on."""
         new = [line for line in dict.fromkeys(lines) if line not in self.said]
         self.said.update(new)
         return new
@@ -108,17 +108,17 @@ class Access:
 def present(
     access: Access, also: "Callable[[Client], Awaitable[None]] | None" = None
 ) -> "tuple[Present, str]":
-    """What the scheduler would list now, and the namespace that the kubeconfig's context names.
+    """What the scheduler would list now, and the namespace of the kubeconfig's context.
 
-    What could not be read of it is printed as a warning. Of a dump it is what the scheduler had
-    listed when it wrote it, and the namespace "default".
+    Prints a warning for what could not be read. From a dump, it is what the scheduler knew when it
+    wrote the dump, and the namespace "default".
 
     Args:
         access: to the cluster.
-        also: reads what else is wanted, by the same client; not where there is a dump.
+        also: reads more with the same client; not called for a dump.
 
     Raises:
-        ExceptionGroup: of the APIError of each resource that cannot be listed.
+        ExceptionGroup: an APIError for each resource that cannot be listed.
         EnblocError: the configuration, the kubeconfig or the dump cannot be used.
     """
     with uncollected():
@@ -130,7 +130,7 @@ def _present(
 ) -> "tuple[Present, str]":
     if access.dump is not None:
         return _dumped(access, access.dump), _NAMESPACE
-    # What would be logged of malformed objects is among the warnings.
+    # Suppresses log lines about malformed objects: the warnings already name them.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     reading, namespace = run(_read(access, also))
     access.warn(reading.problems)
@@ -138,7 +138,7 @@ def _present(
 
 
 def _dumped(access: Access, dump: Path) -> "Present":
-    """The cluster as it was when a dump was written; when that was is printed as a note."""
+    """The cluster in a dump; prints a note with the time of the dump."""
     found, configuration = present_of(dump, access.configs)
     access.note([f"as of {time_text(found.now)}, from {dump}"])
     access.warn(configuration.warnings)
@@ -159,7 +159,7 @@ async def _read(
         reading = await read_once(client, given or configured(found, access.warn))
         if also is not None:
             await also(client)
-    access.warn([unread] if unread else [])  # nothing of it matters where none can be read
+    access.warn([unread] if unread else [])  # only now: without a reading it does not matter
     return reading, cluster.namespace
 
 
@@ -167,7 +167,7 @@ async def reached(access: Access) -> "tuple[Cluster, Configuration | None]":
     """The cluster, and the configuration that the flags name; None = they name none.
 
     Raises:
-        EnblocError: the configuration, or the kubeconfig, cannot be used.
+        EnblocError: the configuration or the kubeconfig cannot be used.
     """
     from enbloc.client.cluster_access import load  # noqa: PLC0415  # not for `--help`
 
@@ -189,10 +189,10 @@ def configured(
 
     Args:
         found: its files; none = the defaults.
-        tell: is given what was accepted and is not honoured.
+        tell: called with the settings that are accepted and have no effect.
 
     Raises:
-        ConfigError: naming everything that is wrong.
+        ConfigError: names everything that is wrong.
     """
     from enbloc.config import configure, default_configuration  # noqa: PLC0415
 
@@ -202,9 +202,9 @@ def configured(
 
 
 async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
-    """The configuration that the scheduler of this cluster reads, and why it cannot be used.
+    """The configuration that this cluster's scheduler reads, and why it cannot be used.
 
-    None, and "", where there is no such ConfigMap. What is returned can be used.
+    Without such a ConfigMap, no sources and "". Returned sources can always be used.
     """
     from enbloc.client.errors import APIError, NotFound  # noqa: PLC0415
     from enbloc.client.paths import CONFIG_MAPS  # noqa: PLC0415
@@ -228,7 +228,7 @@ async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
         configure(given)
     except ConfigError as error:
         lines = str(error).splitlines()
-        first, *others = lines[1:] or lines  # after the line that counts them
+        first, *others = lines[1:] or lines  # without the first line, which counts them
         more = f" (and {len(others)} more)" if others else ""
         problem = clipped(first.strip(), _LONGEST)
         return (), f"{given[0].name}: {problem}{more}; {_DEFAULTS}"
@@ -236,11 +236,11 @@ async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
 
 
 def outlook(access: Access) -> "tuple[Outlook, str]":
-    """What becomes of who waits, and the namespace that the kubeconfig's context names.
+    """What the scheduler would decide for waiting groups and pods, and the context's namespace.
 
     Raises:
-        ExceptionGroup: of the APIError of each resource that cannot be listed.
-        EnblocError: the configuration, or the kubeconfig, cannot be used.
+        ExceptionGroup: an APIError for each resource that cannot be listed.
+        EnblocError: the configuration or the kubeconfig cannot be used.
     """
     with uncollected():
         found, namespace = _present(access)

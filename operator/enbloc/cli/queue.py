@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc queue`: who waits for nodes, in the order in which the scheduler decides, and why."""
+"""`enbloc queue`: list what waits for nodes, in the scheduler's order, and why."""
 
 import asyncio
 import math
@@ -32,11 +32,11 @@ from enbloc.model.times import span_text, time_text
 if TYPE_CHECKING:
     from enbloc.simulation import Outlook, Waiting
 
-#: A table shows so much of a message.
+#: The longest part of a message that a table shows (characters).
 _WIDTH: Final = 100
 
 
-#: Seconds between two looks of --watch.
+#: The interval at which --watch reads the cluster again (seconds).
 PERIOD: Final = 10.0
 
 
@@ -92,7 +92,7 @@ def queue(  # noqa: PLR0913  # each is a flag
             failed += (f"{line}; looking again every {PERIOD:g} s" for line in lines(group))
             access.warn(failed)
         else:
-            access.said.difference_update(failed)  # should it fail again, that is news
+            access.said.difference_update(failed)  # report the failure if it comes back
             failed.clear()
             shown = _show(asked, found, default, shown)
         if not watch:
@@ -101,18 +101,18 @@ def queue(  # noqa: PLR0913  # each is a flag
 
 
 def _pause() -> None:
-    """Wait for the next look."""
+    """Wait until the cluster is read again."""
     asyncio.run(asyncio.sleep(PERIOD))
 
 
 def _show(asked: "_Asked", found: "Outlook | Known", default: str, shown: object) -> object:
-    """Print who waits, unless that is shown already; what is shown then."""
+    """Print the queue unless it is already shown; returns what is shown then."""
     rows = _reported(found) if isinstance(found, Known) else _rows(asked, found, default)
     if asked.output in DOCUMENTS:
         print_document(_document(rows, found.now), asked.output)
         return None
     table = _table(asked, rows, found.now)
-    now = [{**line, "WAITING": ""} for line in table]  # that grows with every look
+    now = [{**line, "WAITING": ""} for line in table]  # WAITING grows with every reading
     if table and now != shown:
         print_table(list(table[0]), [list(line.values()) for line in table])
     elif now != shown:
@@ -123,7 +123,7 @@ def _show(asked: "_Asked", found: "Outlook | Known", default: str, shown: object
 
 
 class _Asked(NamedTuple):
-    """What was typed."""
+    """The flags of the command line."""
 
     access: Access
     namespace: str | None
@@ -133,13 +133,13 @@ class _Asked(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One line.
+    """One line of the queue.
 
     Attributes:
         place: counted from 1; None = it was not tried.
-        start: when it starts, server seconds; None = nobody knows.
-        latest: it starts then or earlier, if nobody new comes; None = it starts now, or nobody
-            knows when.
+        start: when it starts, server seconds; None = unknown.
+        latest: it starts then or earlier, if nothing new arrives; None = it starts now, or the
+            time is unknown.
     """
 
     place: int | None
@@ -164,12 +164,12 @@ def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
 
 
 def _reported(found: Known) -> Sequence[_Row]:
-    """Who waits, where the cluster cannot be listed."""
+    """The lines by what the scheduler reported, if the cluster cannot be listed."""
     return [_Row(None, each, None, None) for each in found.rows]
 
 
 def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[str, str]]:
-    """The lines, each by the headers of its columns."""
+    """The lines of the table, each as column header → text."""
     found: list[Mapping[str, str]] = []
     for row in rows:
         each = row.waiting
@@ -191,7 +191,7 @@ def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[
 
 
 def _start(asked: _Asked, row: _Row, now: float) -> str:
-    """When it starts: a time with --start, else in how long."""
+    """When it starts: a time with --start, else the time until then."""
     if row.start is None:
         return "-"
     if row.waiting.starts:
@@ -201,7 +201,7 @@ def _start(asked: _Asked, row: _Row, now: float) -> str:
 
 
 def _cut(asked: _Asked, text: str) -> str:
-    """A message, cut where the table is not wide."""
+    """The message, cut unless the output is wide."""
     return text if asked.output == "wide" else clipped(text, _WIDTH)
 
 
@@ -224,7 +224,7 @@ def _document(rows: Sequence[_Row], now: float) -> Any:
 
 
 def row_document(row: "Waiting | Reported") -> dict[str, Any]:
-    """One of those who wait, for programs."""
+    """One waiting group or pod, for programs."""
     return {
         "kind": "Pod" if row.solo else "PodGroup",
         "namespace": row.key.namespace,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc replay`: take a decision of a dump once more, and say whether it comes out the same."""
+"""`enbloc replay`: replay a decision from a dump, and say whether it is the same."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +54,7 @@ def replay(*, plan: str | None, file: Path) -> int:
 
 
 def _reach(dump: "Dump") -> str:
-    """From when to when the decisions in a dump were made, and by which process."""
+    """The time range of the decisions in a dump, and the process that made them."""
     decisions = dump.decisions()
     if not decisions:
         return "no decision is in it"
@@ -76,7 +76,7 @@ def _list(decisions: "Sequence[Decision]") -> None:
 
 
 def _print(again: "Replayed") -> int:
-    """Say what was decided, and what is decided now."""
+    """Print the recorded decision and the replayed one; returns the exit code."""
     decision, plan = again.decision, again.decision.plan
     say(f"Plan:     {plan.id}")
     say(f"Group:    {plan.group}")
@@ -107,7 +107,7 @@ def _print(again: "Replayed") -> int:
 
 
 def _print_victims(found: "Preemption") -> None:
-    """Who was to give way to the group, and where it was to go then; or why nobody was."""
+    """Print the pods to evict for the group and its nodes then, or why there are none."""
     if found.message:
         say(f"Victims:  {found.message}")
     if found.victims:

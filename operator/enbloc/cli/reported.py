@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler reported last: all that can be said to who may see one namespace alone."""
+"""What the scheduler last reported: the answer for users who may read only one namespace."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ _PENDING: Final = "Pending"
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """Decodes camelCase objects; fields that are not declared are skipped."""
+    """Decodes camelCase objects; skips undeclared fields."""
 
 
 class _Condition(_Struct):
@@ -44,12 +44,12 @@ class _Status(_Struct):
 
 
 class _Object(_Struct):
-    """A PodGroup or a pod, as far as its conditions go."""
+    """The conditions of a PodGroup or a pod."""
 
     status: _Status | None = None
 
     def refusal(self, kind: str) -> tuple[str, str] | None:
-        """Reason and message of the condition of this type where it does not hold."""
+        """Reason and message of the condition of this type, if it is False."""
         for each in (self.status.conditions or ()) if self.status is not None else ():
             if each.type == kind and each.status != "True":
                 return each.reason or _PENDING, each.message or "no message"
@@ -58,12 +58,12 @@ class _Object(_Struct):
 
 @dataclass(frozen=True, slots=True)
 class Reported(Pending):
-    """A group, or a pod without one, that waits, in the words of its status.
+    """A waiting group, or a waiting pod without one, as its status describes it.
 
     Attributes:
-        key: of the group; that of the implied group for a pod without one.
+        key: of the group; for a pod without one, of its implied group.
         pending: its members without a node, the oldest first.
-        members: all that are live.
+        members: all live members.
         minimum: how many the group needs; None = it may not be read, or does not exist.
         priority: the lowest of those members.
         reason: of the condition.
@@ -80,28 +80,28 @@ class Reported(Pending):
 
     @property
     def starts(self) -> bool | None:
-        """Whether it gets nodes now: nobody knows."""
+        """Whether it gets nodes now: unknown here."""
         return None
 
     @property
     def placed(self) -> "Mapping[PodKey, str]":
-        """Its members that get a node now: nobody knows."""
+        """Its members that get a node now: unknown here."""
         return {}
 
     @property
     def victims(self) -> "Sequence[PodKey]":
-        """Who gives way to it: nobody knows."""
+        """The pods to evict for it: unknown here."""
         return ()
 
 
 class Known(NamedTuple):
-    """What one namespace shows; named as in an Outlook, which knows more.
+    """What one namespace shows; the names are those of Outlook, which knows more.
 
     Attributes:
-        rows: who waits, the oldest first.
-        pods: all pods, as they are.
-        groups: the keys of all PodGroups; none where they may not be read.
-        schedulers: the names that pods of ours write.
+        rows: the waiting groups and pods, the oldest first.
+        pods: all pods.
+        groups: the keys of all PodGroups; none if they may not be read.
+        schedulers: the schedulerNames that enbloc serves.
         now: server time, seconds since the epoch.
     """
 
@@ -115,21 +115,21 @@ class Known(NamedTuple):
 def seen(
     access: Access, namespace: str | None, *, everywhere: bool = False
 ) -> "tuple[Outlook | Known, str]":
-    """What becomes of who waits; where that takes more permissions, what was reported last.
+    """The outlook of the cluster; without the permissions for it, what was last reported.
 
-    Then notes on stderr say so.
+    In the second case it prints notes on stderr.
 
     Args:
         access: to the cluster.
-        namespace: None = that of the kubeconfig's context.
-        everywhere: those of all namespaces are wanted.
+        namespace: None = the namespace of the kubeconfig's context.
+        everywhere: whether all namespaces are asked for.
 
     Returns:
-        It, and the namespace that is meant.
+        The outlook or the report, and the namespace that is meant.
 
     Raises:
-        ExceptionGroup: of the APIErrors, where not even that may be read, or for other reasons.
-        EnblocError: the configuration, or the kubeconfig, cannot be used.
+        ExceptionGroup: the APIErrors, if not even that may be read, or for other reasons.
+        EnblocError: the configuration or the kubeconfig cannot be used.
     """
     from enbloc.client.errors import APIError  # noqa: PLC0415  # not for `--help`
 
@@ -149,7 +149,7 @@ def seen(
 
 
 def _notes(group: ExceptionGroup[Exception], namespace: str, *, everywhere: bool) -> Iterator[str]:
-    """Why not more is known."""
+    """The notes that say why no more is known."""
     first, *others = lines(group)
     more = f" (and {len(others)} more)" if others else ""
     yield (
@@ -164,7 +164,7 @@ def _notes(group: ExceptionGroup[Exception], namespace: str, *, everywhere: bool
 
 
 async def _read(access: Access, namespace: str | None) -> tuple[Known, str, str]:
-    """What is known, of which namespace, and why the cluster's configuration cannot be used."""
+    """What is known, the namespace, and why the cluster's configuration cannot be used."""
     from enbloc.client.client import Client  # noqa: PLC0415  # not for `--help`
 
     cluster, given = await reached(access)
@@ -188,7 +188,7 @@ async def _known(client: "Client", namespace: str, schedulers: Sequence[str]) ->
             group = codec.group(_as(raw, POD_GROUPS, codec.PodGroupObject))
             groups[group.key] = group
             told[group.key] = _as(raw, POD_GROUPS, _Object).refusal(Condition.SCHEDULED)
-    except (Forbidden, NotFound):  # what their pods say is left
+    except (Forbidden, NotFound):  # the conditions of the pods remain
         groups = {}
     pods: list[Pod] = []
     for raw in [each async for each in client.list(PODS, namespace, shape=msgspec.Raw)]:
@@ -216,7 +216,7 @@ async def _known(client: "Client", namespace: str, schedulers: Sequence[str]) ->
 
 
 def _grouped(shown: "PodObject", pod: "Pod", groups: "Collection[GroupKey]") -> "Pod":
-    """A pod that names no group, as a member of the one that was made for its workload."""
+    """The pod, as a member of the group made for its workload if it names no group itself."""
     from enbloc.model.groups import GroupKey  # noqa: PLC0415
     from enbloc.wire.auto_groups import auto_group  # noqa: PLC0415
     from enbloc.wire.objects import controller_of  # noqa: PLC0415
@@ -230,7 +230,7 @@ def _grouped(shown: "PodObject", pod: "Pod", groups: "Collection[GroupKey]") -> 
 
 
 def _as(raw: msgspec.Raw, resource: "Resource", shape: type[T]) -> T:
-    """An object as this type."""
+    """Decode an object as this type."""
     from enbloc.client.errors import readable  # noqa: PLC0415  # not for `--help`
 
     decode = msgspec.json.Decoder(shape).decode
@@ -238,7 +238,7 @@ def _as(raw: msgspec.Raw, resource: "Resource", shape: type[T]) -> T:
 
 
 def _why(told: Sequence[tuple[str, str] | None], pods: "Sequence[Pod]") -> tuple[str, str]:
-    """What is told first, or why nothing is."""
+    """The first reason and message reported, or why there is none."""
     for each in told:
         if each is not None:
             return each

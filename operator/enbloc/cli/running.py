@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Running what a command does: coroutines, and work whose results stay."""
+"""Running a command's work: coroutines, and work whose results stay in memory."""
 
 import asyncio
 import gc
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What it returns.
+    """Run a coroutine and return its result.
 
-    `asyncio.run` has the result of its task written out as text, as `signal.signal` words an error
-    about the handler of SIGINT that it replaces: seconds, where the result is a whole cluster.
+    With `asyncio.run`, `signal.signal` formats an error about the SIGINT handler that it replaces,
+    and with it the result of the task as text: that takes seconds if the result is a whole cluster.
     """
     found: list[T] = []
 
@@ -28,9 +28,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """What is made meanwhile stays, so the collector looks at none of it, now or later.
+    """Exclude objects created in this context from garbage collection, now and later.
 
-    What was made so before, and nobody has any more, is collected first.
+    Unused objects of an earlier such context are collected first.
     """
     if gc.get_freeze_count():
         gc.unfreeze()

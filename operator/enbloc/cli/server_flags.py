@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The flags of the server commands: kube-scheduler's, and a few of ours.
+"""The flags of the server commands: kube-scheduler's, and a few of enbloc's own.
 
-What kube-scheduler takes is taken, so that its manifests work with enbloc's image: with the same
-effect, or with a warning that names the flag and says why it has none.
+All of kube-scheduler's flags are accepted, so that its manifests work with enbloc's image. Each has
+the same effect, or a warning names it and says why it has none.
 
 Source: kube-scheduler v1.36 cmd/kube-scheduler/app/options/options.go Options.Flags.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from enbloc.process.serving import Serving
 
 
-#: Under this key a command's context keeps the flags that were given and have no effect.
+#: The key in a command's context for the given flags that have no effect.
 IGNORED_KEY: Final = "enbloc.ignored"
 
 _ANONYMOUS: Final = "requests are authenticated by tokens and client certificates only"
@@ -68,7 +68,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "tls-sni-cert-key": "there is one certificate; name it with --tls-cert-file",
     "vmodule": "levels are not set by file; --v sets one for all",
 }
-#: Those of them that need no value.
+#: The ones among them that need no value.
 _SWITCHES: Final = frozenset(
     {
         "authentication-tolerate-lookup-failure",
@@ -285,7 +285,7 @@ def _rate_flags() -> Sequence[Callable[[F], F]]:
 
 
 def take_rate(flags: dict[str, Any]) -> "RequestRate":
-    """Take the flags about the rate of requests out of those of a command."""
+    """Remove the flags about the request rate from a command's flags; returns the rate."""
     from enbloc.model.request_rate import RequestRate  # noqa: PLC0415  # `--help` needs none of it
 
     return RequestRate(flags.pop("kube_api_qps") or 0.0, flags.pop("kube_api_burst") or 0)
@@ -318,12 +318,12 @@ def _log_flags() -> Sequence[Callable[[F], F]]:
 
 
 def default_format() -> str:
-    """How log lines look where no flag says."""
+    """The log format without a flag."""
     return "text" if sys.stderr.isatty() else "json"
 
 
 def in_pod() -> bool:
-    """Whether this process runs in a pod, by what the kubelet puts into its environment."""
+    """Whether this process runs in a pod, by the environment variables that the kubelet sets."""
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
 
@@ -356,20 +356,20 @@ def _version(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 def warnings(context: click.Context) -> list[str]:
-    """What to say of flags that were given and have no effect."""
+    """The warnings about given flags that have no effect."""
     given: list[str] = context.meta.get(IGNORED_KEY, [])
     return [f"--{name}: accepted, without effect: {WITHOUT_EFFECT[name]}" for name in given]
 
 
 def take_serving(flags: dict[str, Any], *, strict_port: bool) -> "Serving":
-    """Take the flags about serving out of those of a command.
+    """Remove the flags about serving from a command's flags; returns the settings.
 
     Args:
-        flags: by name; what is taken is removed.
+        flags: by name; the flags about serving are removed.
         strict_port: see Serving.
 
     Raises:
-        ConfigError: they contradict each other.
+        ConfigError: the flags contradict each other.
     """
     from enbloc.process.access_rules import AccessRules  # noqa: PLC0415  # `--help` needs none of it
     from enbloc.process.serving import Serving  # noqa: PLC0415  # as above

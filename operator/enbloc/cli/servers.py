@@ -44,9 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 class ServerCommand(click.Command):
-    """A command whose wrong usage is a log line where its log lines are JSON.
+    """A command that reports usage errors as a log line if its log lines are JSON.
 
-    Flags may be written with `_` for `-`, as those of kube-scheduler.
+    Flags may be written with `_` for `-`, as in kube-scheduler.
     """
 
     context_class = click.Context
@@ -59,7 +59,7 @@ class ServerCommand(click.Command):
         """Parse the command line.
 
         Raises:
-            UsageError: something is wrong with it, and is to be shown as text.
+            UsageError: it is wrong, and the log format is text.
         """
         given = list(args)
         try:
@@ -72,12 +72,12 @@ class ServerCommand(click.Command):
 
 
 def _normal(token: str) -> str:
-    """A flag's name in its one spelling; values are left as they are."""
+    """A flag with its name in the standard spelling; the value is unchanged."""
     return token.replace("_", "-")
 
 
 def _format_in(args: Sequence[str]) -> str:
-    """The log format that these arguments ask for, however wrong they are."""
+    """The log format that these arguments ask for, even if others are wrong."""
     found = default_format()
     for arg, after in zip(args, [*args[1:], ""], strict=True):
         name, equals, value = arg.partition("=")
@@ -93,7 +93,7 @@ def _log_fatal(log_format: Format, text: str) -> None:
     logger.critical("%s", text)
 
 
-#: Of the scheduler alone, with a meaning of its own.
+#: The flags of the scheduler only.
 _SCHEDULER_FLAGS: Final = (
     click.option(
         "--pod-max-in-unschedulable-pods-duration",
@@ -181,14 +181,14 @@ def serve(
         server: what to run.
         component: the process, for the user agent.
         log_format: how log lines look.
-        verbosity: how much is shown, as `level_of` tells.
+        verbosity: how much is shown; see `level_of`.
         flags: the other flags, by name.
 
     Returns:
         The server's exit code; 130 after a SIGINT.
 
     Raises:
-        EnblocError: why it cannot run, where log lines are text.
+        EnblocError: the server cannot run, and log lines are text.
     """
     # Imported here: `--help` needs none of it.
     from enbloc.telemetry import configure_logging, level_of  # noqa: PLC0415
@@ -215,25 +215,25 @@ def serve(
 
 
 def _is_given(flag: str) -> bool:
-    """Whether a flag was given, and has not just its default."""
+    """Whether a flag was given, rather than having its default."""
     source = click.get_current_context().get_parameter_source(flag)
     return source is not None and source is not click.core.ParameterSource.DEFAULT
 
 
 def _elects() -> bool:
-    """Whether a flag says if there is an election."""
+    """Whether a flag decides on the election."""
     return _is_given("leader_elect") or _is_given("no_leader_elect")
 
 
 def _options(component: str, flags: dict[str, Any]) -> "Options":
-    """What the flags say, and configuration files where no flag was given.
+    """The options from the flags, and from configuration files for flags that are not given.
 
     Raises:
-        ConfigError: a file cannot be read, or naming everything that is wrong.
+        ConfigError: a file cannot be read or is invalid; names everything that is wrong.
     """
     from enbloc.process.options import Options  # noqa: PLC0415  # `--help` needs none of it
 
-    # In a pod probes ask for it; on a developer's machine another server may have it.
+    # In a pod, probes need the port; on a developer's machine, another server may use it.
     asked = _is_given("secure_port") or _is_given("tls_cert_file")
     serving = take_serving(flags, strict_port=asked or in_pod())
     configs, longest = flags.pop("configs", ()), flags.pop("longest_wait", None)
@@ -258,16 +258,16 @@ def _options(component: str, flags: dict[str, Any]) -> "Options":
 def _configured(
     options: "Options", configs: Sequence[Path], longest: float | None, *, elects: bool
 ) -> "Options":
-    """The options with what configuration files say.
+    """The options completed from configuration files.
 
     Args:
-        options: what the flags say.
+        options: from the flags.
         configs: the files.
         longest: `--pod-max-in-unschedulable-pods-duration`.
-        elects: whether a flag says if there is an election.
+        elects: whether a flag decides on the election.
 
     Raises:
-        ConfigError: a file cannot be read, or naming everything that is wrong with them.
+        ConfigError: a file cannot be read or is invalid; names everything that is wrong.
     """
     from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
 
@@ -290,10 +290,10 @@ def _configured(
 
 
 def _timing(options: "Options", given: Sequence[float | None]) -> "LeaseTiming":
-    """The timing of the election: flags, then the configuration, then the defaults.
+    """The timing of the election: from flags, else from the configuration, else the defaults.
 
     Raises:
-        ConfigError: they do not go together.
+        ConfigError: the times contradict each other.
     """
     from enbloc.client.lease import LeaseTiming  # noqa: PLC0415  # as above
     from enbloc.config import LeaderElection  # noqa: PLC0415  # `--help` needs none of it
@@ -307,7 +307,7 @@ def _timing(options: "Options", given: Sequence[float | None]) -> "LeaseTiming":
 
 
 def _written(options: "Options", file: Path) -> int:
-    """Write what runs to a file, credentials hidden; the exit code."""
+    """Write the effective configuration to a file, without credentials; returns the exit code."""
     import yaml  # noqa: PLC0415  # only this needs it
 
     from enbloc.config import default_configuration, effective, hidden  # noqa: PLC0415
@@ -338,7 +338,7 @@ def _written(options: "Options", file: Path) -> int:
 
 
 async def _until_signalled(server: Server, options: "Options") -> int:
-    """Run it until a signal ends it; SIGUSR1 asks for a dump, where the server writes any."""
+    """Run the server until a signal ends it; SIGUSR1 asks for a dump if the server writes any."""
     signals, dump = Signals(), asyncio.Event()
     signals.take()
     if options.dump_dir is not None:
@@ -359,7 +359,7 @@ class Signals:
         self._received: list[signal.Signals] = []
 
     def take(self) -> None:
-        """Handle them from now on, in the event loop that runs."""
+        """Handle the signals from now on, in the running event loop."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on, number)
@@ -371,12 +371,12 @@ class Signals:
         self.stop.set()
 
     def exit_code(self, code: int) -> int:
-        """That of the process, of which the server ended with this one."""
+        """The exit code of the process, given the server's."""
         return INTERRUPTED if code == 0 and self._received == [signal.SIGINT] else code
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Uvloop where it is installed, which it is on all but Windows, else asyncio's own."""
+    """The loop factory of uvloop if installed (everywhere but on Windows), else asyncio's."""
     try:
         import uvloop  # noqa: PLC0415  # optional
     except ImportError:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, lines and documents on a terminal; they tell of objects too, so they are escaped."""
+"""Printing tables, lines and documents; they hold text from objects, so they are escaped."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from enbloc.model.text import printable
 def print_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False
 ) -> None:
-    """Print columns as kubectl does, on stdout or stderr: three spaces apart, as wide as needed."""
+    """Print columns as kubectl does: three spaces apart, as wide as needed."""
     rows = [headers, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -28,7 +28,7 @@ def say(line: str = "", *, err: bool = False) -> None:
 
 
 def print_document(document: Any, output: str) -> None:
-    """Print what programs read, as "json" or "yaml"."""
+    """Print a document for programs, as "json" or "yaml"."""
     if output == "json":
         click.echo(json.dumps(document, indent=2))
     else:

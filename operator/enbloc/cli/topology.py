@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc topology`: the domains of a Topology with what is free in each; one from node labels."""
+"""`enbloc topology`: show what is free in each domain, or write a Topology from node labels."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -87,11 +87,11 @@ def show(
     _check(given)
     if given and name is not None:
         raise UsageError("--label and --topology exclude each other; leave one of them out")
-    # What would be logged of malformed objects is among the warnings.
+    # Suppresses log lines about malformed objects: the warnings already name them.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     try:
         reading = run(_read(kubeconfig, context))
-    except ExceptionGroup as group:  # of every resource that cannot be listed
+    except ExceptionGroup as group:  # an error for each resource that cannot be listed
         say_each(group)
         return ERROR
     for problem in reading.problems:
@@ -124,7 +124,7 @@ def _named(name: str | None, topologies: Mapping[str, Topology]) -> Topology:
 
     Raises:
         EnblocError: it does not exist, or cannot be used.
-        UsageError: there are several, and none is named.
+        UsageError: there are several, and the command names none.
     """
     if not topologies:
         raise EnblocError(
@@ -144,7 +144,7 @@ def _named(name: str | None, topologies: Mapping[str, Topology]) -> Topology:
 
 
 def _depth(found: Topology, level: str | None) -> int | None:
-    """How many levels are to be shown; None = all.
+    """How many levels to show; None = all.
 
     Raises:
         UsageError: there is no such level.
@@ -216,7 +216,7 @@ def _document(shown: "Overview") -> Any:
 
 
 def _levels(levels: Sequence[Level]) -> list[dict[str, str]]:
-    """Levels as the API writes them."""
+    """The levels as in the API."""
     return [{"name": level.name, "nodeLabel": level.label} for level in levels]
 
 
@@ -276,7 +276,7 @@ def _level(given: str) -> Level:
     """The level that a flag names.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the value is not a level.
     """
     level, equals, key = given.partition("=")
     if not equals or not LABEL.fullmatch(level):
@@ -290,7 +290,7 @@ def _level(given: str) -> Level:
 
 
 def _check(levels: Sequence[Level]) -> None:
-    """See that a Topology can have these levels together.
+    """Check that one Topology can have all these levels.
 
     Raises:
         UsageError: it cannot.
@@ -319,7 +319,7 @@ async def _labels_of_nodes(kubeconfig: Path | None, context: str | None) -> list
 
 
 def _topology(name: str, found: "Found") -> Any:
-    """The Topology, as the API takes it."""
+    """The Topology as an object of the API."""
     return {
         "apiVersion": f"{names.API_GROUP}/{names.API_VERSION}",
         "kind": names.TOPOLOGY_KIND,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc ui`: the queue and the nodes as a page for browsers."""
+"""`enbloc ui`: serve the queue and the nodes as a page for browsers."""
 
 import asyncio
 import logging
@@ -83,7 +83,7 @@ def ui(
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together; pass both")
     files = None if certificate is None or private_key is None else (certificate, private_key)
     address = Address(bind_address, port, files)
-    # Forked before there is a thread, a connection or a credential.
+    # Forked before this process has threads, connections or credentials.
     with closing(started()) as worker, asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(address, worker, configs, kubeconfig, context))
 
@@ -111,7 +111,7 @@ async def _serve(
         given = configured(found)
     if default_format() == "json":
         configure_logging("json")
-    else:  # for who looks at a terminal, what goes well is not worth a line
+    else:  # on a terminal, success is not worth a line
         configure_logging("text", logging.WARNING)
     signals = Signals()
     signals.take()

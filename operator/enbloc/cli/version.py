@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc version`: what runs here, and what it talks to."""
+"""`enbloc version`: print the versions of enbloc and of the API server."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
     click.echo(f"enbloc {enbloc.__version__}")
     if client_only:
         return
-    import asyncio  # noqa: PLC0415  # only asking a server needs it
+    import asyncio  # noqa: PLC0415  # only a request to a server needs it
 
     from enbloc.client.server_version import OLDEST, minor, written  # noqa: PLC0415  # as above
 
@@ -41,7 +41,7 @@ def version(*, client_only: bool, kubeconfig: Path | None, context: str | None) 
 
 
 async def _server_version(kubeconfig: Path | None, context: str | None) -> Mapping[str, str]:
-    # An HTTP client, only when it is used.
+    # Imported here: the HTTP client is not always needed.
     from enbloc.client.client import Client  # noqa: PLC0415
     from enbloc.client.cluster_access import load  # noqa: PLC0415
 

@@ -33,15 +33,15 @@ _FLAGS = (
 
 
 def webhook_flags(command: F) -> F:
-    """The flags of a command that serves admission webhooks."""
+    """Add the flags for admission webhooks to a command."""
     return all_of(_FLAGS, command)
 
 
 def take_webhooks(flags: dict[str, Any], bind_address: str) -> "Webhooks | None":
-    """Take these flags out of those of a command; None = no webhooks.
+    """Remove these flags from a command's flags; returns the settings, None = no webhooks.
 
     Raises:
-        ConfigError: there is no certificate for them.
+        ConfigError: they have no certificate.
     """
     from enbloc.process.serving import Webhooks  # noqa: PLC0415  # `--help` needs none of it
 

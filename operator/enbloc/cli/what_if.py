@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""`enbloc what-if`: what would become of manifests, nodes and groups; nothing is written."""
+"""`enbloc what-if`: say what a change of manifests, nodes or groups would do; writes nothing."""
 
 import sys
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from enbloc.what_if import Asked, Report
     from enbloc.workloads import Admission
 
-#: Exit codes beside 0. As with diff, an answer that is no differs from having none.
+#: Exit code: the answer is no. As with diff, "no" differs from no answer.
 NOT_SO: Final = 1
 NO_ANSWER: Final = BAD_USAGE
 
@@ -122,10 +122,10 @@ def _asked(
     like: str | None,
     scales: Sequence[str],
 ) -> "Asked":
-    """What is asked, checked as far as it can be without a cluster.
+    """The question, checked as far as possible without a cluster.
 
     Raises:
-        UsageError: nothing is asked, or a flag or a file is wrong.
+        UsageError: there is no question, or a flag or a file is wrong.
     """
     from enbloc.what_if import Asked  # noqa: PLC0415  # not for `--help`
     from enbloc.workloads import manifests  # noqa: PLC0415  # as above
@@ -160,10 +160,10 @@ def _called(file: str) -> str:
 
 
 def _content(file: str) -> bytes:
-    """What a file holds, and no more than can be read.
+    """The content of a file, up to the longest that can be parsed.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     from enbloc.workloads import MOST_BYTES  # noqa: PLC0415  # not for `--help`
 
@@ -189,7 +189,7 @@ def _scale(given: str) -> tuple[str, int]:
 
 
 def _answer(asked: "Asked", namespace: str | None, output: str, access: Access) -> int:
-    """Print the answer; the exit code."""
+    """Print the answer; returns the exit code."""
     admissions: list[Admission] = []
 
     async def also(client: "Client") -> None:
@@ -217,7 +217,7 @@ def _answer(asked: "Asked", namespace: str | None, output: str, access: Access) 
 
 
 def _admission(found: "Present") -> "Admission":
-    """What the API server of a dump filled in, as far as the dump says."""
+    """What the API server of a dump's cluster fills in at admission, as far as the dump says."""
     from enbloc.engine.events import PriorityClassSeen  # noqa: PLC0415  # not for `--help`
     from enbloc.workloads import Admission, PriorityClass  # noqa: PLC0415
 
