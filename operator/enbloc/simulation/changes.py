@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Changes: what might make a group start, each by degrees, and in whose hand it is."""
+"""Changes that might make a group start, each in degrees, and who can make them."""
 
 import re
 from collections import Counter
@@ -24,29 +24,29 @@ from enbloc.simulation.clones import node_like, pod_like
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import Waiting, group_of, of_node
 
-#: So many changes of one kind are tried, the most promising first.
+#: The most changes of one kind that are tried, the most promising first.
 MOST_ALTERNATIVES: Final = 12
-#: So many labels that nodes are to have, and classes of pods, are looked at.
+#: The most node labels, and the most classes of pods, that are looked at.
 _MOST_LOOKED_AT: Final = 8
-#: So many members are made up at most, and nodes beyond one for each member.
+#: The most members that are made up, and the most nodes added beyond one per member.
 _MOST_MEMBERS: Final = 1024
 _MOST_RESERVED: Final = 64
-#: So many nodes are added at most for those who come before.
+#: The most nodes added for groups that come before.
 _MOST_BEFORE: Final = 256
 _MOST_NAMED: Final = 3
-#: In how many degrees a request is lowered, at least where its unit allows it.
+#: The least number of degrees in which a request is lowered, if its unit allows that.
 _DEGREES: Final = 8
-#: By which units requests are lowered, the largest first.
+#: The units by which requests are lowered, the largest first.
 _UNITS: Final = {
     "cpu": (1000, 500, 100, 10, 1),
     "memory": (2**34, 2**33, 2**32, 2**31, 2**30, 2**29, 2**27, 2**24, 2**20, 1),
 }
-#: Names of the PriorityClasses of Kubernetes itself begin so.
+#: The prefix of Kubernetes' own PriorityClasses.
 _SYSTEM: Final = "system-"
-#: Controllers that make a pod again which has ended.
+#: Controllers that recreate a pod that has ended.
 _KEEPING: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})
-#: Taints by which Kubernetes and cluster-autoscaler say how a node is, or what it is for: no pod
-#: should tolerate them to start earlier.
+#: Taints that Kubernetes and cluster-autoscaler set for a node's state or role: no pod should
+#: tolerate them to start earlier.
 _OF_KUBERNETES: Final = re.compile(
     r"([a-z0-9.-]+\.)?kubernetes\.io/.*"
     r"|ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler"
@@ -55,7 +55,7 @@ _INSUFFICIENT: Final = re.compile(r"Insufficient ([A-Za-z0-9._/-]*[A-Za-z0-9])")
 
 
 class Whose(StrEnum):
-    """In whose hand a change is."""
+    """Who can make a change."""
 
     YOURS = "yours"
     ADMINISTRATOR = "administrator"
@@ -63,7 +63,7 @@ class Whose(StrEnum):
 
     @property
     def heading(self) -> str:
-        """What stands above changes that are in it."""
+        """The heading of a list of such changes."""
         return _HEADINGS[self]
 
 
@@ -76,14 +76,14 @@ _HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One kind of change, in degrees: what helps in one degree helps in each that is larger.
+    """One kind of change, in degrees: if one degree helps, each larger one does.
 
     Attributes:
-        whose: in whose hand it is.
+        whose: who can make it.
         most: the largest degree; the smallest is 1.
-        words: what it is in a degree, as what follows "it would start with".
-        events: what the scheduler would see of it.
-        of_nodes: its words tell what nodes have: labels or taints.
+        words: degree → its description, as it follows "it would start with".
+        events: degree → what the scheduler would see of it.
+        of_nodes: whether its words reveal labels or taints of nodes.
     """
 
     whose: Whose
@@ -95,12 +95,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Asked:
-    """Who is to start.
+    """The group that should start, and its cluster.
 
     Attributes:
         waiting: the group or pod.
-        cluster: after the scheduler did what it could.
-        before: who is decided before it.
+        cluster: the settled cluster.
+        before: the groups and pods that are decided before it.
     """
 
     waiting: Waiting
@@ -114,23 +114,23 @@ class Asked:
 
     @property
     def insufficient(self) -> Sequence[str]:
-        """The resources of which nodes have too little left for it, each once."""
+        """The resources that are insufficient for it, by its message; each once."""
         return tuple(dict.fromkeys(_INSUFFICIENT.findall(self.waiting.message)))
 
     def free(self, node: Node) -> Mapping[str, int]:
-        """What is left on a node."""
+        """What is free on a node, by resource."""
         left = Counter(dict(node.allocatable))
         left.subtract(self.requested.get(node.name, {}))
         return left
 
     def holds_when_empty(self, node: Node) -> bool:
-        """Whether a member may use a node, and would find room there if it were empty."""
+        """Whether a member may use a node and would fit there if it were empty."""
         opened = _uncordoned(node)
         room = dict(node.allocatable)
         return any(_may_use(s, opened) and self.within(s, room) for s in self.specs)
 
     def within(self, spec: PodSpec, room: Mapping[str, int]) -> bool:
-        """Whether all that a pod requests is there, of what some node offers."""
+        """Whether `room` covers a pod's requests, of the resources that some node offers."""
         return all(
             room.get(name, 0) >= amount for name, amount in spec.requests if name in self.offered
         )
@@ -143,7 +143,7 @@ class Asked:
 
     @cached_property
     def requested(self) -> Mapping[str, Mapping[str, int]]:
-        """What pods on each node request, by its name."""
+        """Node name → what its pods request, by resource."""
         found: dict[str, dict[str, int]] = {}
         for pod in self.cluster.pods.values():
             if pod.node and not pod.finished:
@@ -154,16 +154,16 @@ class Asked:
 
     @property
     def specs(self) -> Sequence[PodSpec]:
-        """The classes of its pending members, a few of them."""
+        """The distinct specs of its pending members, at most a few."""
         every = dict.fromkeys(pod.spec for pod in self.waiting.pending)
         return list(islice(every, _MOST_LOOKED_AT))
 
     def pods_with(self, spec: Callable[[PodSpec], PodSpec]) -> Sequence[Event]:
-        """Its pending members, of other specs."""
+        """Its pending members with changed specs, as events."""
         return [PodSeen(replace(pod, spec=spec(pod.spec))) for pod in self.waiting.pending]
 
 
-#: Changes of which one is enough: the least of them counts.
+#: Changes one of which is enough: the least one counts.
 Alternatives = Iterable[Change]
 
 
@@ -191,7 +191,7 @@ def changes(asked: Asked) -> Iterator[Alternatives]:
 
 
 def _rarest(asked: Asked) -> Sequence[tuple[str, str]]:
-    """The labels that members select and fewest nodes have, some of them."""
+    """The labels that members select, those on the fewest nodes first; at most some of them."""
     wanted = {pair for spec in asked.specs for pair in spec.node_selector}
     having = Counter(
         pair for node in asked.cluster.nodes.values() for pair in node.labels if pair in wanted
@@ -199,11 +199,11 @@ def _rarest(asked: Asked) -> Sequence[tuple[str, str]]:
     return sorted(wanted, key=lambda pair: (having[pair], pair))[:_MOST_LOOKED_AT]
 
 
-# ── in the hand of whoever made the pods ─────────────────────────────────────────────────────
+# ── changes that the pods' creator can make ──────────────────────────────────────────────────
 
 
 def smaller_requests(asked: Asked, resource: str) -> Iterator[Change]:
-    """Members that request less of one resource."""
+    """Change: members request less of one resource."""
     amounts = {dict(pod.spec.requests).get(resource, 0) for pod in asked.waiting.pending}
     most = max(amounts)
     unit = _unit(resource, most)
@@ -234,7 +234,7 @@ def _amount(resource: str, amount: int) -> str:
 
 
 def _requesting(resource: str, most: int, spec: PodSpec) -> PodSpec:
-    """A pod class that requests no more than this of one resource."""
+    """The spec with a request of at most `most` of one resource."""
     requests = tuple((name, min(n, most) if name == resource else n) for name, n in spec.requests)
     return replace(
         spec,
@@ -248,7 +248,7 @@ def _requesting(resource: str, most: int, spec: PodSpec) -> PodSpec:
 
 
 def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
-    """Members that want nodes with another value of a label, or with any."""
+    """Change: members select nodes with another value of a label, or with any."""
     offered = Counter(dict(node.labels).get(key) for node in asked.cluster.nodes.values())
     for other, _ in offered.most_common(_MOST_LOOKED_AT):
         if other not in (None, value):
@@ -260,7 +260,7 @@ def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
 
 
 def no_node_affinity(asked: Asked) -> Iterator[Change]:
-    """Members that require no node affinity."""
+    """Change: members require no node affinity."""
     if any(spec.node_affinity is not None for spec in asked.specs):
         text = "no required node affinity"
         yield _respecced(asked, text, lambda spec: replace(spec, node_affinity=None))
@@ -276,7 +276,7 @@ def _selecting(
 
 
 def more_tolerations(asked: Asked) -> Iterator[Change]:
-    """Members that tolerate one more taint; first those of nodes with room for a member."""
+    """Change: members tolerate one more taint; first the taints of nodes with room for a member."""
     roomy: Counter[Taint] = Counter()
     for node in asked.cluster.nodes.values():
         free = asked.free(node)
@@ -309,7 +309,7 @@ def _respecced(
 
 
 def lower_minimum(asked: Asked) -> Iterator[Change]:
-    """A group that needs fewer members."""
+    """Change: the group needs fewer members."""
     group = asked.group
     if group is None or group.roles or group.min_member < 2:
         return
@@ -325,7 +325,7 @@ def lower_minimum(asked: Asked) -> Iterator[Change]:
 
 
 def wider_topology(asked: Asked) -> Iterator[Change]:
-    """A group that need not lie in one domain."""
+    """Change: the group need not lie in one domain."""
     group = asked.group
     if group is None or group.topology is None or not group.topology.required:
         return
@@ -340,7 +340,7 @@ def _regrouped(group: Group, **of: object) -> Event:
 
 
 def no_reservation(asked: Asked) -> Iterator[Change]:
-    """A group that has nothing reserved beyond its members."""
+    """Change: the group reserves nothing beyond its members' requests."""
     group = asked.group
     if group is not None and group.min_resources:
         seen = _regrouped(group, min_resources=())
@@ -348,7 +348,7 @@ def no_reservation(asked: Asked) -> Iterator[Change]:
 
 
 def higher_priority(asked: Asked) -> Iterator[Change]:
-    """Members of a PriorityClass above theirs: they come earlier, and others give way to them."""
+    """Change: members have a higher PriorityClass, so they come earlier and may preempt others."""
     pending = asked.waiting.pending
     now = min(pod.priority for pod in pending)
     above = sorted(
@@ -372,7 +372,7 @@ def higher_priority(asked: Asked) -> Iterator[Change]:
 
 
 def more_members(asked: Asked) -> Iterator[Change]:
-    """Members that do not exist yet, each like one that does."""
+    """Change: the missing members exist, each like an existing one."""
     waiting, group = asked.waiting, asked.group
     missing = waiting.minimum - waiting.members
     if group is None or group.roles or not 0 < missing <= _MOST_MEMBERS:
@@ -390,15 +390,15 @@ def more_members(asked: Asked) -> Iterator[Change]:
     yield Change(Whose.YOURS, missing, words, events)
 
 
-# ── in the hand of others ────────────────────────────────────────────────────────────────────
+# ── changes that others can make ─────────────────────────────────────────────────────────────
 
 
 def others_ending(asked: Asked) -> Iterator[Change]:
-    """Pods that terminate already are gone; or a group that runs has ended, the smallest first.
+    """Change: terminating pods are gone, or a running group has ended, the smallest first.
 
-    What counts is what it has of the first resource that is insufficient, on nodes that hold a
-    member when empty. Pods that are made again at once are left out: of a DaemonSet, of a
-    ReplicaSet or StatefulSet without a group, of the system.
+    A group's size is what it has of the first insufficient resource, on nodes that hold a member
+    when empty. Pods that are recreated at once are left out: those of a DaemonSet, of a ReplicaSet
+    or StatefulSet without a group, and of the system.
     """
     leaving = [
         pod for pod in asked.cluster.pods.values() if pod.node and pod.deleting and not pod.finished
@@ -423,12 +423,12 @@ def others_ending(asked: Asked) -> Iterator[Change]:
     few = MOST_ALTERNATIVES // 2
     for key in units[:few]:
         yield Change(Whose.OTHERS, 1, partial(words, [key]), partial(events, [key]))
-    if rest := units[few:]:  # that a larger one helps where a smaller does is likely, and no more
+    if rest := units[few:]:  # as degrees: if a smaller group helps, a larger one is only likely to
         yield Change(Whose.OTHERS, len(rest), partial(words, rest), partial(events, rest))
 
 
 def _units(asked: Asked) -> tuple[Mapping[GroupKey, Sequence[Pod]], Sequence[GroupKey]]:
-    """Who runs, by group; and the groups that could make room, the smallest first."""
+    """The running pods by group; and the groups whose end could free capacity, smallest first."""
     resource = next(iter(asked.insufficient), PODS)
     holding = {
         node.name
@@ -450,7 +450,7 @@ def _units(asked: Asked) -> tuple[Mapping[GroupKey, Sequence[Pod]], Sequence[Gro
 
 
 def _made_again(pod: Pod) -> bool:
-    """Its end would make no room for long."""
+    """Whether a controller recreates the pod, so that its end frees no capacity for long."""
     if of_node(pod) or pod.priority_class.startswith(_SYSTEM):
         return True
     kept = pod.owner is not None and pod.owner.kind in _KEEPING
@@ -458,7 +458,7 @@ def _made_again(pod: Pod) -> bool:
 
 
 def _may_use(spec: PodSpec, node: Node) -> bool:
-    """Whether a node has the labels that a pod selects, and no taint that keeps it off."""
+    """Whether a node has the labels that a pod selects, and no taint that it does not tolerate."""
     return (
         not node.unschedulable
         and set(node.labels).issuperset(spec.node_selector)
@@ -470,10 +470,10 @@ def _may_use(spec: PodSpec, node: Node) -> bool:
 
 
 def more_nodes(asked: Asked) -> Iterator[Change]:
-    """More nodes like some that are there and hold a member; those that most nodes are like first.
+    """Change: more nodes like existing ones that can hold a member; the commonest shape first.
 
-    Where more is reserved than members request, there may be more nodes than members; and where
-    others wait before it, who get them first.
+    There may be more nodes than members: if the group reserves more than its members request, and
+    if others that wait before it get the nodes first.
     """
     facts = asked.cluster.facts
     shapes: dict[object, list[Node]] = {}
@@ -497,12 +497,12 @@ def more_nodes(asked: Asked) -> Iterator[Change]:
 
 
 def _labels(node: Node) -> tuple[tuple[str, str], ...]:
-    """Labels but those that are the node's own."""
+    """The labels of a node without those of that node alone."""
     return tuple(pair for pair in node.labels if pair[1] != node.name)
 
 
 def open_nodes(asked: Asked) -> Iterator[Change]:
-    """Nodes that are cordoned take pods again: as few as will do, those with most room first."""
+    """Change: cordoned nodes take pods again, those with the most free capacity first."""
     closed = [node for node in asked.cluster.nodes.values() if node.unschedulable and node.ready]
     resource = next(iter(asked.insufficient), PODS)
     closed.sort(key=lambda node: (-asked.free(node).get(resource, 0), node.name))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of volumes and devices, as writes for a pod leave them, and when it has left."""
+"""What becomes of a pod's volume and device claims when it is bound, and when it has left."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -13,17 +13,17 @@ from enbloc.model.ledger import Fact
 from enbloc.model.pods import Pod
 from enbloc.storage.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
 
-#: By kind and key.
+#: (kind, key) → fact.
 Facts = Mapping[tuple[str, str], Fact]
 
 
 def written(target: Target, pod: Pod | None, facts: Facts) -> Iterator[Event]:
-    """What is seen once a pod's PreBind is done.
+    """What the scheduler sees of the claims after a pod's PreBind.
 
     Args:
         target: the pod, and what was decided for it.
-        pod: as it is; None = it is gone.
-        facts: what there is.
+        pod: its current state; None = it is gone.
+        facts: all volumes and devices.
     """
     volumes, devices = target.decided
     user = Consumer("pods", target.pod.name, target.uid)
@@ -60,9 +60,9 @@ def written(target: Target, pod: Pod | None, facts: Facts) -> Iterator[Event]:
 
 
 def taken_back(target: Target, pod: Pod | None, facts: Facts) -> Iterator[Event]:
-    """What is seen once that, or what an earlier attempt has left, is taken back (Unreserve).
+    """What the scheduler sees after Unreserve: PreBind, or what an earlier attempt left, is undone.
 
-    A volume that is bound stays so, as in a cluster.
+    A bound volume stays bound, as in a cluster.
     """
     volumes, devices = target.decided
     for one in devices.claims if devices is not None else ():
@@ -83,7 +83,7 @@ def taken_back(target: Target, pod: Pod | None, facts: Facts) -> Iterator[Event]
 
 
 def freed(pods: Collection[Pod], facts: Facts) -> Iterator[Event]:
-    """What is seen of the claims that pods held, once they hold them no more."""
+    """What the scheduler sees of claims after the pods that held them have released them."""
     holding = {pod.uid for pod in pods if pod.spec.holds}
     if holding:
         anew = (made_again(fact, holding) for fact in facts.values())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""More of what is there: nodes and pods like others, with all that goes with them."""
+"""Clones of existing nodes and pods, with their drivers, devices and claims."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,21 +14,21 @@ from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.storage.facts import CSINode, PersistentVolumeClaim
 
-#: Of volumes and devices, by kind and key.
+#: Volumes and devices: (kind, key) → fact.
 Facts = Mapping[tuple[str, str], Fact]
-#: Taints that say how a node is just now.
+#: Taints for a passing state of a node.
 _PASSING: Final = frozenset({TAINT_UNSCHEDULABLE, TAINT_NOT_READY, TAINT_UNREACHABLE})
 
 
 def node_like(node: Node, number: int, facts: Facts | None = None) -> Sequence[Event]:
-    """What would be seen of another node: of a name of its own; labels, drivers, devices alike.
+    """What the scheduler would see of a new node like this one, under a new name.
 
-    It is Ready and takes pods, whatever the one that it is like does.
+    Its labels, drivers and devices are alike. It is Ready and takes pods, even if `node` does not.
 
     Args:
-        node: which it is like.
-        number: tells it from others that are like the same node.
-        facts: what there is of volumes and devices; None = nothing.
+        node: the node to clone.
+        number: distinguishes the clones of one node.
+        facts: volumes and devices; None = none.
     """
     name = f"{node.name}-more-{number}"
     labels = ((key, name if value == node.name else value) for key, value in node.labels)
@@ -45,7 +45,7 @@ def node_like(node: Node, number: int, facts: Facts | None = None) -> Sequence[E
 
 
 def _beside(node: str, name: str, facts: Facts) -> Iterator[Fact]:
-    """What tells of the volumes that a node attaches, and of the devices that it alone has."""
+    """Copies of a node's CSINode and of its own ResourceSlices, for the new name."""
     drivers = facts.get((CSINode.kind, node))
     if isinstance(drivers, CSINode):
         yield replace(drivers, name=name)
@@ -60,13 +60,13 @@ def _beside(node: str, name: str, facts: Facts) -> Iterator[Fact]:
 
 
 def pod_like(pod: Pod, number: int, now: float, facts: Facts) -> Sequence[Event]:
-    """What would be seen of another pod of the same controller, and of the claims made for it.
+    """What the scheduler would see of another pod of the same controller, and of its claims.
 
     Args:
-        pod: which it is like.
-        number: tells it from others that are like the same pod.
+        pod: the pod to clone.
+        number: distinguishes the clones of one pod.
         now: server time.
-        facts: what there is of volumes and devices.
+        facts: volumes and devices.
     """
     end = f"-more-{number}"
     another = anew(pod, f"{pod.uid}{end}", now)
@@ -85,12 +85,12 @@ def pod_like(pod: Pod, number: int, now: float, facts: Facts) -> Sequence[Event]
 
 
 def pod_again(pod: Pod, now: float, facts: Facts) -> Sequence[Event]:
-    """What would be seen of a pod that its controller makes again, and of the claims made for it.
+    """What the scheduler would see of a pod that its controller recreates, and of its claims.
 
     Args:
-        pod: that is gone.
+        pod: the pod that is gone.
         now: server time.
-        facts: what there is of volumes and devices.
+        facts: volumes and devices.
     """
     again = anew(pod, f"{pod.uid}-again", now)
     devices = _own_devices(pod, facts)
@@ -104,7 +104,7 @@ Claim = PersistentVolumeClaim | ResourceClaim
 
 
 def _made(claim: Claim, pod: Pod) -> Claim:
-    """A claim as it is made for another pod."""
+    """The claim, as it is made for another pod."""
     uid, owner = f"{claim.uid}-{pod.uid}", pod.uid if claim.owner else ""
     if isinstance(claim, ResourceClaim):
         return replace(claim, uid=uid, owner=owner, allocation=None, reserved_for=(), states=())
@@ -112,7 +112,7 @@ def _made(claim: Claim, pod: Pod) -> Claim:
 
 
 def _own_volumes(pod: Pod, facts: Facts) -> dict[str, PersistentVolumeClaim]:
-    """The volumes' claims that this pod alone has: made for it, or by a StatefulSet."""
+    """The PersistentVolumeClaims of this pod alone: made for it, or by its StatefulSet."""
     own: dict[str, PersistentVolumeClaim] = {}
     for name in pod.claims:
         fact = facts.get((PersistentVolumeClaim.kind, f"{pod.key.namespace}/{name}"))
@@ -124,7 +124,7 @@ def _own_volumes(pod: Pod, facts: Facts) -> dict[str, PersistentVolumeClaim]:
 
 
 def _own_devices(pod: Pod, facts: Facts) -> dict[str, ResourceClaim]:
-    """The ResourceClaims that were made for this pod."""
+    """The ResourceClaims made for this pod."""
     own: dict[str, ResourceClaim] = {}
     for name in filter(None, pod.resource_claims):
         fact = facts.get((ResourceClaim.kind, f"{pod.key.namespace}/{name}"))
@@ -134,7 +134,7 @@ def _own_devices(pod: Pod, facts: Facts) -> dict[str, ResourceClaim]:
 
 
 def anew(pod: Pod, uid: str, now: float) -> Pod:
-    """A pod as its controller would make it again: nowhere yet, and of another UID."""
+    """A pod as its controller would recreate it: without a node, and with a new UID."""
     return replace(
         pod,
         uid=PodUID(uid),

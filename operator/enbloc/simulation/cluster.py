@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatedCluster: what the scheduler would do from a moment on, if nobody else did anything.
+"""SimulatedCluster: what the scheduler would do from now on if nobody else did anything.
 
 ::
 
     facts ──tell──► Engine ──step──► effects ──carried out at once──► facts ──tell──► …
 
-It is the engine itself that decides, so what comes out is what the scheduler would do.
+The engine itself decides, so the result is what the scheduler would do.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -56,34 +56,34 @@ from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.simulation.claims import freed, taken_back, written
 
-#: So many Bindings are under way at once; each is answered before the next step.
+#: The most Bindings in flight; each is answered before the next step.
 _SLOTS: Final = 4096
-#: Seconds that pass at most: as long as a search takes that goes on after a pause, and a preemptor
-#: whose victims have left. What waits for longer than that, waits.
+#: The longest simulated time (seconds): enough for a search that continues after a pause, and for a
+#: preemptor whose victims have left. What waits for longer counts as waiting.
 SECONDS: Final = 30.0
-#: No cluster takes so many steps within that time.
+#: More steps than any cluster takes within that time.
 _MOST_STEPS: Final = 100_000
-#: Where nobody interferes, a plan is hardly ever given up: so often only what is not simulated as
-#: the engine expects it.
+#: Without interference a plan is hardly ever cancelled; more cancellations than this mean that the
+#: simulation differs from what the engine expects.
 _MOST_CANCELLED: Final = 100
 
 
-#: Says whether there is time left to find out more.
+#: Whether there is time left to continue.
 GoOn = Callable[[], bool]
 
 
 class GivenUpError(Exception):
-    """There was no time left to find out more, or it was tried often enough."""
+    """There was no time left to continue, or the limit of tries was reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """A cluster as it was a moment ago.
+    """The current state of a cluster.
 
     Attributes:
-        profiles: by the schedulerName that pods write.
-        settings: how the scheduler behaves.
-        events: every first list, and that each is complete.
+        profiles: by the schedulerName in pods.
+        settings: the scheduler's settings.
+        events: the objects of every first list, and that each list is complete.
         now: server time, seconds since the epoch.
     """
 
@@ -93,7 +93,7 @@ class Present:
     now: float
 
     def engine(self) -> Engine:
-        """An engine that knows all this, and has decided nothing."""
+        """An engine that knows this state and has decided nothing yet."""
         engine = Engine(self.profiles, self.settings)
         for event in self.events:
             engine.apply(event)
@@ -102,14 +102,14 @@ class Present:
 
 @dataclass(slots=True)
 class Told:
-    """What the scheduler said, and did, of each group and pod.
+    """What the scheduler reported and did about each group and pod.
 
     Attributes:
-        decided: by group, its last decision; in the order in which each was first decided.
-        statuses: by group, the last status.
-        conditions: by pod, the last PodScheduled=False.
-        bound: by pod, its node.
-        preempted: victims, each with the UID of the pod or PodGroup that it gave way to.
+        decided: group → its last decision, in the order of their first decisions.
+        statuses: group → its last status.
+        conditions: pod → its last PodScheduled=False.
+        bound: pod → its node.
+        preempted: victim → the UID of the pod or PodGroup that it was evicted for.
     """
 
     decided: dict[GroupKey, Decided] = field(default_factory=dict[GroupKey, Decided])
@@ -119,7 +119,7 @@ class Told:
     preempted: dict[PodKey, str] = field(default_factory=dict[PodKey, str])
 
     def note(self, effect: Effect) -> None:
-        """One more thing that it said."""
+        """Record one more effect."""
         match effect:
             case Decided(group=group):
                 self.decided[group.podgroup] = effect
@@ -134,20 +134,20 @@ class Told:
 
 
 class SimulatedCluster:
-    """A cluster in which nobody but the scheduler does anything, and all that it asks for succeeds.
+    """A cluster in which only the scheduler acts, and everything that it asks for succeeds.
 
-    Who is evicted leaves at once, and nobody makes it again. HTTP extenders are not asked: they
-    let everything pass.
+    An evicted pod leaves at once, and nobody recreates it. HTTP extenders are not called: they
+    count as passing everything.
 
     Args:
-        present: from when on.
+        present: the state to start from.
         go_on: whether there is time left.
 
     Attributes:
         now: server time.
-        go_on: likewise.
-        nodes, pods, groups, classes, facts: as they stand; classes are PriorityClasses.
-        told: what the scheduler said and did.
+        go_on: whether there is time left.
+        nodes, pods, groups, classes, facts: the current state; classes are PriorityClasses.
+        told: what the scheduler reported and did.
     """
 
     def __init__(self, present: Present, go_on: GoOn = lambda: True) -> None:
@@ -160,15 +160,15 @@ class SimulatedCluster:
         self.facts: dict[tuple[str, str], Fact] = {}
         self.told = Told()
         self._engine = Engine(present.profiles, present.settings)
-        #: By plan, those whose Binding was not handed out yet.
+        #: Plan → its members whose Binding is not handed out yet.
         self._prepared: dict[str, dict[PodUID, Target]] = {}
-        #: How many plans were given up since the last time that it was settled.
+        #: The number of plans cancelled in the current `settle`.
         self._cancelled = 0
         self.tell(present.events)
         self._engine.apply(SlotsFree(_SLOTS))
 
     def tell(self, events: Iterable[Event]) -> None:
-        """This happened."""
+        """Let these events happen."""
         for event in events:
             self._note(event)
             self._engine.apply(event)
@@ -191,7 +191,7 @@ class SimulatedCluster:
                 self.facts[fact.kind, fact.key] = fact
             case FactGone(kind, key):
                 self.facts.pop((kind, key), None)
-            case PriorityClassSeen(name):  # lists alone tell of them
+            case PriorityClassSeen(name):  # only lists hold them
                 self.classes[name] = event
             case _:
                 pass
@@ -199,14 +199,14 @@ class SimulatedCluster:
     def settle(
         self, seconds: float = SECONDS, done: Callable[[], bool] = lambda: False
     ) -> "SimulatedCluster":
-        """Let the scheduler work until only time beyond these seconds would bring anything new.
+        """Let the scheduler work until it has nothing more to do within these seconds.
 
         Args:
-            seconds: from now on.
-            done: asked after each step: whether what it does next is no matter.
+            seconds: simulated, from now on.
+            done: called after each step; true ends the simulation early.
 
         Raises:
-            GivenUpError: there was no time left for that.
+            GivenUpError: there was no time left.
         """
         end = self.now + seconds
         self._cancelled = 0
@@ -225,7 +225,7 @@ class SimulatedCluster:
             self.now = max(self.now, wakeup)
         return self
 
-    # ── what becomes of what the scheduler asks for ──────────────────────────────────────────
+    # ── carrying out what the scheduler asks for ─────────────────────────────────────────────
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -281,7 +281,7 @@ class SimulatedCluster:
             self.tell([PodSeen(replace(pod, deleting=True)), *self.deleted([pod])])
 
     def ended(self, pods: Collection[Pod]) -> Sequence[Event]:
-        """Pods have succeeded, or are gone if they were terminating; what they claimed is free."""
+        """The events if pods succeed (terminating ones vanish), and their claims become free."""
         left = (
             PodGone(pod.key, pod.uid)
             if pod.deleting
@@ -291,7 +291,7 @@ class SimulatedCluster:
         return [*left, *freed(pods, self.facts)]
 
     def deleted(self, pods: Collection[Pod]) -> Sequence[Event]:
-        """Pods are gone, and the claims that they held are free."""
+        """The events if pods are deleted, and their claims become free."""
         return [*(PodGone(pod.key, pod.uid) for pod in pods), *freed(pods, self.facts)]
 
 

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates: when those who wait start, as others end at their limits, or as is expected.
+"""Estimates of when waiting groups start, as running pods end at their limits or as expected.
 
-Nobody new comes, whoever starts runs for as long as its own pods say, and what says nothing stays.
+They assume that nothing new arrives, that a started group runs for as long as its pods say, and
+that pods without a limit or an expected end stay.
 """
 
 import heapq
@@ -14,11 +15,11 @@ from enbloc.model.pods import Pod, PodUID
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
-#: What ends within so many seconds of each other is taken to end with the last of it.
+#: Ends within this time of the next one count as one, at the time of the last (seconds).
 _TOGETHER: Final = 60.0
-#: So many times the scheduler is let decide again, at most.
+#: The most times that the scheduler decides again.
 _MOST_TIMES: Final = 60
-#: Seconds from now that are looked at: a month.
+#: The longest time ahead that is estimated (seconds): a month.
 _HORIZON: Final = 30 * 86_400.0
 
 
@@ -27,8 +28,8 @@ class Start(NamedTuple):
 
     Attributes:
         at: server seconds.
-        latest: all that ends until then ends by a limit, so it is then or earlier; else by what its
-            users expect.
+        latest: whether `at` is an upper bound, because everything that ends until then ends by a
+            limit; else it depends on the times that users expect.
     """
 
     at: float
@@ -36,22 +37,22 @@ class Start(NamedTuple):
 
 
 class _Ends:
-    """When pods end that have a node, the first one first.
+    """The ends of the pods that have a node, the earliest first.
 
     Args:
-        cluster: whose pods they are.
+        cluster: the cluster of the pods.
     """
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
         self._began = cluster.now
         self._known: set[PodUID] = set()
-        #: When, whether by its limit, and who.
+        #: A heap of (time, whether by a limit, pod).
         self._ends: list[tuple[float, bool, PodUID]] = []
         self.look(cluster.pods)
 
     def look(self, uids: Iterable[PodUID]) -> None:
-        """These may have got a node since."""
+        """Take in those of these pods that have got a node since."""
         for uid in uids:
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.node and not pod.finished and uid not in self._known:
@@ -62,7 +63,7 @@ class _Ends:
                     heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
 
     def next(self) -> tuple[float, bool] | None:
-        """When the next ones have ended, and whether by limits; None = nobody does."""
+        """When the next pods have ended, and whether all by limits; None = no known end is left."""
         if not self._ends:
             return None
         last = self._ends[0][0] + _TOGETHER
@@ -70,7 +71,7 @@ class _Ends:
         return max(end[0] for end in together), all(end[1] for end in together)
 
     def until(self, now: float) -> Sequence[Pod]:
-        """Who has ended by then, each once."""
+        """The pods that have ended by then; returns each only once."""
         ended: list[Pod] = []
         while self._ends and self._ends[0][0] <= now:
             pod = self._cluster.pods.get(heapq.heappop(self._ends)[2])
@@ -80,11 +81,11 @@ class _Ends:
 
 
 def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mapping[GroupKey, Start]:
-    """When groups start; those that are not in it do not, as far as anybody can tell.
+    """When waiting groups start; a group without an entry has no known start.
 
     Args:
-        settled: the cluster, after the scheduler did what it could; it goes on from there.
-        waiting: who waits.
+        settled: the settled cluster; the simulation continues in it.
+        waiting: the waiting groups.
     """
     began, latest = settled.now, True
     found: dict[GroupKey, Start] = {}
@@ -110,26 +111,26 @@ def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mappi
 
 
 def _started(settled: SimulatedCluster) -> set[GroupKey]:
-    """The groups of which a member got a node in the simulation."""
+    """The groups with a member that got a node in the simulation."""
     pods = (settled.pods.get(uid) for uid in settled.told.bound)
     return {group_of(pod) for pod in pods if pod is not None}
 
 
 class Ends(NamedTuple):
-    """When a pod ends that has a node, in server seconds; it may be in the past.
+    """The possible ends of a pod with a node, in server seconds; they may be in the past.
 
     Attributes:
-        limit: when it is made to; None = nothing does.
-        expected: when its users expect it to; None = they do not say.
+        limit: when Kubernetes ends it; None = it has no limit.
+        expected: when its users expect it to end; None = they do not say.
     """
 
     limit: float | None = None
     expected: float | None = None
 
     def first(self, now: float) -> tuple[float, bool] | None:
-        """The first of both, and whether it is by limit; None = nobody can tell.
+        """The earlier of both, and whether it is the limit; None = neither is known.
 
-        Who should have been ended by now may be on a lost node.
+        A limit in the past does not count: the pod may be on a lost node.
         """
         ends: list[tuple[float, bool]] = []
         if self.limit is not None and self.limit >= now:
@@ -142,8 +143,8 @@ class Ends(NamedTuple):
 def ends_of(pod: Pod, now: float) -> Ends:
     """When a pod ends.
 
-    One that is being deleted is given its grace period from now on. Of one that its kubelet has not
-    started, when it will is not known.
+    A pod that is being deleted ends after its grace period from now. A pod that its kubelet has not
+    started has no known limit; its expected end counts from its binding.
     """
     if pod.deleting:
         return Ends(limit=now + pod.grace)
@@ -157,5 +158,5 @@ def ends_of(pod: Pod, now: float) -> Ends:
 
 
 def lasts(pod: Pod) -> float | None:
-    """Seconds for which it runs, by its limit or as is expected; None = nobody says."""
+    """Seconds that a pod runs, by its limit or as expected, whichever is less; None = unknown."""
     return min(filter(None, (pod.limit, pod.expected)), default=None)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Explanation: why a group waits, who comes before it, and with what it would start."""
+"""Explanations: why a group waits, what comes before it, and which changes would start it."""
 
 import re
 from collections import Counter
@@ -16,13 +16,13 @@ from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
 from enbloc.simulation.waiting import Waiting
 
-#: So many changes are tried for one explanation.
+#: The most changes that are tried for one explanation.
 MOST_TRIES: Final = 120
 _MOST_NAMED: Final = 3
-#: How many nodes have the first reason. None is counted where a plugin refuses a pod whatever the
-#: node, as one whose claim is missing.
+#: The number of nodes with the first reason. A message without one comes from a plugin that refuses
+#: the pod on every node, for example because its claim is missing.
 _COUNTED: Final = re.compile(r"nodes are available: (\d*)")
-#: Of what a group takes, these are told first.
+#: The resources that are named first in what a group takes.
 _FIRST: Final = ("cpu", "memory")
 
 
@@ -31,15 +31,15 @@ class Explanation:
     """Why a group waits.
 
     Attributes:
-        waiting: the group, and what the scheduler says of it.
-        cause: what keeps it waiting: nothing, but its turn; it has its minimum, and these members
-            are surplus; members; capacity that others hold; the cluster, whose nodes would not do
-            if they were empty; or what its message says.
-        ahead: who comes before it and starts now, in order, with what those take.
-        remedies: of each kind of change the least with which it would start.
-        later: where the cluster would not do if it were empty: of each kind the least with which it
-            would; those that are enough now are in `remedies`.
-        complete: all changes were tried.
+        waiting: the group, and what the scheduler reports about it.
+        cause: why it waits: only for its turn; it has its minimum, and the waiting members are
+            surplus; it lacks members; others hold the capacity; it would not fit even in the empty
+            cluster; or another reason, which its message names.
+        ahead: the groups and pods that come before it and start now, in order.
+        remedies: of each kind of change, the least with which it would start.
+        later: if it would not fit in the empty cluster: of each kind of change, the least with
+            which it would; changes that are enough now are in `remedies`.
+        complete: whether all changes were tried.
     """
 
     waiting: Waiting
@@ -51,13 +51,13 @@ class Explanation:
 
     @property
     def nothing_helps(self) -> bool:
-        """It waits for what a change could help with, and none that was tried is enough."""
+        """Whether a change could help with its cause, but none that was tried is enough."""
         found = self.remedies or self.later
         return not found and self.cause in (Cause.SURPLUS, Cause.CAPACITY, Cause.CLUSTER)
 
     @property
     def sentence(self) -> str:
-        """All in one sentence, or two."""
+        """The answer in one or two sentences."""
         name, message = self.waiting.name, _told(self.waiting.message)
         match self.cause:
             case Cause.NOTHING:
@@ -85,7 +85,7 @@ class Explanation:
                 return f"{name} waits: {message}.{self._with()}"
 
     def _with(self) -> str:
-        """The first remedy of those in whose hand the cause is."""
+        """A sentence with the first remedy, of those who can remove the cause."""
         first = (Whose.OTHERS, Whose.YOURS) if self.cause is Cause.CAPACITY else (Whose.YOURS,)
         order = [*first, *Whose]
         best = min(self.later or self.remedies, key=lambda r: order.index(r.whose), default=None)
@@ -103,14 +103,14 @@ def explain(
     attempt: Try,
     attempt_alone: Try,
 ) -> Explanation:
-    """Why a group waits, and with what it would start.
+    """Explain why a group waits, and which changes would start it.
 
     Args:
-        settled: the cluster, after the scheduler did what it could.
-        rows: all who wait, in the order in which they are decided.
-        waiting: the one of them that is meant.
-        attempt: tries a change; raises GivenUpError where there is no time left.
-        attempt_alone: the same where all others have ended.
+        settled: the settled cluster.
+        rows: all waiting groups and pods, in the order in which they are decided.
+        waiting: the one of them to explain.
+        attempt: tries a change; raises GivenUpError if there is no time left.
+        attempt_alone: the same in a cluster in which all others have ended.
     """
     if waiting.starts:
         return Explanation(waiting, Cause.NOTHING)
@@ -148,13 +148,13 @@ def _told(message: str) -> str:
 
 
 def _after(waiting: Waiting) -> str:
-    """Who gives way to it."""
+    """The clause that names the pods evicted for it."""
     named = several([str(pod) for pod in waiting.victims], _MOST_NAMED)
     return f", for which it evicts {named}" if named else ""
 
 
 def taken(rows: Sequence[Waiting]) -> Mapping[str, int]:
-    """What the members that are placed request together, by resource."""
+    """What the placed members request together, by resource."""
     total = Counter[str]()
     for row in rows:
         for pod in row.pending:
@@ -164,7 +164,7 @@ def taken(rows: Sequence[Waiting]) -> Mapping[str, int]:
 
 
 def amounts(total: Mapping[str, int]) -> str:
-    """CPUs, memory, then what else there is, but pods."""
+    """Amounts as text: CPUs, memory, then other resources, without pods."""
     names = [*_FIRST, *sorted(total.keys() - {*_FIRST, "pods"})]
     shown = (
         f"{render(name, total[name])} {_NAMED.get(name, name)}" for name in names if total.get(name)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of nodes: those alike in what they offer, with what is free on them, and for whom."""
+"""Shapes of nodes: nodes that offer the same, with what is free on them and who gets it next."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ class NodeShape:
 
     Attributes:
         nodes: all of them, by name.
-        usable: those of them that are Ready and not cordoned.
-        taints: of each; those that Kubernetes sets for a cordon or a state are not counted.
+        usable: those that are Ready and not cordoned.
+        taints: of each node, without those that Kubernetes sets for a cordon or a state.
         offered: what the usable ones offer together, by resource.
-        requested: what pods on those request.
-        pods: how many pods are on them.
-        starting: names of the groups that get nodes of these when the scheduler takes them next.
+        requested: what the pods on the usable ones request, by resource.
+        pods: the number of pods on the usable ones.
+        starting: the groups that get nodes of this shape when the scheduler takes them next.
     """
 
     nodes: list[str]
@@ -35,19 +35,19 @@ class NodeShape:
     starting: dict[str, None] = field(default_factory=dict[str, None])
 
     def free(self, resource: str) -> int:
-        """What is left of a resource on the usable nodes together."""
+        """How much of a resource is free on the usable nodes together."""
         return max(0, self.offered[resource] - self.requested[resource])
 
 
 def shapes(
     nodes: Mapping[str, Node], pods: Iterable[Pod], rows: Sequence[Waiting]
 ) -> Sequence[NodeShape]:
-    """The shapes of nodes, those of most nodes first.
+    """The shapes of nodes, those with the most nodes first.
 
     Args:
         nodes: by name.
-        pods: as they are.
-        rows: who waits.
+        pods: all pods.
+        rows: the waiting groups and pods.
     """
     found: dict[object, NodeShape] = {}
     of: dict[str, NodeShape] = {}

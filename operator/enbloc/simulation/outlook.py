@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Outlook: a cluster as it is, and what becomes of who waits in it."""
+"""Outlook: the current cluster, and what the scheduler would do for what waits in it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -25,40 +25,40 @@ from enbloc.simulation.what_if import Answer, Question, answer
 
 T = TypeVar("T")
 
-#: A group that was decided so has no nodes,
+#: A group with such a decision has no nodes.
 _REFUSED: Final = (PlanResult.UNSCHEDULABLE.value, PlanResult.INFEASIBLE.value)
-#: and if it was found out so, there was no placement.
+#: With such a search, a refusal is proof that there is no placement.
 _EXACT: Final = (Search.NONE, Search.INFEASIBLE)
 
 
 class InCopy(Protocol):
-    """Does something in a copy of this process, and forgets what it changes."""
+    """Runs work in a copy of this process, so that its changes are discarded."""
 
     def __call__(self, work: Callable[[], T], /) -> T:
-        """What `work` returns."""
+        """Run `work` in a copy, and return its result."""
         ...
 
 
 class Outlook:
-    """What the scheduler would do with a cluster as it is.
+    """What the scheduler would do with the current cluster.
 
     Args:
         present: the cluster.
-        in_copy: how changes are tried; None = on a cluster that is made anew for each, which takes
-            as long as this does.
-        go_on: whether there is time left for more than who waits and why.
-        wanted: asked until that is known: whether anybody wants it still.
+        in_copy: runs each try of a change in a copy of the process; None = build the cluster anew
+            for each try, which takes as long as this constructor.
+        go_on: whether there is time left for more than what waits and why.
+        wanted: whether anybody still wants the result; called until what waits is known.
 
     Attributes:
-        rows: who waits, in the order in which they are decided.
-        pods: all pods, as they are.
+        rows: the waiting groups and pods, in the order in which they are decided.
+        pods: all pods, before the simulation.
         groups: all PodGroups, by key.
         nodes: all nodes.
-        schedulers: the names that pods of ours write.
+        schedulers: the schedulerNames that enbloc serves.
         now: server time, seconds since the epoch.
 
     Raises:
-        GivenUpError: nobody wants it any more.
+        GivenUpError: nobody wants the result any more.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Outlook:
         self.rows = tuple(queue(self._settled, waiting))
 
     def within(self, go_on: GoOn) -> "Outlook":
-        """The same, which tries no more once this says that there is no time left."""
+        """The same outlook, which tries no more changes once `go_on` is false."""
         other = copy(self)
         other._go_on = go_on  # noqa: SLF001  # of its own class
         return other
 
     def starts(self) -> Mapping[GroupKey, Start]:
-        """When those start that do not now, as far as the ends of others can be told."""
+        """When the groups start that do not start now, as far as the ends of others are known."""
         waiting = [
             row.key for row in self.rows if not row.starts and row.reason is not Reason.INFEASIBLE
         ]
@@ -104,14 +104,14 @@ class Outlook:
             return {}
 
     def node_shapes(self) -> Sequence[NodeShape]:
-        """The shapes of nodes, with what is free on them, and who gets it next."""
+        """The shapes of nodes, with what is free on them and who gets it next."""
         return shapes(self._settled.nodes, self.pods, self.rows)
 
     def explain(self, row: Waiting) -> Explanation:
-        """Why one of them waits, and with what it would start."""
+        """Explain why one of the rows waits, and which changes would start it."""
         empty = alone(self._present, row)
 
-        @cache  # only if it is asked for
+        @cache  # built only if needed
         def settled_alone() -> SimulatedCluster:
             return SimulatedCluster(empty).settle()
 
@@ -119,14 +119,14 @@ class Outlook:
             return self._tried(self._present, self._settled, lambda it: _after(it, events, row.key))
 
         def later(events: Sequence[Event]) -> Result:
-            if not events:  # what keeps it waiting is told in any case
+            if not events:  # the cause is worked out even without time left
                 return outcome(settled_alone(), row.key)
             return self._tried(empty, settled_alone(), lambda it: _after(it, events, row.key))
 
         return explain(self._settled, self.rows, row, now, later)
 
     def answer(self, question: Question) -> Answer:
-        """What would become of a question.
+        """Answer a what-if question.
 
         Raises:
             GivenUpError: there was no time left.
@@ -136,20 +136,20 @@ class Outlook:
     def _tried(
         self, present: Present, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]
     ) -> T:
-        """What is found on a copy of a cluster in which the scheduler has done what it could."""
+        """The result of `work` on a copy of a settled cluster."""
         if self._in_copy is not None:
             return self._in_copy(partial(_within, self._go_on, settled, work))
         return work(SimulatedCluster(present, self._go_on).settle())
 
 
 def _within(go_on: GoOn, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]) -> T:
-    """Done on a cluster that is given up once there is no time left."""
+    """Run `work` on a settled cluster with this time limit."""
     settled.go_on = go_on
     return work(settled)
 
 
 def alone(present: Present, row: Waiting) -> Present:
-    """The same where all pods have ended but those of one run of a group, and those of nodes."""
+    """The cluster as if all pods had ended but those of a row's run and those of DaemonSets."""
     runs = {pod.incarnation for pod in row.pending}
     others = {
         event.pod.uid
@@ -179,10 +179,11 @@ def _after(cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) ->
 
 
 class _Decided:
-    """Whether it is known what becomes of a group, though the scheduler goes on with others.
+    """Whether the outcome of a group is final, though the scheduler goes on with others.
 
-    It has a node; or it was refused, for lack of what those that are decided after it only take:
-    what changes is nodes, nobody could give way to it, and no placement was left unsearched.
+    It is final if a member has a node. A refusal is final if later decisions can only take more
+    capacity: the change is about nodes only, no pod could be evicted for the group, and the search
+    was exhaustive.
     """
 
     def __init__(self, cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> None:

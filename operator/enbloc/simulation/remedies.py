@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies: of each kind of change the least with which a group starts, as it was tried."""
+"""Remedies: of each kind of change, the least that was tried with which a group starts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from enbloc.simulation.waiting import group_of, victims_of
 
 
 class Result(NamedTuple):
-    """What becomes of a group in a cluster that was changed.
+    """The outcome for a group in a changed cluster.
 
     Attributes:
-        nodes: where its members go that have none; empty = it does not start.
-        victims: pods of lower priority that give way to it, if it starts.
+        nodes: the nodes that its waiting members get; empty = it does not start.
+        victims: pods of lower priority that are evicted for it, if it starts.
     """
 
     nodes: tuple[str, ...]
@@ -34,25 +34,25 @@ class Result(NamedTuple):
 
     @property
     def starts(self) -> bool:
-        """Members of it get nodes."""
+        """Whether members of it get nodes."""
         return bool(self.nodes)
 
 
-#: Says what becomes of the group if this happens.
+#: Events → the outcome for the group if they happen.
 Try = Callable[[Sequence[Event]], Result]
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The least change of one kind with which a group starts; one degree less is too little.
+    """The least change of one kind with which a group starts; one degree less is not enough.
 
     Attributes:
-        whose: in whose hand it is.
-        text: as what follows "it would start with".
-        degree: how large it is, in units of its own.
-        victims: pods of lower priority that give way then.
-        of_nodes: the text tells what nodes have: labels or taints.
-        change: all degrees of it; None = it was worked out in another process.
+        whose: who can make it.
+        text: its description, as it follows "it would start with".
+        degree: its size, in units of its kind.
+        victims: pods of lower priority that are evicted then.
+        of_nodes: whether the text reveals labels or taints of nodes.
+        change: the change in all its degrees; None = it comes from another process.
     """
 
     whose: Whose
@@ -64,13 +64,13 @@ class Remedy:
 
 
 def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
-    """What became of one group.
+    """The outcome for one group.
 
     Args:
-        settled: after the scheduler did what it could.
+        settled: the settled cluster.
         key: of the group.
     """
-    # By who was bound, who are few: a copy of a process pays for each object that it looks at.
+    # Over the few bound pods: in a copied process, each object looked at costs memory.
     bound = settled.told.bound
     shown = (settled.pods.get(uid) for uid in bound)
     pods = [pod for pod in shown if pod is not None and group_of(pod) == key]
@@ -79,9 +79,10 @@ def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
 
 
 def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool]:
-    """The change of the smallest degree that helps, and the first of several; None = none does.
+    """The change that helps in the smallest degree, the first of equals; None = none helps.
 
-    Beside it whether all were tried that could be smaller.
+    Returns:
+        The remedy, and whether all changes were tried that could be smaller.
     """
     best: Remedy | None = None
     for number, change in enumerate(alternatives):
@@ -95,11 +96,11 @@ def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool
 
 
 def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
-    """The smallest degree that helps, up to this one; None = none does."""
+    """The smallest degree that helps, at most `most`; None = none helps."""
     result = attempt(change.events(most))
     if not result.starts:
         return None
-    low = 0  # too little
+    low = 0  # the largest degree known not to help
     while most - low > 1:
         middle = (low + most) // 2
         tried = attempt(change.events(middle))
@@ -111,11 +112,11 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
 
 
 class Bounded:
-    """Tries so often at most.
+    """A Try with a limit on the number of tries.
 
     Args:
-        attempt: tries.
-        most: how often.
+        attempt: tries the change.
+        most: the most tries.
     """
 
     def __init__(self, attempt: Try, most: int) -> None:
@@ -123,10 +124,10 @@ class Bounded:
         self._left = most
 
     def __call__(self, events: Sequence[Event]) -> Result:
-        """Try once more.
+        """Try a change.
 
         Raises:
-            GivenUpError: it was tried so often already.
+            GivenUpError: the limit is reached.
         """
         if not self._left:
             raise GivenUpError
@@ -135,11 +136,11 @@ class Bounded:
 
 
 def remedies(asked: Asked, attempt: Try) -> tuple[Sequence[Remedy], bool]:
-    """Of each kind of change the least that helps, and whether all kinds were tried.
+    """Of each kind of change, the least that helps; and whether all kinds were tried.
 
     Args:
-        asked: who is to start.
-        attempt: raises GivenUpError once it was asked often enough.
+        asked: the group that should start.
+        attempt: tries a change; GivenUpError ends the search.
     """
     found: list[Remedy] = []
     complete = True

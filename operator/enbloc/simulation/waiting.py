@@ -19,21 +19,21 @@ Members = tuple[Pod, ...]
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Pending):
-    """A group, or a pod without one, of which members have no node.
+    """A group with members that have no node, or a pod without a group.
 
     Attributes:
-        key: of the group; that of the implied group for a pod without one.
-        pending: those members, the oldest first.
-        members: how many there are, of the same run of the group, that the scheduler counts.
-        bound: how many of those had a node before.
+        key: of the group; for a pod without one, of its implied group.
+        pending: the members without a node, the oldest first.
+        members: the number of members of the same run that the scheduler counts.
+        bound: how many of them had a node before.
         minimum: how many the group needs; 1 for a pod without one.
-        priority: by which it is ordered.
-        placed: the members that get a node now, each with it; empty = none does.
-        victims: pods of lower priority that give way to it.
-        reason: why the others do not.
-        message: the same in a sentence; "" = all do.
-        decided: whether the scheduler has tried it; who was not tried waits for something else
-            than capacity.
+        priority: the priority in the queue.
+        placed: the members that get a node now → that node; empty = none does.
+        victims: pods of lower priority that are evicted for it.
+        reason: why the other members get no node.
+        message: the same in a sentence; "" = all get one.
+        decided: whether the scheduler has tried it; if not, it waits for something other than
+            capacity.
     """
 
     key: GroupKey
@@ -50,29 +50,29 @@ class Waiting(Pending):
 
     @property
     def starts(self) -> bool:
-        """Members of it get nodes now: its minimum, or some beyond it."""
+        """Whether members get nodes now: the minimum, or some beyond it."""
         return bool(self.placed)
 
     @property
     def surplus(self) -> bool:
-        """It has its minimum, and these are members beyond it."""
+        """Whether it has its minimum, and the pending members are beyond it."""
         return not self.solo and 0 < self.minimum <= self.bound
 
 
 def group_of(pod: Pod) -> GroupKey:
-    """The group of a pod, or its implied one."""
+    """The key of a pod's group, or of its implied one."""
     return pod.group or solo_key(pod)
 
 
 def of_node(pod: Pod) -> bool:
-    """A pod that belongs to its node, as those of a DaemonSet."""
+    """Whether a pod belongs to its node, as those of a DaemonSet do."""
     return pod.mirror or (pod.owner is not None and pod.owner.kind in ("DaemonSet", "Node"))
 
 
 def members_waiting(
     pods: Collection[Pod], schedulers: Collection[str]
 ) -> Mapping[GroupKey, Members]:
-    """The pods of these schedulers that have no node, by group."""
+    """The pods of these schedulerNames that have no node, by group."""
     found: dict[GroupKey, list[Pod]] = {}
     for pod in pods:
         if pod.live and not pod.node and pod.scheduler in schedulers:
@@ -81,18 +81,18 @@ def members_waiting(
 
 
 def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Sequence[Waiting]:
-    """What becomes of who waits, in the order in which the scheduler decides.
+    """The waiting groups and pods with their outcome, in the order in which they are decided.
 
-    Those that it does not try, as they lack members, come last.
+    Those that the scheduler does not try, because they lack members, come last.
 
     Args:
-        settled: the cluster, after the scheduler did what it could.
-        waiting: who had no node before.
+        settled: the settled cluster.
+        waiting: the members that had no node before.
     """
     turns = {key: turn for turn, key in enumerate(settled.told.decided)}
     live: dict[GroupKey, list[Pod]] = {}
     for pod in settled.pods.values():
-        key = pod.group  # of a pod without one there is no other
+        key = pod.group  # a pod without a group is alone in its implied one
         if key is not None and key in waiting and pod.live:
             live.setdefault(key, []).append(pod)
     found = [_outcome(settled, key, pods, live.get(key, ())) for key, pods in waiting.items()]
@@ -102,7 +102,7 @@ def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Seq
 def victims_of(
     settled: SimulatedCluster, key: GroupKey, pods: Collection[Pod]
 ) -> tuple[PodKey, ...]:
-    """Who gave way to a group, or to one of its pods."""
+    """The pods that were evicted for a group, or for one of its pods."""
     group = settled.groups.get(key)
     by = {pod.uid for pod in pods} | ({group.uid} if group is not None else set())
     return tuple(pod for pod, winner in settled.told.preempted.items() if winner in by)
@@ -135,7 +135,7 @@ def _outcome(
 
 
 def _why(settled: SimulatedCluster, key: GroupKey, pods: Members) -> tuple[Reason, str]:
-    """Why members of a group have no node, in the words of its conditions, or of theirs."""
+    """Why members of a group have no node, by the group's conditions or the members'."""
     status = settled.told.statuses.get(key)
     for condition in status.conditions if status is not None else ():
         if condition.type is Condition.SCHEDULED and not condition.status:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if: a cluster with a change and without it, each after the scheduler did what it could.
+"""What if: compares the settled cluster with a change and without it.
 
-What is asked is a `Question`, made of parts that `plus` joins: pods that are created, nodes that go
-or come, groups that get another size.
+A `Question` is made of parts that `plus` joins: pods that are created, nodes that are removed or
+added, groups that are scaled.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,20 +21,20 @@ from enbloc.simulation.clones import node_like, pod_again, pod_like
 from enbloc.simulation.cluster import GoOn, Present, SimulatedCluster
 from enbloc.simulation.waiting import Members, Waiting, group_of, of_node, queue
 
-#: What an object makes at once, and then each time once what it made before has nodes.
+#: The pods that an object makes: the first wave at once, each next one once the last has nodes.
 Waves = Sequence[Sequence[Pod]]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What would happen.
+    """A hypothetical change, and the pods and groups that are asked about.
 
     Attributes:
         events: what happens at once, and is not asked about.
-        waves: of each object, the pods that it makes; they are asked about.
-        whole: groups that are asked about: every member is to have a node.
-        gone: pods that leave because it is asked so.
-        again: pods that are made again, with the UID of the one that is gone.
+        waves: per object, the pods that it makes; they are asked about.
+        whole: groups that are asked about: whether every member would have a node.
+        gone: pods that the change itself removes.
+        again: recreated pod → the pod that is gone.
     """
 
     events: tuple[Event, ...] = ()
@@ -44,7 +44,7 @@ class Question:
     again: Mapping[PodUID, PodUID] = field(default_factory=dict[PodUID, PodUID])
 
     def plus(self, other: "Question") -> "Question":
-        """Both; the other happens after this one."""
+        """Both questions in one; the other happens after this one."""
         return Question(
             (*self.events, *other.events),
             (*self.waves, *other.waves),
@@ -56,12 +56,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A pod that gives way with the change, and does not without it.
+    """A pod that is evicted with the change, and not without it.
 
     Attributes:
         pod: its name.
-        group: its group; the implied one for a pod without one.
-        by: to whom; None = that is not known.
+        group: its group; for a pod without one, its implied group.
+        by: the group that it is evicted for; None = unknown.
     """
 
     pod: PodKey
@@ -71,11 +71,11 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """A group, or a pod without one, that fares otherwise than without the change.
+    """A group, or a pod without one, with another outcome than without the change.
 
     Attributes:
         key: of the group.
-        pods: those of its pods that fare otherwise.
+        pods: those of its pods with another outcome.
         message: why they have no nodes with the change.
     """
 
@@ -91,13 +91,13 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A group of which every member is asked about.
+    """A scaled group, with all its members.
 
     Attributes:
         key: of the group.
-        members: all that are live.
-        placed: those of them that have a node.
-        row: of those that have none, or get one; None = all have had one.
+        members: the number of its live members.
+        placed: how many of them have a node.
+        row: for the members that had no node before the change; None = all had one.
     """
 
     key: GroupKey
@@ -107,22 +107,22 @@ class Sized:
 
     @property
     def whole(self) -> bool:
-        """Every member has a node."""
+        """Whether every member has a node."""
         return self.placed == self.members
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What would become of it.
+    """The answer to a question.
 
     Attributes:
         asked: the groups, and pods without one, that are created.
-        unmade: pods that would not be made, as what must come before has no nodes.
-        sized: the groups of another size.
-        evicted: who gives way.
-        delayed: who starts, or keeps its node, without the change and does not with it.
-        gained: who gets nodes with the change and does not without it.
-        nodes: all that there are with the change, by name.
+        unmade: pods that would not be made, because the pods before them have no nodes.
+        sized: the scaled groups.
+        evicted: the pods that are evicted.
+        delayed: groups that start or keep their nodes only without the change.
+        gained: groups that get nodes only with the change.
+        nodes: all nodes with the change, by name.
     """
 
     asked: Sequence[Waiting]
@@ -135,7 +135,7 @@ class Answer:
 
     @property
     def starts(self) -> bool:
-        """All that is asked about starts; where only nodes change, nobody is worse off."""
+        """Whether all that is asked about starts; if only nodes change, whether no pod is lost."""
         if self.asked or self.sized:
             return (
                 all(row.starts for row in self.asked)
@@ -149,10 +149,10 @@ class Answer:
 
 
 def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question:
-    """These nodes are gone; what controllers had on them, they make again.
+    """The question: these nodes are gone, and controllers recreate their pods.
 
     Args:
-        cluster: as it is.
+        cluster: the current state.
         names: of the nodes.
 
     Raises:
@@ -174,12 +174,12 @@ def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question
 
 
 def _made_again(pod: Pod) -> bool:
-    """Its controller would make it again, and not for the same node."""
+    """Whether its controller would recreate it, for any node."""
     return pod.owner is not None and not of_node(pod) and not pinned_to(pod.spec)
 
 
 def more_nodes(cluster: SimulatedCluster, number: int, like: str) -> Question:
-    """So many nodes more, like this one.
+    """The question: `number` more nodes like this one.
 
     Raises:
         UsageError: there is no such node.
@@ -197,11 +197,11 @@ def _node(cluster: SimulatedCluster, name: str) -> Node:
 
 
 def resized(cluster: SimulatedCluster, key: GroupKey, number: int) -> Question:
-    """A group that has so many members: more like its newest, or without its newest.
+    """The question: a group has `number` members, by clones of its newest or without its newest.
 
     Args:
-        cluster: as it is.
-        key: of the group; what it needs is lowered to the number, if it is more.
+        cluster: the current state.
+        key: of the group; its minimum is lowered to the number if it is larger.
         number: of members.
 
     Raises:
@@ -239,11 +239,11 @@ def created(
     waves: Sequence[Waves],
     replaced: Collection[Pod] = (),
 ) -> Question:
-    """These pods are made.
+    """The question: these pods are created.
 
     Args:
-        cluster: as it is.
-        first: what is seen before them, as their PodGroups.
+        cluster: the current state.
+        first: what the scheduler sees before them, such as their PodGroups.
         waves: of each object.
         replaced: pods that are deleted before.
     """
@@ -261,12 +261,12 @@ def answer(
     settled: SimulatedCluster | None = None,
     go_on: GoOn = lambda: True,
 ) -> Answer:
-    """What would become of it.
+    """Answer a question.
 
     Args:
-        present: the cluster as it is.
-        question: what would happen.
-        settled: that cluster, after the scheduler did what it could; None = that is worked out.
+        present: the current cluster.
+        question: the hypothetical change.
+        settled: the settled cluster without the change; None = simulate it here.
         go_on: whether there is time left.
 
     Raises:
@@ -304,7 +304,7 @@ def answer(
 
 
 def _happen(cluster: SimulatedCluster, question: Question) -> tuple[list[Pod], list[Pod]]:
-    """Let it happen; the pods that were made, and those that were not."""
+    """Let the question happen; returns the pods that were made, and those that were not."""
     cluster.tell(question.events)
     made: list[Pod] = []
     left = [list(waves) for waves in question.waves]
@@ -339,7 +339,7 @@ def _by_group(pods: Iterable[Pod]) -> dict[GroupKey, Members]:
 def _evicted(
     before: SimulatedCluster, after: SimulatedCluster, question: Question
 ) -> Sequence[Evicted]:
-    """Who gives way with the change, and is there, on its node, without it."""
+    """The pods that are evicted with the change, and keep their node without it."""
     winners = {group.uid: key for key, group in after.groups.items()}
     winners |= {str(pod.uid): group_of(pod) for pod in after.pods.values()}
     there = {pod.key: pod for uid, pod in _placed(before).items() if uid not in question.gone}
@@ -353,7 +353,7 @@ def _evicted(
 def _delayed(
     after: SimulatedCluster, lost: Sequence[Pod], question: Question
 ) -> Sequence[Affected]:
-    """Those that have no node, with what the scheduler says of them."""
+    """The groups of the pods that lost their node, with the scheduler's message."""
     made = {old: new for new, old in question.again.items()}
     waiting: dict[GroupKey, Members] = {}
     groups = _by_group(lost)
