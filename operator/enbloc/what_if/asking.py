@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What would happen if objects were created, nodes went or came, or groups were scaled."""
+"""Asking what would happen if objects were created, nodes removed or added, or groups scaled."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.what_if.report import Report
 from enbloc.workloads import Admission, Expansion, Manifest, expand
 
-#: So many nodes can be added, and members a group can be scaled to.
+#: The most nodes that can be added, and the most members that a group can be scaled to.
 MOST_NODES: Final = 10_000
 MOST_MEMBERS: Final = 10_000
 _CLASSLESS: Final = (
@@ -37,17 +37,17 @@ _CLASSLESS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked.
+    """The question as a user asks it.
 
     Attributes:
-        manifests: of all files; None = none were given.
+        manifests: of all files; None = no files were given.
         without: nodes that would be gone.
-        add_nodes: so many would be added.
-        like: the one that these are like.
-        scales: names of groups, each in the namespace that is asked about unless it has one before
-            a slash; and how many members they would have.
+        add_nodes: how many nodes would be added.
+        like: the node that the added ones are like.
+        scales: group names with their new number of members; a name may be NAMESPACE/NAME, else it
+            is in `namespace`.
         namespace: of objects that name none.
-        only: objects may name no other one.
+        only: whether objects may name no other namespace.
     """
 
     manifests: Sequence[Manifest] | None = None
@@ -60,10 +60,10 @@ class Asked:
 
 
 def scale(given: str) -> tuple[str, int]:
-    """What GROUP=N means.
+    """Parse GROUP=N.
 
     Raises:
-        UsageError: it is none, or N is too large.
+        UsageError: it has another form, or N is too large.
     """
     name, equals, number = given.rpartition("=")
     if not (equals and name and number.isascii() and number.isdigit() and len(number) < 9):
@@ -79,17 +79,17 @@ def report(
     admission: Admission | None,
     answer: Callable[[Question], Answer],
 ) -> Report:
-    """What would become of it.
+    """Answer the question.
 
     Args:
-        present: the cluster as it is.
+        present: the current cluster.
         asked: the question.
-        admission: what the API server fills in; None = no manifests are asked about.
-        answer: what the scheduler would do about a question.
+        admission: what the API server fills in at admission; None = there are no manifests.
+        answer: simulates a question.
 
     Raises:
         UsageError: something that is asked about does not exist, or cannot be created.
-        ExceptionGroup: of a UsageError for each object that no scheduler of ours places.
+        ExceptionGroup: a UsageError for each object whose pods enbloc does not place.
     """
     cluster = SimulatedCluster(present)
     question = _nodes_and_groups(cluster, asked)
@@ -106,11 +106,11 @@ def report(
 
 
 def _nodes_and_groups(cluster: SimulatedCluster, asked: Asked) -> Question:
-    """What is asked of nodes and of groups that exist."""
+    """The parts of the question about nodes and existing groups."""
     question = Question()
 
     def then(part: Question) -> None:
-        """What is asked next is asked of the cluster in which this has happened."""
+        """Add a part; the next parts see the cluster after it."""
         nonlocal question
         cluster.tell(part.events)
         question = question.plus(part)
@@ -137,10 +137,10 @@ def _submitted(
     given: Sequence[Manifest],
     admission: Admission,
 ) -> Submission:
-    """What the scheduler would see of the files.
+    """What the scheduler would see of the manifests.
 
     Raises:
-        UsageError: they hold something that cannot be created, or that no scheduler of ours places.
+        UsageError: they hold something that cannot be created, or that enbloc does not place.
     """
     expansion = expand(given, KINDS, asked.namespace, only=asked.only)
     _makes_pods(expansion)
@@ -172,17 +172,17 @@ def _namespaces(found: Present) -> Mapping[str, Labels]:
 
 
 def _ours(made: Submission, found: Present) -> Sequence[Created]:
-    """The pods that are to be placed by a scheduler of ours."""
+    """The pods that enbloc places."""
     return [
         each for each in made.pods if each.pod.scheduler in found.profiles and not each.pod.node
     ]
 
 
 def _placed_by_others(made: Submission, found: Present) -> None:
-    """See that of each object some pod is ours to place.
+    """Check that enbloc places a pod of each object.
 
     Raises:
-        ExceptionGroup: of a UsageError for each of which none is, with the field to set.
+        ExceptionGroup: a UsageError for each object of which it places none, with the field to set.
     """
     ours = {each.of for each in _ours(made, found)}
     names = " or ".join(found.profiles)
@@ -203,7 +203,7 @@ def _placed_by_others(made: Submission, found: Present) -> None:
 
 
 def _others(made: Submission, found: Present) -> Iterator[str]:
-    """What is said of pods that another scheduler places, of objects of which some are ours."""
+    """Notes on pods that another scheduler places, of objects with pods that enbloc places."""
     for each in made.pods:
         if each.pod.scheduler not in found.profiles and not each.pod.node:
             yield (
@@ -213,7 +213,7 @@ def _others(made: Submission, found: Present) -> Iterator[str]:
 
 
 def _created(cluster: SimulatedCluster, made: Submission, ours: Sequence[Created]) -> Question:
-    """The pods of each object, wave by wave; those that have a node are there from the start."""
+    """The question for created pods, in waves per object; pods with a node exist from the start."""
     there = [PodSeen(each.pod) for each in made.pods if each.pod.node]
     objects: dict[str, dict[int, list[Created]]] = {}
     for each in ours:
@@ -232,7 +232,7 @@ def _classless(submitted: Submission) -> bool:
 
 
 def _change(asked: Asked) -> str:
-    """What is changed of nodes, as the beginning of a sentence; "" = nothing."""
+    """The change of nodes, as the beginning of a sentence; "" = none."""
     parts: list[str] = []
     if asked.without:
         parts.append(f"without {', '.join(asked.without)}")

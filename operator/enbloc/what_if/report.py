@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of an answer: in a sentence first, then who and where."""
+"""The report of an answer: first one sentence, then the details."""
 
 import sys
 from collections import Counter
@@ -17,21 +17,21 @@ from enbloc.model.quantity import render
 from enbloc.model.text import clipped, several
 from enbloc.simulation import Affected, Answer, Evicted, Sized, Waiting, group_of
 
-#: So many of a kind are named where all were too many, and so many have a line.
+#: The most items that a sentence names, and the most lines of a list, unless wide.
 _MOST_NAMED: Final = 5
 _MOST_LINES: Final = 20
-#: A table shows so much of a message.
+#: The longest part of a message that a table shows (characters).
 _WIDTH: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is asked about together: an object, or objects that share a group.
+    """An object, or several that share a group, as one subject of the answer.
 
     Attributes:
         name: for people.
         rows: its groups, and pods without one.
-        pods: how many are made, or would be.
+        pods: the number of its pods, with those that would not be made.
     """
 
     name: str
@@ -40,32 +40,32 @@ class Subject:
 
     @property
     def placed(self) -> Mapping[PodKey, str]:
-        """Its pods that get a node, each with it."""
+        """Its pods that get a node → that node."""
         return {pod: node for row in self.rows for pod, node in row.placed.items()}
 
     @property
     def starts(self) -> bool:
-        """Each of its groups and pods does."""
+        """Whether all its groups and pods start."""
         made = sum(len(row.pending) for row in self.rows)
         return made == self.pods and all(row.starts for row in self.rows)
 
     @property
     def message(self) -> str:
-        """Why not all of it has nodes."""
+        """Why not all of its pods get nodes; "" = unknown or all do."""
         return next((row.message for row in self.rows if row.message), "")
 
 
 @dataclass(frozen=True)
 class Report:
-    """An answer, and what it is an answer to.
+    """An answer with its question.
 
     Attributes:
-        change: of nodes, as the beginning of a sentence; "" = none.
-        answer: of the engine.
+        change: the change of nodes, as the beginning of a sentence; "" = none.
+        answer: of the simulation.
         created: the pods that are asked about.
-        notes: what is said of the files.
-        names_nodes: whether nodes are named, and not only counted.
-        hidden: how many others fare otherwise and are not told, as somebody may not see them.
+        notes: on the manifests.
+        names_nodes: whether nodes are named, not only counted.
+        hidden: the number of other affected pods and groups that the viewer may not see.
     """
 
     change: str
@@ -76,7 +76,7 @@ class Report:
     hidden: int = 0
 
     def seen(self, sees: Callable[[str], bool], *, nodes: bool) -> "Report":
-        """The same without what somebody may not see.
+        """The same report without what a viewer may not see.
 
         Args:
             sees: whether they may see groups of a namespace.
@@ -95,12 +95,12 @@ class Report:
 
     @property
     def nodes(self) -> Mapping[str, Node] | None:
-        """Those that may be named, with what they offer; None = they are only counted."""
+        """The nodes, if they may be named; None = they are only counted."""
         return self.answer.nodes if self.names_nodes else None
 
     @cached_property
     def subjects(self) -> Sequence[Subject]:
-        """What is asked about, in the order of the files."""
+        """The subjects of the answer, in the order of the manifests."""
         of_pod = {each.pod.uid: each for each in self.created}
         together = _Together()
         for each in self.created:
@@ -118,27 +118,27 @@ class Report:
 
 
 class _Together:
-    """Objects that have members of one group are one subject."""
+    """A union-find: objects with members of one group are one subject."""
 
     def __init__(self) -> None:
         self._above: dict[object, object] = {}
 
     def root(self, of: object) -> Any:
-        """The first of those that are together with this one."""
+        """The representative of the set of this object or group."""
         while (above := self._above.get(of, of)) != of:
             self._above[of] = self._above.get(above, above)
             of = above
         return of
 
     def join(self, of: str, group: GroupKey) -> None:
-        """This object has a member of this group."""
+        """Note that this object has a member of this group."""
         mine, other = self.root(of), self.root(group)
         if mine != other:
             self._above[other] = mine
 
 
 def _name(pods: Sequence[Created], keys: Sequence[GroupKey]) -> str:
-    """Of one object its own; of several that of their group."""
+    """The name of a subject: of its one object, else of its group."""
     objects = dict.fromkeys(each.of for each in pods)
     if len(objects) == 1:
         return next(iter(objects))
@@ -154,8 +154,8 @@ def text(report: Report, *, wide: bool, more: str = "") -> Iterator[str]:
 
     Args:
         report: the answer.
-        wide: all of it; else so much of each list, as can be read at a glance.
-        more: follows how many are left out, with where they are told.
+        wide: whether to print every list in full, rather than its beginning.
+        more: follows the number of items left out, and says where to find them.
     """
     found, most = report.answer, sys.maxsize if wide else _MOST_NAMED
     lines = sys.maxsize if wide else _MOST_LINES
@@ -181,7 +181,7 @@ def text(report: Report, *, wide: bool, more: str = "") -> Iterator[str]:
 
 
 def _of_subjects(report: Report, most: int, lines: int, more: str) -> Iterator[str]:
-    """A sentence for each, after one for all if they are several."""
+    """A sentence per subject, after a summary if there are several."""
     subjects, nodes = report.subjects, report.nodes
     if len(subjects) == 1:
         yield _sentence(subjects[0], nodes, most)
@@ -202,7 +202,7 @@ def _of_subjects(report: Report, most: int, lines: int, more: str) -> Iterator[s
 
 
 def _more(number: int, lines: int, more: str) -> Iterator[str]:
-    """That not all have a line."""
+    """The line that says how many have no line."""
     if number > lines:
         yield f"  and {number - lines} more{more}"
 
@@ -234,7 +234,7 @@ def _of_group(each: Sized, nodes: Mapping[str, Node] | None, most: int) -> str:
 
 
 def _of_nodes(report: Report, most: int) -> str:
-    """Where nothing is asked about by name: who fares better, or worse."""
+    """The sentence if only nodes change: who gains nodes, and who loses them."""
     found = report.answer
     if found.delayed or found.evicted:
         losers = [*(each.name for each in found.delayed), *_groups(found.evicted)]
@@ -247,7 +247,7 @@ def _of_nodes(report: Report, most: int) -> str:
 
 
 def _where(placed: Sequence[str], nodes: Mapping[str, Node] | None, most: int) -> str:
-    """Nodes with how many pods each, or shapes of nodes where those are many."""
+    """The nodes with the number of pods on each; if they are many, their shapes."""
     counts = Counter(placed)
     if nodes is None:
         return "1 node" if len(counts) == 1 else f"{len(counts)} nodes"
@@ -310,7 +310,7 @@ def _members(number: int) -> str:
 
 
 def _begun(sentence: str) -> str:
-    """A sentence that begins with a name keeps it as it is written."""
+    """The sentence with a capital first letter, unless it begins with a name."""
     ours = sentence.split(" ", 1)[0] in ("all", "none", "nobody")
     return _capital(sentence) if ours else sentence
 
