@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""HyperNodes: which nodes are near each other, as Volcano's objects of that kind say.
+"""HyperNodes: which nodes are near each other, by Volcano's objects of that kind.
 
 ::
 
@@ -8,10 +8,10 @@
                  │               └─ node-1
                  └─ s1 (tier 1) ─── node-2      hypernode:tier-2=s4, hypernode:tier-1=s1
 
-They become a Topology whose levels are tiers, and labels of nodes that the engine sees and the API
-server does not have: no selector can name one, for a colon is in none that it takes. A node that is
-in no HyperNode of a tier has there the one of the next tier below, as in Volcano, where "tier 2 at
-most" is met by a HyperNode of tier 1.
+They become a Topology whose levels are tiers, and node labels that the engine sees and the API
+server does not have. Their keys hold a colon, which is not valid in a selector, so none names them.
+If a node is in no HyperNode of a tier, it has the one of the next tier below: in Volcano, a
+HyperNode of tier 1 also meets "tier 2 at most".
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from enbloc.model.topology import (
 )
 from enbloc.topology.selections import Selections
 
-#: Tiers that are told apart.
+#: The most tiers that become levels.
 MOST_TIERS: Final = 16
 
 _NOBODY: Final[frozenset[str]] = frozenset()
@@ -42,34 +42,34 @@ _NOBODY: Final[frozenset[str]] = frozenset()
 class HyperNodes:
     """All HyperNodes, and all nodes with their labels.
 
-    Where a node or a HyperNode is in several of one tier, that with the first name counts.
+    If a node or a HyperNode is in several of one tier, the one with the first name counts.
     """
 
-    #: What the Topology is called.
+    #: The name of the Topology.
     TOPOLOGY: ClassVar = foreign_name(VOLCANO_GROUP, HYPER_NODES)
 
     def __init__(self) -> None:
-        #: As the API server has them, by name.
+        #: The nodes as the API server has them, by name.
         self._nodes: dict[str, Node] = {}
-        #: The labels that each of them was given.
+        #: Node name → the labels added to it.
         self._given: dict[str, Labels] = {}
         self._hyper_nodes: dict[str, HyperNode] = {}
         self._selections = Selections()
-        #: Of each node, the names of the HyperNodes that list it themselves; it need not exist.
+        #: Node name → the names of the HyperNodes that list it directly; the node need not exist.
         self._listed_by: dict[str, set[str]] = {}
-        #: The same by HyperNode.
+        #: The inverse: HyperNode name → the names of the nodes that it lists directly.
         self._listed: dict[str, set[str]] = {}
-        #: Of each HyperNode that is in others, the names of these; it need not exist.
+        #: HyperNode name → the names of those that contain it; it need not exist itself.
         self._parents: dict[str, set[str]] = {}
-        #: How many HyperNodes there are of each tier and name for it.
+        #: (tier, name of the tier) → the number of HyperNodes that use them.
         self._counts: Counter[tuple[int, str]] = Counter()
-        #: The tiers that are told apart, ascending.
+        #: The tiers that are levels, ascending.
         self._tiers: tuple[int, ...] = ()
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────
 
     def node(self, node: Node) -> Node:
-        """A node that was added or changed, with the labels of where it is."""
+        """Take in a new or changed node, and return it with the labels of its HyperNodes."""
         known = self._nodes.get(node.name)
         self._nodes[node.name] = node
         if known is None or known.labels != node.labels:
@@ -81,21 +81,21 @@ class HyperNodes:
         return _with(node, self._given[node.name])
 
     def node_gone(self, name: str) -> None:
-        """A node was deleted."""
+        """Take in that a node was deleted."""
         known = self._nodes.pop(name, None)
         if known is not None:
             del self._given[name]
             self._deselect(known)
 
     def _deselect(self, node: Node) -> None:
-        """A node is listed by who names it alone."""
+        """Drop the listings of a node by HyperNodes that select it without naming it."""
         self._selections.drop_node(node)
         for name in tuple(self._listed_by.get(node.name, ())):
             if name in self._selections:
                 self._list(name, node.name, lists=node.name in self._hyper_nodes[name].nodes)
 
     def _list(self, name: str, node: str, *, lists: bool) -> None:
-        """A HyperNode lists a node itself, or does not."""
+        """Record whether a HyperNode lists a node directly."""
         if lists:
             self._listed.setdefault(name, set()).add(node)
             self._listed_by.setdefault(node, set()).add(name)
@@ -112,7 +112,7 @@ class HyperNodes:
         return tuple((_label(tier), name) for tier, name in self._at_tiers(self._chain(listing)))
 
     def _chain(self, listing: AbstractSet[str]) -> list[HyperNode]:
-        """The HyperNodes that a node is in, by ascending tier, one of each."""
+        """The HyperNodes that a node is in, one per tier, by ascending tier."""
         chain: list[HyperNode] = []
         names = set(listing)
         while True:
@@ -127,7 +127,7 @@ class HyperNodes:
         return (self._hyper_nodes[name] for name in names if name in self._hyper_nodes)
 
     def _at_tiers(self, chain: list[HyperNode]) -> Iterator[tuple[int, str]]:
-        """For each tier that is told apart the HyperNode of it, or of the next one below."""
+        """For each level's tier, the HyperNode of that tier or of the next one below."""
         for tier in self._tiers:
             below = [each.name for each in chain if each.tier <= tier]
             if below:
@@ -137,7 +137,7 @@ class HyperNodes:
 
     @property
     def topology(self) -> Topology | None:
-        """What the HyperNodes are as a Topology; None = there are none."""
+        """The HyperNodes as a Topology; None = there are none."""
         if not self._hyper_nodes:
             return None
         called: dict[int, set[str]] = {}
@@ -150,11 +150,11 @@ class HyperNodes:
         return Topology(self.TOPOLOGY, tuple(levels))
 
     def put(self, hyper_node: HyperNode) -> list[Node]:
-        """A HyperNode was added or changed; the nodes whose labels are others now."""
+        """Take in a new or changed HyperNode; returns the nodes whose labels have changed."""
         return self._change(hyper_node.name, hyper_node)
 
     def remove(self, name: str) -> list[Node]:
-        """A HyperNode was deleted; the nodes whose labels are others now."""
+        """Take in that a HyperNode was deleted; returns the nodes whose labels have changed."""
         return self._change(name, None)
 
     def _change(self, name: str, hyper_node: HyperNode | None) -> list[Node]:
@@ -167,7 +167,7 @@ class HyperNodes:
         if hyper_node is not None:
             self._put_in(hyper_node)
         self._tiers = _told_apart({tier for tier, _ in self._counts})
-        # A tier more or less is one of every node that is in any HyperNode.
+        # A change of the tiers concerns every node that is in any HyperNode.
         concerned |= self._under(name) if tiers == self._tiers else self._listed_by.keys()
         changed: list[Node] = []
         for each in sorted(concerned & self._nodes.keys()):
@@ -203,7 +203,7 @@ class HyperNodes:
         self._counts[hyper_node.tier, hyper_node.tier_name] += 1
 
     def _under(self, name: str) -> set[str]:
-        """The names of the nodes in a HyperNode, and in those within it."""
+        """The names of the nodes in a HyperNode and in those that it contains."""
         inside, waiting, found = {name}, [name], set[str]()
         while waiting:
             each = waiting.pop()
@@ -220,7 +220,7 @@ def _with(node: Node, labels: Labels) -> Node:
 
 
 def _told_apart(tiers: AbstractSet[int]) -> tuple[int, ...]:
-    """The tiers that are levels: without gaps, if they are few enough; else the lowest of them."""
+    """The tiers that become levels: all from lowest to highest, else the lowest MOST_TIERS used."""
     if not tiers:
         return ()
     lowest, highest = min(tiers), max(tiers)
@@ -238,12 +238,12 @@ def _label(tier: int) -> str:
 
 
 def _level(tier: int, called: AbstractSet[str], uses: Mapping[str, int]) -> Level:
-    """The level of a tier; its number is an alias, and its name where no other will do.
+    """The level of a tier; `tier-N` is its alias, and also its name if no other is unique.
 
     Args:
         tier: its number.
-        called: what HyperNodes of it call it: a name if they differ in none.
-        uses: for how many tiers each name would do: a name if for one.
+        called: the names that HyperNodes give the tier; usable if there is only one.
+        uses: name → the number of tiers with that name; usable if it is one.
     """
     number = _number(tier)
     name = next(iter(called), number)

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Levels: what the labels of nodes make as levels of a Topology.
+"""Levels of a Topology, derived from the labels of nodes.
 
 ::
 
     region ⊃ zone ⊃ the fabric of one provider, up to four levels ⊃ accelerator ⊃ host
 
-A label counts if at least half of the nodes have it, and those of the levels around it; and if it
-nests: all nodes with one value lie in one domain of the level around it. Some labels hold numbers
-that begin anew in each outer domain, such as the rack's; these need not nest, for a domain is the
+A label counts if at least half of the nodes have it together with the labels of the outer levels,
+and if it nests: all nodes with one value lie in one domain of the next outer level. Labels whose
+numbers restart in each outer domain, such as those of racks, need not nest, because a domain is the
 path of values.
 """
 
@@ -26,13 +26,13 @@ HOST: Final = Level("host", "kubernetes.io/hostname")
 
 
 class KnownLabel(NamedTuple):
-    """A label by which somebody tells what is near.
+    """A well-known label that tells which nodes are near each other.
 
     Attributes:
-        name: of the level that it makes.
+        name: of its level.
         label: the node label.
-        everywhere: a value is of one domain in the whole cluster; else only within the level
-            around it.
+        everywhere: whether a value means one domain in the whole cluster, not only within the next
+            outer level.
     """
 
     name: str
@@ -41,17 +41,17 @@ class KnownLabel(NamedTuple):
 
     @property
     def level(self) -> Level:
-        """The level that it makes."""
+        """The level of this label."""
         return Level(self.name, self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The levels that labels of nodes make.
+    """The levels derived from node labels.
 
     Attributes:
         levels: the outermost first; empty = there are none.
-        notes: which labels were left out, or are on few nodes, and why; one line each.
+        notes: one line per label that was left out or is on few nodes, with the reason.
     """
 
     levels: tuple[Level, ...]
@@ -59,20 +59,20 @@ class Found:
 
 
 def _ids(prefix: str, **names: str) -> tuple[KnownLabel, ...]:
-    """Labels with one prefix; by the name of the level, what follows the prefix."""
+    """Labels with one prefix, given as level name=rest of the label."""
     return tuple(KnownLabel(name.replace("_", "-"), prefix + rest) for name, rest in names.items())
 
 
 def _numbers(prefix: str, **names: str) -> tuple[KnownLabel, ...]:
-    """The same, whose values begin anew in each outer domain."""
+    """The same for labels whose values restart in each outer domain."""
     return tuple(each._replace(everywhere=False) for each in _ids(prefix, **names))
 
 
 _PLACES: Final = _ids("topology.kubernetes.io/", region="region", zone="zone")
 
-#: Of whoever describes a network, the outermost first. Only one of them is taken.
+#: The labels of each provider of network topology, the outermost first; one provider's are used.
 _FABRICS: Final = (
-    # Amazon EKS; layer 4 only where instances have one.
+    # Amazon EKS; layer 4 only on instances that have one.
     _ids(
         "topology.k8s.aws/network-node-layer-",
         **{"layer-1": "1", "layer-2": "2", "layer-3": "3", "layer-4": "4"},
@@ -99,18 +99,18 @@ _FABRICS: Final = (
     # Nebius and Crusoe.
     _ids("topology.nebius.com/", gpu_cluster="gpu-cluster-id", tier_2="tier-2", tier_1="tier-1"),
     _ids("crusoe.ai/", partition="ib.partition.id", pod="pod.id"),
-    # Topograph: since 1.0 tiers from 0 on, which is next to the nodes; before, names.
+    # Topograph: since 1.0 tiers, 0 is next to the nodes; before 1.0, names.
     _ids(
         "fabric.topograph.run/tier-",
         **{"tier-3": "3", "tier-2": "2", "tier-1": "1", "tier-0": "0"},
     ),
     _ids("network.topology.nvidia.com/", core="core", spine="spine", leaf="leaf"),
     _ids("network.topology.nvidia.com/", datacenter="datacenter", spine="spine", block="block"),
-    # What documentation of schedulers uses, and many have copied: names within the outer domain.
+    # From the docs of schedulers, widely copied: names are unique within the outer domain only.
     _numbers("cloud.provider.com/topology-", block="block", rack="rack"),
 )
 
-#: Nodes whose accelerators are connected directly, as by NVLink. Only one of them is taken.
+#: Labels of nodes with directly connected accelerators, as by NVLink; only one of them is used.
 _ACCELERATORS: Final = tuple(
     KnownLabel("accelerator", label)
     for label in (
@@ -126,15 +126,15 @@ _HOST: Final = KnownLabel(HOST.name, HOST.label)
 
 
 def guessed(nodes: Sequence[Labels], *, host: bool = False) -> Found:
-    """The levels that known labels make on these nodes.
+    """The levels of the well-known labels on these nodes.
 
     Args:
-        nodes: the labels of each.
-        host: each node is to be a domain of the innermost level.
+        nodes: the labels of each node.
+        host: whether to add each node as a domain of the innermost level.
     """
     places, notes = _taken(nodes, (), _PLACES)
     fabrics = [_taken(nodes, places, fabric) for fabric in _FABRICS]
-    taken, _ = max(fabrics, key=lambda found: len(found[0]))  # of equals the first one
+    taken, _ = max(fabrics, key=lambda found: len(found[0]))  # the first of equals
     notes += [note for _, left_out in fabrics for note in left_out]
     others = [found for found, _ in fabrics if len(found) > len(places) and found != taken]
     notes += [
@@ -151,10 +151,10 @@ def guessed(nodes: Sequence[Labels], *, host: bool = False) -> Found:
 
 
 def chosen(nodes: Sequence[Labels], levels: Iterable[Level]) -> Found:
-    """These levels, on how many nodes their labels are, and whether their order is another one.
+    """The given levels, with notes on missing labels and on a wrong order.
 
     Args:
-        nodes: the labels of each.
+        nodes: the labels of each node.
         levels: the outermost first.
     """
     levels = tuple(levels)
@@ -176,7 +176,7 @@ def chosen(nodes: Sequence[Labels], levels: Iterable[Level]) -> Found:
 
 
 def _is_around(label: str, other: str, nodes: Sequence[Labels]) -> bool:
-    """Whether domains of one label hold those of another whole, and are fewer."""
+    """Whether each domain of `other` lies within one of `label`, which has fewer domains."""
     pairs = {(each[other], each[label]) for each in nodes if other in each and label in each}
     return len(pairs) == len({inner for inner, _ in pairs}) > len({outer for _, outer in pairs})
 
@@ -184,7 +184,7 @@ def _is_around(label: str, other: str, nodes: Sequence[Labels]) -> bool:
 def _taken(
     nodes: Sequence[Labels], around: Sequence[KnownLabel], offered: Iterable[KnownLabel]
 ) -> tuple[list[KnownLabel], list[str]]:
-    """The labels around, and those offered that can be levels within them; and what is left out."""
+    """`around` with the offered labels that nest in it, and a note per label left out."""
     taken, left_out = list(around), list[str]()
     for label in offered:
         if not any(label.label in labels for labels in nodes):
@@ -200,7 +200,7 @@ def _taken(
 def _with_accelerator(
     nodes: Sequence[Labels], taken: list[KnownLabel], notes: list[str]
 ) -> list[KnownLabel]:
-    """The levels, and what is connected directly: as far inside as it nests."""
+    """The labels with one of directly connected accelerators, as far inside as it nests."""
     for label in _ACCELERATORS:
         if not any(label.label in labels for labels in nodes):
             continue
@@ -218,7 +218,7 @@ def _with_accelerator(
 
 
 def _problem(nodes: Sequence[Labels], levels: Sequence[KnownLabel]) -> str:
-    """Why the last of these labels is no level within the others; "" = it is one."""
+    """Why the last of these labels cannot be a level within the others; "" = it can."""
     *around, label = levels
     path_of: dict[str, tuple[str, ...]] = {}
     inside = 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Overview: the domains of a topology as a tree, and how much capacity is free in each."""
+"""Overview: the domains of a topology as a tree, with the free capacity of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.resources import CPU, MEMORY
 from enbloc.model.topology import Level, Topology
 
-#: So many domains are shown; of more, their number.
+#: The most domains that are shown; the others are counted.
 MOST: Final = 1000
-#: How the names of resources end that are GPUs.
+#: The suffix of resource names for GPUs.
 _GPU: Final = "/gpu"
 
 Amounts = npt.NDArray[np.int64]
@@ -29,9 +29,9 @@ class DomainCapacity:
     Attributes:
         depth: the place of its level, 0 for the outermost.
         path: the label values, the outermost first, with "/" between them.
-        nodes: how many are in it.
-        ready: how many of these are Ready and not cordoned.
-        free: by resource, allocatable of the ready ones less what placed pods request: CPU in
+        nodes: the number of its nodes.
+        ready: how many of them are Ready and not cordoned.
+        free: by resource, allocatable of the ready nodes minus the requests of placed pods: CPU in
             milli, everything else in whole units.
     """
 
@@ -48,11 +48,11 @@ class Overview:
 
     Attributes:
         topology: its name.
-        levels: those that are shown, the outermost first.
-        nodes: how many there are in all.
+        levels: the shown levels, the outermost first.
+        nodes: the number of all nodes.
         domains: depth-first, in the order of label values; at most MOST.
-        more: by the name of the level, how many further domains there are.
-        outside: by node label, how many nodes lack it, and none of the labels around it.
+        more: level name → the number of domains that are not shown.
+        outside: node label → the number of nodes that lack it and have all outer labels.
     """
 
     topology: str
@@ -67,9 +67,9 @@ def overview(nodes: Nodes, topology: Topology, depth: int | None = None) -> Over
     """The domains of a topology on these nodes.
 
     Args:
-        nodes: the node table, with the pods that are placed.
-        topology: one that can be used.
-        depth: how many of its levels are shown; None = all.
+        nodes: the node table, with the placed pods.
+        topology: a usable one.
+        depth: how many of its levels to show; None = all.
     """
     levels = topology.levels[:depth]
     domains = domains_of(nodes, [level.label for level in levels])
@@ -87,7 +87,7 @@ def overview(nodes: Nodes, topology: Topology, depth: int | None = None) -> Over
 
 
 def _paths(domains: Domains, nodes: Nodes) -> list[tuple[tuple[str, ...], int, int]]:
-    """Each domain as its label values, the place of its level, and its number there."""
+    """Each domain as (label values, index of its level, number within the level)."""
     found: list[tuple[tuple[str, ...], int, int]] = []
     around: list[tuple[str, ...]] = [()]
     for place, level in enumerate(domains.levels):
@@ -101,7 +101,7 @@ def _paths(domains: Domains, nodes: Nodes) -> list[tuple[tuple[str, ...], int, i
 
 
 def _outside(domains: Domains) -> dict[str, int]:
-    """By node label, how many nodes are in a domain around, and lack it."""
+    """Node label → the number of nodes that lack it and are in a domain of the next outer level."""
     found: dict[str, int] = {}
     before = 0
     for level in domains.levels:
@@ -113,11 +113,11 @@ def _outside(domains: Domains) -> dict[str, int]:
 
 
 class _Counted:
-    """What the nodes of each domain of a level add up to.
+    """The sums over the nodes of each domain of a level.
 
     Args:
         codes: int64[N], the domain of each node; -1 = it is in none.
-        count: how many domains there are.
+        count: the number of domains.
         nodes: the node table.
     """
 
@@ -134,12 +134,12 @@ class _Counted:
         }
 
     def _sums(self, values: Amounts) -> Amounts:
-        sums = np.zeros(self._count, np.int64)  # exact, unlike those of np.bincount
+        sums = np.zeros(self._count, np.int64)  # exact, unlike the floats of np.bincount
         np.add.at(sums, self._codes, values[self._inside])
         return sums
 
     def of(self, domain: int, depth: int, path: Sequence[str]) -> DomainCapacity:
-        """What is in a domain."""
+        """The capacity of a domain."""
         return DomainCapacity(
             depth,
             "/".join(path),

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Selections: which nodes the selectors and patterns of HyperNodes select.
+"""Selections: an index of which nodes the selectors and patterns of HyperNodes select.
 
-To ask each HyperNode about each node takes minutes in a large cluster. Most say what all of their
-nodes have in common: a value of a label, or how the name begins. Nodes and HyperNodes are sorted by
-that, and only those that agree in it are asked::
+Matching each HyperNode with each node takes minutes in a large cluster. Most HyperNodes require
+something of all their nodes: a label value, or a prefix of the name. Nodes and HyperNodes are
+indexed by that, and only those that agree in it are matched::
 
     key             value       nodes                   HyperNodes
     example.com/a   r1          node-0 node-1           by label a=r1
@@ -21,22 +21,22 @@ from enbloc.model.node import Node
 from enbloc.model.requirements import Operator
 from enbloc.model.selectors import Selector
 
-#: The key of a label, or of how many characters of the name.
+#: A label key, or the length of a name prefix.
 Key: TypeAlias = str | int
 Hint: TypeAlias = tuple[Key, str]
 
-#: What every match of a pattern begins with, if it says so; not with what may be repeated.
+#: Matches the fixed prefix of a pattern, without a last character that is quantified.
 _BEGINS: Final = re.compile(r"\^([A-Za-z0-9-]+)(?![*?{+])")
 
 
 class Selections:
-    """HyperNodes that select nodes by more than their names, and all nodes, by what they share."""
+    """An index of all nodes and of the HyperNodes that select nodes by more than their names."""
 
     def __init__(self) -> None:
         self._hyper_nodes: dict[str, HyperNode] = {}
-        #: The names of those that must be asked about every node.
+        #: The names of the HyperNodes that must be matched with every node.
         self._of_all: set[str] = set()
-        #: The names of the others, and of nodes, by each key that any of the others names.
+        #: Key → value → the names of the other HyperNodes; `_sorted` has the same of nodes.
         self._asking: dict[Key, dict[str, set[str]]] = {}
         self._sorted: dict[Key, dict[str, set[str]]] = {}
 
@@ -45,11 +45,11 @@ class Selections:
         return name in self._hyper_nodes
 
     def put(self, hyper_node: HyperNode, nodes: Mapping[str, Node]) -> list[str]:
-        """A HyperNode is there from now on; the names of the nodes that it selects.
+        """Add a HyperNode; returns the names of the nodes that it selects.
 
         Args:
-            hyper_node: none of this name is there.
-            nodes: all nodes.
+            hyper_node: one whose name is not in the index.
+            nodes: all nodes, by name.
         """
         if not (hyper_node.patterns or hyper_node.selectors):
             return []
@@ -70,7 +70,7 @@ class Selections:
         return [each for each in maybe if _selects(hyper_node, nodes[each])]
 
     def drop(self, name: str) -> None:
-        """A HyperNode is gone."""
+        """Remove a HyperNode."""
         hyper_node = self._hyper_nodes.pop(name, None)
         if hyper_node is None:
             return
@@ -83,14 +83,14 @@ class Selections:
                 self._sorted.pop(key, None)
 
     def put_node(self, node: Node) -> list[str]:
-        """A node is there from now on; the names of the HyperNodes that select it."""
+        """Add a node; returns the names of the HyperNodes that select it."""
         own = _of_node(node, self._sorted)
         _add(self._sorted, own, node.name)
         maybe = self._of_all.union(*(self._asking[key].get(value, ()) for key, value in own))
         return [name for name in maybe if _selects(self._hyper_nodes[name], node)]
 
     def drop_node(self, node: Node) -> None:
-        """A node is gone, or is about to be another one."""
+        """Remove a node that is gone or about to change."""
         _remove(self._sorted, _of_node(node, self._sorted), node.name)
 
 
@@ -102,7 +102,7 @@ def _selects(hyper_node: HyperNode, node: Node) -> bool:
 
 
 def _of_node(node: Node, keys: Iterable[Key]) -> list[Hint]:
-    """What a node has of these keys."""
+    """The node's values for these keys."""
     labels = dict(node.labels)
     found: list[Hint] = []
     for key in keys:
@@ -113,7 +113,7 @@ def _of_node(node: Node, keys: Iterable[Key]) -> list[Hint]:
 
 
 def _hints(hyper_node: HyperNode) -> frozenset[Hint]:
-    """Each node that it selects has one of these; none = nothing is known of them."""
+    """Every node that it selects has one of these hints; empty = it gives no hint."""
     found = [tuple(_of_selector(each)) for each in hyper_node.selectors]
     found += [tuple(_of_pattern(each.text)) for each in hyper_node.patterns]
     return frozenset(hint for hints in found for hint in hints) if all(found) else frozenset()
