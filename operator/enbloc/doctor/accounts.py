@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which service accounts can be a scheduler's: those that may bind the pods of all namespaces.
+"""Which service accounts can be a scheduler's: those that may bind pods of all namespaces.
 
-Anybody who may edit a namespace may write Leases and Deployments there that look like theirs.
+Anyone who may edit a namespace may write Leases and Deployments there that look like a scheduler's.
 """
 
 from typing import Final
@@ -14,12 +14,12 @@ from enbloc.client.paths import CLUSTER_ROLE_BINDINGS
 from enbloc.doctor.permissions import reviewed
 
 _BIND: Final = {"resource": "pods", "subresource": "binding", "verb": "create"}
-#: So many accounts are asked about; further ones count.
+#: The most accounts that are reviewed; further ones count as a scheduler's.
 _MOST: Final = 512
 
 
 class Accounts:
-    """What is known of them; whoever cannot be asked about counts as a scheduler's."""
+    """The reviewed service accounts; one that cannot be reviewed counts as a scheduler's."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -27,7 +27,7 @@ class Accounts:
         self._bound: dict[str, set[str]] | None = None
 
     async def binds(self, namespace: str, account: str) -> bool:
-        """Whether one may bind pods of all namespaces."""
+        """Whether a service account may bind pods of all namespaces."""
         user = f"system:serviceaccount:{namespace}:{account}"
         if user not in self._binds:
             if len(self._binds) >= _MOST:
@@ -39,7 +39,7 @@ class Accounts:
         return self._binds[user]
 
     async def any_binds(self, namespace: str) -> bool:
-        """Whether any of a namespace does that a ClusterRoleBinding gives rights to."""
+        """Whether any account of a namespace may: "default", or one in a ClusterRoleBinding."""
         if self._bound is None:
             try:
                 self._bound = await self._by_namespace()
@@ -48,7 +48,7 @@ class Accounts:
         for account in sorted(self._bound.get(namespace, ())):
             if await self.binds(namespace, account):
                 return True
-        return await self.binds(namespace, "default")  # for all accounts of it, by their group
+        return await self.binds(namespace, "default")  # stands for the group of all its accounts
 
     async def _by_namespace(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}

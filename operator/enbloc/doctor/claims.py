@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pending pods that wait in vain for volumes or devices: what they need them by does not exist."""
+"""Pending pods that wait in vain for volumes or devices, because a named object does not exist."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ from enbloc.wire.objects import PodObject
 from enbloc.wire.storage_objects import ClaimObject as VolumeClaimObject
 
 CHECK: Final = "claims"
-#: So many pending pods are read, and of so many namespaces of these so many objects of each kind.
+#: The most pending pods that are read, the most of their namespaces, and the most objects per kind.
 MOST_PODS: Final = 10_000
 MOST_NAMESPACES: Final = 100
 MOST_OBJECTS: Final = 10_000
@@ -42,10 +42,10 @@ _PENDING: Final = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
 
 
 class _Absent:
-    """Names that pods wait for and nothing has.
+    """Names of missing objects that pods wait for.
 
     Attributes:
-        pods: who waits for each.
+        pods: the pods that wait for each name.
     """
 
     def __init__(self, kind: str, fix: str) -> None:
@@ -55,12 +55,12 @@ class _Absent:
         self._named_by: dict[str, str] = {}
 
     def add(self, name: str, pod: Pod, named_by: str = "") -> None:
-        """Note it; `named_by` is the object in which the name stands, if that is not the pod."""
+        """Note a missing name; `named_by` is the object that names it, if that is not the pod."""
         count(self.pods, name, str(pod.key))
         self._named_by.setdefault(name, named_by)
 
     def findings(self) -> Iterator[Finding]:
-        """A warning for each of the first, and one for the rest."""
+        """A warning for each of the first names, and one for the rest."""
         return findings(CHECK, self._kind, self.pods, self._why)
 
     def _why(self, name: str) -> str:
@@ -69,7 +69,7 @@ class _Absent:
 
 
 class _Cluster:
-    """Pending pods, and the objects that they name: read after them, so that none is missed."""
+    """Pending pods, and the objects that they name; reads the pods first, to miss no object."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -77,7 +77,7 @@ class _Cluster:
         self._read = Reader()
 
     async def pods(self, ours: Installation, concerned: Callable[[Pod], bool]) -> list[Pod]:
-        """Those of ours that are concerned, of so many namespaces."""
+        """The pods of our schedulers that are concerned, of a limited number of namespaces."""
         names = {*ours.serves, *await served(self._client)}
         listed = self._client.list(PODS, query=_PENDING, shape=PodObject)
         read = [codec.pod(each) async for each in self._seen.first(MOST_PODS, listed)]
@@ -88,20 +88,20 @@ class _Cluster:
         return kept
 
     async def objects(self, resource: Resource, pods: Iterable[Pod], shape: Any) -> Sequence[Any]:
-        """The objects of a kind in the namespaces of these pods, or that are in none."""
+        """The objects of a kind, in the namespaces of these pods or cluster-scoped."""
         namespaces = _namespaces(pods)
         where = namespaces if resource.namespaced else [None] * bool(namespaces)
         lists = (self._client.list(resource, each, shape=shape) for each in where)
         return [each async for each in self._read.first(MOST_OBJECTS, *lists)]
 
     async def names(self, resource: Resource, pods: Iterable[Pod]) -> set[str]:
-        """The same, by name."""
+        """The names of these objects."""
         return {each.key for each in await self.objects(resource, pods, Named)}
 
     def findings(self, *absent: _Absent) -> Iterator[Finding]:
-        """What was found, and whether more may be absent."""
+        """The findings, and one that says if more may be missing."""
         found = [finding for each in absent for finding in each.findings()]
-        if not self._read.whole:  # what seems to be absent may be among the rest
+        if not self._read.whole:  # a name that seems missing may be among the unread rest
             found = []
         if not found and not (self._read.whole and self._seen.whole):
             message = (
@@ -113,7 +113,7 @@ class _Cluster:
 
 
 async def volumes(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """PersistentVolumeClaims of pods, and the StorageClasses of those without a volume."""
+    """Missing PersistentVolumeClaims of pods, and missing StorageClasses of unbound claims."""
     if ours.planned:
         return
     cluster = _Cluster(client)
@@ -132,7 +132,7 @@ async def volumes(client: Client, ours: Installation) -> AsyncIterator[Finding]:
             key = f"{pod.key.namespace}/{name}"
             claim = claims.get(key)
             if claim is None:
-                if kind == CLAIM:  # the other kind is made for the pod
+                if kind == CLAIM:  # claims of the other kind are made for the pod
                     no_claim.add(key, pod)
             elif claim.storage_class not in {"", *classes} and not claim.volume:
                 no_class.add(claim.storage_class, pod, f"PersistentVolumeClaim {key}")
@@ -141,7 +141,7 @@ async def volumes(client: Client, ours: Installation) -> AsyncIterator[Finding]:
 
 
 async def devices(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """ResourceClaims and templates of pods, and the DeviceClasses of those without devices."""
+    """Missing ResourceClaims and templates of pods, and missing DeviceClasses of their claims."""
     if ours.planned:
         return
     resource = await discovery.served(client, RESOURCE_CLAIMS, DEVICE_VERSIONS)
@@ -163,7 +163,7 @@ async def devices(client: Client, ours: Installation) -> AsyncIterator[Finding]:
 
 
 class _Devices:
-    """What pods need for their devices and nothing has."""
+    """The missing objects that pods need for their devices."""
 
     def __init__(self) -> None:
         where = "in spec.resourceClaims of the pods"
@@ -176,7 +176,7 @@ class _Devices:
     def look(
         self, pod: Pod, claims: Mapping[str, ResourceClaim], templates: set[str], classes: set[str]
     ) -> None:
-        """Note what is absent for a pod."""
+        """Note what is missing for a pod."""
         namespace = pod.key.namespace
         for spec, name in zip(pod.spec.resource_claims, pod.resource_claims, strict=False):
             key, template = f"{namespace}/{name}", f"{namespace}/{spec.template}"
@@ -196,7 +196,7 @@ def _namespaces(pods: Iterable[Pod]) -> list[str]:
 
 
 def _served(pod: Pod) -> set[str]:
-    """The DeviceClasses that its containers request as extended resources."""
+    """The DeviceClasses that a pod's containers request as extended resources."""
     asked = [each.resource for each in pod.spec.extended]
     return {
         each[len(DEVICE_CLASS_PREFIX) :] for each in asked if each.startswith(DEVICE_CLASS_PREFIX)
@@ -204,6 +204,6 @@ def _served(pod: Pod) -> set[str]:
 
 
 def _unserved(claim: ResourceClaim, classes: set[str]) -> Iterator[str]:
-    """The classes that a claim without devices names and that do not exist."""
+    """The missing classes that an unallocated claim names."""
     if claim.allocation is None:
         yield from sorted({each.device_class for each in claim.spec.asks} - {"", *classes})

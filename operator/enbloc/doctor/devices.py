@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether another scheduler allocates devices beside enbloc: both may allocate the same one."""
+"""Whether another scheduler allocates devices too: both may allocate the same one."""
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from enbloc.wire.device_objects import ClaimObject
 from enbloc.wire.objects import PodObject
 
 CHECK: Final = "devices"
-#: So many claims are read, and of so many namespaces that have any so many pods.
+#: The most claims that are read, the most of their namespaces, and the most pods in all of these.
 MOST_CLAIMS: Final = 10_000
 MOST_NAMESPACES: Final = 100
 MOST_PODS: Final = 10_000
@@ -36,9 +36,9 @@ class _Users:
     """The pods of a scheduler that claim devices.
 
     Attributes:
-        number: of them.
+        number: the number of these pods.
         first: one of them, `namespace/name`.
-        pools: of the devices that they have, `driver/pool`.
+        pools: the pools of their devices, `driver/pool`.
     """
 
     number: int = 0
@@ -46,7 +46,7 @@ class _Users:
     pools: set[str] = field(default_factory=set[str])
 
     def add(self, pod: Pod, claims: Iterable[ResourceClaim]) -> None:
-        """Count a pod, which has these claims."""
+        """Count a pod with these claims."""
         self.number += 1
         self.first = self.first or str(pod.key)
         given = [each.allocation for each in claims if each.allocation is not None]
@@ -54,12 +54,12 @@ class _Users:
         self.pools.update(f"{each.driver}/{each.pool}" for each in results)
 
     def __str__(self) -> str:
-        """How many there are, and which."""
+        """The number of pods, and one of them."""
         return self.first if self.number == 1 else f"{self.number}, such as {self.first}"
 
 
 async def contested(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Pods of other schedulers that claim devices, while pods of enbloc do too."""
+    """Pods of other schedulers that claim devices, if pods of enbloc do too."""
     if ours.planned:
         return
     reader = Reader()
@@ -88,7 +88,7 @@ async def contested(client: Client, ours: Installation) -> AsyncIterator[Finding
 
 
 async def _claims(client: Client, resource: Resource, reader: Reader) -> dict[str, ResourceClaim]:
-    """The claims by which pods take devices from others; those for admin access take none."""
+    """The claims that take devices exclusively, without those for admin access."""
     listed = client.list(resource, shape=ClaimObject)
     read = [resource_claim(each) async for each in reader.first(MOST_CLAIMS, listed)]
     return {each.key: each for each in read if any(not ask.admin for ask in each.spec.asks)}
@@ -97,7 +97,7 @@ async def _claims(client: Client, resource: Resource, reader: Reader) -> dict[st
 async def _pods(
     client: Client, reader: Reader, claims: dict[str, ResourceClaim]
 ) -> AsyncIterator[Pod]:
-    """Pods that have not ended, of namespaces with claims."""
+    """The pods that have not ended, in namespaces with claims."""
     namespaces = sorted({each.namespace for each in claims.values()})
     reader.whole = reader.whole and len(namespaces) <= MOST_NAMESPACES
     lists = (
@@ -122,7 +122,7 @@ def _findings(us: _Users, others: dict[str, _Users]) -> Iterable[Finding]:
 
 
 def _shared(pools: set[str]) -> str:
-    """Where they meet now."""
+    """The clause that names the pools that both use now."""
     if not pools:
         return "no pool has devices of both now"
     if len(pools) == 1:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""All checks, in order; one that cannot look says why, and the others go on."""
+"""Runs all checks in order; a check that cannot read says why, and the others go on."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Final
@@ -21,15 +21,15 @@ from enbloc.wire.objects import PodGroupObject
 
 Check = Callable[[Client, Installation], AsyncIterator[Finding]]
 
-#: So many Jobs are named; of more, the number.
+#: The most Jobs that are named; the others are counted.
 _MOST_JOBS: Final = 10
 
 
 async def examine(client: Client, ours: Installation) -> list[Finding]:
-    """All findings; a check that found nothing has one that says so.
+    """Run all checks and return their findings; one that finds nothing says so in a finding.
 
     Raises:
-        APIError: the API server cannot be reached, or does not know the user.
+        APIError: the API server cannot be reached, or rejects the credentials.
     """
     info = await client.version()
     ours = await installed(client, ours)
@@ -41,7 +41,7 @@ async def examine(client: Client, ours: Installation) -> list[Finding]:
                 found += [each async for each in check(client, ours)]
             except* APIError as group:
                 found += [_unknown(name, error) for error in _leaves(group)]
-        found[before:] = dict.fromkeys(found[before:])  # many requests may fail for one reason
+        found[before:] = dict.fromkeys(found[before:])  # many requests may fail for the same reason
         if len(found) == before:
             found.append(Finding(name, Verdict.OK, "", fine))
     if "-gke." in info.get("gitVersion", ""):
@@ -66,7 +66,7 @@ def _version(info: Mapping[str, str]) -> Iterator[Finding]:
 
 
 async def _leaders(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Whether the processes of an installation lead."""
+    """Whether each process of an installation has a leader."""
     if ours.planned:
         return
     for process in ours.processes:
@@ -83,8 +83,8 @@ async def _leaders(client: Client, ours: Installation) -> AsyncIterator[Finding]
 
 
 async def _jobs(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Jobs that a repair of their gang would make fail."""
-    del ours  # they concern whatever installation schedules them
+    """Jobs that would fail if enbloc repairs their gang."""
+    del ours  # Jobs concern every installation
     try:
         groups = [codec.group(each) async for each in client.list(POD_GROUPS, shape=PodGroupObject)]
     except NotFound:
@@ -110,7 +110,7 @@ async def _none() -> AsyncIterator[JobObject]:
 
 
 async def _quota(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """GKE admits system-cluster-critical only where a quota selects it."""
+    """Whether a quota permits system-cluster-critical, which GKE requires in a namespace."""
     name, where = "quota", f"namespace {ours.namespace}"
     try:
         quotas = [each async for each in client.list(QUOTAS, ours.namespace, shape=Quota)]
@@ -125,7 +125,7 @@ async def _quota(client: Client, ours: Installation) -> AsyncIterator[Finding]:
         yield Finding(name, Verdict.WARNING, where, message)
 
 
-#: Check → its parts, and what to say when they find nothing.
+#: Check → its parts, and the message if they find nothing.
 CHECKS: Final[Mapping[str, tuple[tuple[Check, ...], str]]] = {
     "schedulers": (
         (schedulers.leases, schedulers.deployments),

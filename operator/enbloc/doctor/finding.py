@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked for, and what was found."""
+"""Findings of the doctor, and the installation that it examines."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from enbloc.model import names
 
 
 class Verdict(StrEnum):
-    """How bad a finding is; only a fault makes the answer no."""
+    """How bad a finding is; only a fault makes the doctor's answer "no"."""
 
     OK = "ok"
     WARNING = "warning"
@@ -24,9 +24,9 @@ class Finding:
     """One sentence about the cluster.
 
     Attributes:
-        check: which check found it.
-        verdict: how bad it is; "unknown" where the check could not look.
-        object: what it is about, as `resource NAMESPACE/NAME`; "" = the cluster.
+        check: the check that found it.
+        verdict: how bad it is; "unknown" if the check could not read.
+        object: the object that it is about, as `resource NAMESPACE/NAME`; "" = the cluster.
         message: what is wrong, and what to do.
     """
 
@@ -41,9 +41,9 @@ class Process:
     """A process of an installation.
 
     Attributes:
-        role: whose permissions it needs.
+        role: the role whose permissions it needs.
         account: its service account.
-        lease_namespace: where its Lease is, and so its Role.
+        lease_namespace: the namespace of its Lease and of its Role.
         lease: the name of its Lease.
     """
 
@@ -55,14 +55,14 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The installation that is, or is to be, there.
+    """An existing or planned installation of enbloc.
 
     Attributes:
-        namespace: where its Deployments and Leases are.
-        release: what the names of its objects begin with.
+        namespace: of its Deployments and Leases.
+        release: the prefix of its objects' names.
         serves: the schedulerNames of its profiles; empty = as its configuration says.
-        planned: it is not there yet, so what it brings itself is not missed.
-        processes: what runs, or is to run; empty = as its Deployments say.
+        planned: whether it does not exist yet, so that its own objects are not missed.
+        processes: its processes; empty = as its Deployments say.
     """
 
     namespace: str = names.NAMESPACE
@@ -72,7 +72,7 @@ class Installation:
     processes: Sequence[Process] = ()
 
     def expected(self) -> Self:
-        """The same as the chart's defaults make it, where nothing else is said."""
+        """The installation, completed with the chart's defaults."""
         serves = self.serves or frozenset({names.SCHEDULER_NAME})
         lease = (self.namespace, self.scheduler)
         if names.DEFAULT_SCHEDULER in serves:
@@ -90,5 +90,5 @@ class Installation:
 
     @property
     def controller(self) -> str:
-        """As `scheduler`, of the controller."""
+        """The name of the controller's Deployment."""
         return f"{self.release}-controller"

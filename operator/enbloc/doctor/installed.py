@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed, by its Deployments: its processes, their accounts and Leases."""
+"""The installation by its Deployments: its processes, their accounts and Leases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _BOTH: Final = "run"
 
 
 async def installed(client: Client, ours: Installation) -> Installation:
-    """The same with what its Deployments say; as the chart's defaults where they say nothing."""
+    """The installation, completed from its Deployments, then from the chart's defaults."""
     if ours.planned:
         return ours.expected()
     try:
@@ -68,7 +68,7 @@ def _theirs(ours: Installation) -> bool:
 
 
 def _election(texts: Sequence[str]) -> Mapping[str, str]:
-    """`leaderElection`, the fields that are text."""
+    """The text fields of `leaderElection`."""
     for document in configurations(texts):
         found: Any = document.get("leaderElection")
         if isinstance(found, Mapping):
@@ -77,7 +77,7 @@ def _election(texts: Sequence[str]) -> Mapping[str, str]:
 
 
 def _flag(words: Sequence[str], flag: str) -> str:
-    """The value of `--flag=value` among the arguments; the last one counts."""
+    """The value of `--flag=value` among the arguments; the last one wins."""
     given = [word.removeprefix(flag) for word in words if word.startswith(flag)]
     return given[-1] if given else ""
 

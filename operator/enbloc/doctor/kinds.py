@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether our kinds are there as this version knows them, and which others go by their names."""
+"""Whether enbloc's kinds exist as this version needs them, and which other kinds share names."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -20,14 +20,14 @@ _APPLY: Final = "apply crds/ of this version: kubectl apply --server-side -f crd
 
 
 class OwnKind(NamedTuple):
-    """What is looked for in the definition of a kind of ours.
+    """What the doctor checks in the CustomResourceDefinition of one of enbloc's kinds.
 
     Attributes:
         plural: its name in URLs.
         short_name: its short name.
-        models: of the parts of its objects.
-        absent: how bad it is that there is no definition.
-        without: what is so then, before the fix.
+        models: the models of the parts of its objects.
+        absent: how bad a missing definition is.
+        without: the consequence of a missing definition, as it stands before the fix.
     """
 
     plural: str
@@ -52,7 +52,7 @@ OURS: Final[Mapping[str, OwnKind]] = {
 
 
 async def definitions(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Our CRDs, and those of others."""
+    """Findings about enbloc's CRDs, and about others with the same names."""
     missing = dict(OURS)
     async for each in client.list(CRDS, shape=CRD):
         name = each.metadata.name
@@ -71,7 +71,7 @@ async def definitions(client: Client, ours: Installation) -> AsyncIterator[Findi
 
 
 def _alike(other: CRD) -> str:
-    """Which name of ours the definition of another kind has; "" = none."""
+    """The name of an enbloc kind that another kind's definition also has; "" = none."""
     for label, kind in OURS.items():
         if kind.short_name in (other.spec.names.short_names or ()):
             return f'has the short name {kind.short_name} too; say "{label}" to kubectl'
@@ -81,7 +81,7 @@ def _alike(other: CRD) -> str:
 
 
 def lacking(definition: CRD) -> list[str]:
-    """What a definition of a kind of ours has not, and this version uses."""
+    """What this version uses and the definition of an enbloc kind lacks."""
     versions = [each for each in definition.spec.versions or () if each.name == API_VERSION]
     if not versions or not versions[0].served:
         return [f"the version {API_VERSION}"]

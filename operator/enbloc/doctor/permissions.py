@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the processes may do what they do, by the table from which their roles are made.
+"""Whether the processes have their permissions, by the table that their roles are made from.
 
-Before the installation the user is asked about who runs the doctor: RBAC lets nobody grant what
-they may not do themselves.
+Before the installation, the permissions of the doctor's user are reviewed: with RBAC, users can
+grant only permissions that they have.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from enbloc.doctor.shapes import OWN_ACCESS, Review
 from enbloc.model import names
 
 CHECK: Final = "permissions"
-#: So many reviews at once.
+#: The most reviews in flight.
 _AT_ONCE: Final = 8
 
 Attributes = Mapping[str, str]
@@ -26,7 +26,7 @@ Attributes = Mapping[str, str]
 
 
 async def missing(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """What is not allowed, a finding for each process."""
+    """The missing permissions, one finding per process."""
     for process in ours.processes:
         role, account = process.role, process.account
         leases: dict[str, str] = {
@@ -63,8 +63,8 @@ def wanted(
 
     Args:
         rules: its rules.
-        namespace: of what is not in the whole cluster.
-        leases: what Leases are called here, by the name in the table.
+        namespace: for rules that do not apply to the whole cluster.
+        leases: name of a Lease in the table → its name here.
     """
     for rule in rules:
         for resource in rule.resources:
@@ -95,10 +95,10 @@ async def _reviewed(client: Client, asked: list[Attributes], user: str | None) -
 
 
 async def reviewed(client: Client, attributes: Attributes, user: str | None) -> bool:
-    """Whether a service account may do one thing; None = whoever asks.
+    """Whether a user may do one thing; None = the user of this client.
 
     Raises:
-        APIError: it cannot be reviewed.
+        APIError: the review failed.
     """
     resource = OWN_ACCESS if user is None else SUBJECT_ACCESS_REVIEWS
     spec: dict[str, Any] = {"resourceAttributes": attributes}
@@ -120,7 +120,7 @@ def listed(lacking: Iterable[Attributes]) -> str:
 
 
 def _object(each: Attributes) -> str:
-    """As `podgroups.enbloc.dev/status`, or `leases.coordination.k8s.io enbloc-scheduler in ns`."""
+    """`podgroups.enbloc.dev/status`, or `leases.coordination.k8s.io enbloc-scheduler in ns`."""
     resource = ".".join(part for part in (each["resource"], each.get("group")) if part)
     if each.get("subresource"):
         resource += f"/{each['subresource']}"

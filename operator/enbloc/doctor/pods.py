@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pending pods that wait in vain: for a scheduler, or for a PodGroup, that is not there."""
+"""Pending pods that wait in vain for a scheduler or a PodGroup that does not exist."""
 
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -23,13 +23,13 @@ _PENDING: Final = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
 
 
 async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Pods of our schedulerNames, or with our annotation, that nothing will place."""
+    """Pods with enbloc's schedulerNames or annotation that nothing will place."""
     if ours.planned:
         return
     listed = client.list(POD_GROUPS, shape=PodGroupObject)
     try:
         groups = {key async for each in listed for key in _keys(codec.group(each))}
-    except NotFound:  # no such kind: another check says so
+    except NotFound:  # the kind does not exist: another check reports that
         return
     names = await served(client)
     unserved: Waiting = {}
@@ -52,14 +52,14 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
 
 
 def _keys(group: Group) -> Iterator[GroupKey]:
-    """What pods may name to be members of a group."""
+    """The group keys that pods may name to be members of a group."""
     yield group.key
     for name in claimed(group.roles):
         yield GroupKey(group.key.namespace, name)
 
 
 def _nobody(ours: Installation, name: str) -> str:
-    """What to do about a schedulerName that nobody serves."""
+    """The fix for a schedulerName that nobody serves."""
     if name in ours.serves:
         return "no Lease says that a scheduler of enbloc serves it now; is a replica ready?"
     names = ", ".join(sorted(ours.serves))

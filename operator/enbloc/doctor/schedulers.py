@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether another scheduler serves a schedulerName of ours: two would bind the same pods."""
+"""Whether another scheduler serves one of our schedulerNames: both would bind the same pods."""
 
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -21,19 +21,20 @@ from enbloc.model.text import clipped, printable
 
 CHECK: Final = "schedulers"
 _KIND: Final = "KubeSchedulerConfiguration"
-#: What kube-scheduler serves, and the Lease by which it does.
+#: The schedulerName that kube-scheduler serves, and its Lease.
 DEFAULT: Final = "default-scheduler"
 DEFAULT_LEASE: Final = ("kube-system", "kube-scheduler")
-#: The flag by which Volcano and others are told their name.
+#: The flag that sets the schedulerName of Volcano and others.
 _NAME_FLAG: Final = "--scheduler-name="
-#: Who has not renewed a Lease for this long, and for twice its time, leads no more (seconds).
+#: A holder no longer leads if it has not renewed its Lease for this long (seconds), or for twice
+#: the Lease's duration if that is longer.
 _SLACK: Final = 60.0
-#: A longer configuration is not read (bytes).
+#: The longest configuration that is read (bytes).
 _LONGEST: Final = 1 << 16
 
 
 async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Leases of other schedulers on which a name of ours stands."""
+    """Leases of other schedulers that serve one of our names."""
     accounts = Accounts(client)
     own = {(each.lease_namespace, each.lease) for each in ours.processes}
     async for lease in marked(client):
@@ -61,7 +62,7 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
 
 
 async def marked(client: Client) -> AsyncIterator[LeaseObject]:
-    """The Leases that say they are a scheduler's of enbloc."""
+    """The Leases that are labelled as an enbloc scheduler's."""
     query = {"labelSelector": f"{COMPONENT_KEY}=scheduler"}
     async for lease in client.list(LEASES, query=query, shape=LeaseObject):
         yield lease
@@ -73,13 +74,13 @@ async def served(client: Client) -> set[str]:
 
 
 def stated(lease: LeaseObject) -> set[str]:
-    """The schedulerNames that stand on a Lease."""
+    """The schedulerNames that a Lease names."""
     text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")
     return {name for name in text.split(",") if name}
 
 
 def leader(client: Client, lease: LeaseObject) -> str:
-    """Who holds a Lease and renews it, for people; "" = nobody does."""
+    """The holder that renews a Lease, for people; "" = nobody does."""
     spec = lease.spec or LeaseSpec()
     try:
         renewed = datetime.fromisoformat(spec.renew_time or "")
@@ -122,11 +123,11 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
 
 
 def configured(texts: Iterable[str], unnamed: str = DEFAULT) -> set[str]:
-    """The schedulerNames of all configurations among these texts; what is none has none.
+    """The schedulerNames of all configurations among these texts; other texts are ignored.
 
     Args:
         texts: YAML, or anything else.
-        unnamed: what is served where there are no profiles, or one has no schedulerName.
+        unnamed: the name that is served without profiles, or by a profile without schedulerName.
     """
     return {name for document in configurations(texts) for name in _named(document, unnamed)}
 
@@ -137,7 +138,7 @@ def configurations(texts: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         if _KIND not in text or len(text) > _LONGEST:
             continue
         try:
-            # All scalars as text, and no merging: either may take very long to be worked out.
+            # Scalars stay text, and keys are not merged: parsing either may take very long.
             documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))
         except (yaml.YAMLError, ValueError, TypeError, RecursionError):
             continue

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of objects of other projects."""
+"""The fields read of objects, other projects' among them."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ RESOURCE_CLAIM_TEMPLATES = Resource(
 
 
 class _Struct(msgspec.Struct, rename="camel"):
-    """camelCase names; a missing map or list is an empty one, a null is read as well."""
+    """A base with camelCase names; a missing map or list is empty, and null is accepted."""
 
 
 class Metadata(_Struct):
@@ -36,7 +36,7 @@ class Metadata(_Struct):
 
     @property
     def part_of(self) -> str:
-        """Which application it says it belongs to."""
+        """The application that its label says it belongs to."""
         return (self.labels or {}).get(names.PART_OF_KEY, "")
 
 
@@ -53,7 +53,7 @@ class Named(_Struct):
 
 
 class Container(_Struct):
-    """A container, as far as it shows that it is a scheduler."""
+    """The fields of a container that show whether it is a scheduler."""
 
     image: str | None = None
     command: list[str] | None = None

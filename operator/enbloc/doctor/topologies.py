@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies that cannot be used, or whose levels are not those of the nodes."""
+"""Topologies that are invalid, or whose levels do not match the nodes."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
@@ -21,12 +21,12 @@ CHECK: Final = "topologies"
 
 
 async def levels(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Topologies of ours that no group can use, and levels that no node is in."""
+    """Topologies that no group can use, and levels that no node is in."""
     if ours.planned:
         return
     try:
         found = [topology(each) async for each in client.list(TOPOLOGIES, shape=TopologyObject)]
-    except NotFound:  # no such kind: another check says so
+    except NotFound:  # the kind does not exist: another check reports that
         return
     if not found:
         return
@@ -59,7 +59,7 @@ def _wrong(found: Topology, nodes: Sequence[dict[str, str]]) -> Iterator[str]:
 
 
 def _reversed(outer: Level, inner: Level, nodes: Sequence[dict[str, str]]) -> bool:
-    """Whether each domain of the level around lies in one of the level within, which has more."""
+    """Whether each domain of the outer level lies in one of the inner level, which has fewer."""
     pairs = {
         (labels[outer.label], labels[inner.label])
         for labels in nodes
