@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""TLS of our server: a certificate from files, read again when they change, or a self-signed one.
+"""TLS of enbloc's servers: a certificate from files, read again on changes, or a self-signed one.
 
 A self-signed certificate and its key are made at the start, in memory.
 """
@@ -18,11 +18,11 @@ from typing import Final
 
 from enbloc.errors import ConfigError
 
-#: A self-signed certificate is valid for so long, and replaced after half of it (seconds).
+#: The validity of a self-signed certificate, which is replaced after half of it (seconds).
 LIFETIME: Final = 365 * 86400.0
-#: How far the clock of who checks it may be behind ours (seconds).
+#: How far a client's clock may be behind ours (seconds).
 SKEW: Final = 86400.0
-#: Files are looked at this often (seconds).
+#: How often the files are checked for changes (seconds).
 LOOK_SECONDS: Final = 1.0
 
 logger = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ class Certificates:
     """Makes the TLS context of each new connection.
 
     Args:
-        files: of the certificate, with those of its issuers after it, and of its key; None = a
-            self-signed certificate is made.
+        files: of the certificate, followed by those of its issuers, and of its key; None = make a
+            self-signed certificate.
         names: the host names and addresses of a self-signed certificate.
-        least: the lowest TLS version that is spoken.
-        ciphers: of TLS 1.2, as OpenSSL names them; empty = Python's choice.
+        least: the lowest TLS version.
+        ciphers: for TLS 1.2, with OpenSSL's names; empty = Python's default.
         clock: Unix seconds.
 
     Raises:
@@ -59,7 +59,7 @@ class Certificates:
         self._least = least
         self._ciphers = ciphers
         self._clock = clock
-        #: The authorities of client certificates, as PEM; "" = none is asked for.
+        #: The CAs of client certificates, as PEM; "" = do not ask for client certificates.
         self.client_authorities = ""
         self._known: State = ()
         self._looked = float("-inf")
@@ -68,7 +68,7 @@ class Certificates:
         self._context = self._new()
 
     def context(self) -> ssl.SSLContext:
-        """The context for a connection that begins now."""
+        """The TLS context for a new connection."""
         now = self._clock()
         if not 0 <= now - self._looked < LOOK_SECONDS or self._known[0] != self.client_authorities:
             try:
@@ -76,7 +76,7 @@ class Certificates:
                     self._context = self._new()
                     logger.info("Serving with a new certificate or new client authorities")
                 self._problem = ""
-            except ConfigError as error:  # the old one goes on to serve
+            except ConfigError as error:  # the old certificate stays in use
                 if str(error) != self._problem:
                     self._problem = str(error)
                     logger.error("%s; serving with the certificate read before", error)  # noqa: TRY400
@@ -84,7 +84,7 @@ class Certificates:
         return self._context
 
     def _state(self) -> State:
-        """What tells whether a context has to be made anew."""
+        """A state whose change means that the context has to be made anew."""
         if self._files is None:
             age = self._clock() - self._made
             return self.client_authorities, int(age // (LIFETIME / 2))
@@ -118,7 +118,7 @@ class Certificates:
         return context
 
     def _ask_clients(self, context: ssl.SSLContext) -> None:
-        # Between certificates stands any text, such as what they are called; Python wants ASCII.
+        # Any text may stand between certificates, such as their names; Python requires ASCII.
         pem = self.client_authorities.encode("ascii", "replace").decode()
         try:
             context.load_verify_locations(cadata=pem)
@@ -126,7 +126,7 @@ class Certificates:
             logger.warning("Client certificates are not accepted: the authorities: %s", error)
             return
         context.verify_mode = ssl.CERT_OPTIONAL
-        # Cluster authorities often lack what RFC 5280's strict reading wants (3.13's default).
+        # Cluster CAs often fail the strict RFC 5280 checks that Python 3.13 enables by default.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
 
     def _unusable(self, error: Exception) -> ConfigError:
@@ -140,7 +140,7 @@ class Certificates:
 def _load_self_signed(context: ssl.SSLContext, names: Sequence[str], now: float) -> None:
     """Make a key and a certificate for these names, and load both.
 
-    Python's ssl reads files only: where the system has files in memory, it is one of these.
+    Python's ssl only reads files, so they pass through one; in memory, if the system has such.
     """
     pem = b"".join(self_signed(names, now))
     try:
@@ -162,22 +162,22 @@ def _load_self_signed(context: ssl.SSLContext, names: Sequence[str], now: float)
 
 
 def self_signed(names: Sequence[str], now: float) -> tuple[bytes, bytes]:
-    """A certificate for a server of these names, and its key, both as PEM.
+    """A self-signed server certificate for these names, and its key, both as PEM.
 
     Args:
         names: host names and IP addresses; those that are not ASCII are left out.
         now: Unix seconds.
 
     Raises:
-        ConfigError: the package that makes certificates is not there.
+        ConfigError: the package that makes certificates is not installed.
     """
-    # Imported here: who has a certificate needs none of it.
+    # Imported here: not needed with a certificate from files.
     try:
         from cryptography import x509  # noqa: PLC0415
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
         from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID  # noqa: PLC0415
-    except ImportError as error:  # the plugin of kubectl that krew installs is without it
+    except ImportError as error:  # the kubectl plugin that krew installs does not include it
         raise ConfigError(
             "cannot make a self-signed certificate: the package cryptography is not installed; "
             "pass --tls-cert-file and --tls-private-key-file"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a process is well: the checks behind /livez, /healthz and /readyz."""
+"""Health of a process: the checks behind /livez, /healthz and /readyz."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
@@ -10,29 +10,29 @@ Endpoint = Literal["livez", "healthz", "readyz"]
 Check = Callable[[], bool]
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = ("livez", "healthz", "readyz")
-#: The check that every endpoint has: somebody answered.
+#: The check that every endpoint has and that always passes: the server answers.
 _PING: Final = "ping"
 
 
 class Health:
-    """The checks behind each endpoint, and pages; shells register them, any thread may read."""
+    """The checks behind each endpoint, and pages; processes register them, any thread may read."""
 
     def __init__(self) -> None:
         self._checks: dict[str, dict[str, Check]] = {
             endpoint: {_PING: lambda: True} for endpoint in ENDPOINTS
         }
         self._notes: set[str] = set()
-        #: What else a process shows of itself, by the path without its first slash.
+        #: Other pages of the process: path without its first slash → the function that makes it.
         self.pages: dict[str, Callable[[], str]] = {}
 
     def register(self, name: str, check: Check, *endpoints: Endpoint, counts: bool = True) -> None:
         """Add a check; it runs in the server's thread and must not wait.
 
         Args:
-            name: shown to who asks: it says what is checked, never any data.
-            check: whether it is well; an exception counts as not.
-            endpoints: where it counts.
-            counts: False for what is shown and makes no endpoint fail.
+            name: shown to clients: it says what is checked, never any data.
+            check: true if it passes; an exception counts as a failure.
+            endpoints: the endpoints that it belongs to.
+            counts: False to show the check without letting it fail an endpoint.
         """
         if not counts:
             self._notes.add(name)
@@ -40,17 +40,17 @@ class Health:
             self._checks[endpoint][name] = check
 
     def failed(self, endpoint: str, excluded: frozenset[str] = frozenset()) -> list[str]:
-        """Names of the checks of an endpoint that fail now, and count."""
+        """The names of an endpoint's checks that count and fail now."""
         without = excluded | self._notes
         checks = list(self._checks[endpoint].items())
         return [name for name, check in checks if name not in without and not _passes(check)]
 
     def report(self, path: str, query: str) -> tuple[int, str] | None:
-        """HTTP status and text for ``?verbose`` and ``?exclude=``, as upstream words them.
+        """HTTP status and text of an endpoint or check, in kube-apiserver's format.
 
         Args:
             path: without its first slash: an endpoint, or one check of it (`livez/ping`).
-            query: the query string.
+            query: the query string, with ``verbose`` and ``exclude=``.
 
         Returns:
             None if there is no such endpoint or check.
@@ -88,5 +88,5 @@ def _one(well: bool) -> tuple[int, str]:  # the answer about one check
 def _passes(check: Check) -> bool:
     try:
         return check()
-    except Exception:  # noqa: BLE001  # a check that breaks is a check that fails
+    except Exception:  # noqa: BLE001  # a check that raises counts as failed
         return False

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The heartbeat of an event loop: shows the health server's thread that tasks get their turn."""
+"""The heartbeat of an event loop, by which the health server's thread sees that tasks run."""
 
 import asyncio
 import time

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log lines: JSON for collectors, readable text on a terminal.
 
-What they tell comes from objects, servers and plugins too. So text is escaped (JSON is by itself):
-a line of the log is one of ours. And whoever logged it, no line shows the credentials of a URL or
-of an HTTP header.
+Their content may come from objects, servers and plugins. So text is escaped, as JSON is by itself:
+nobody else can add a line to the log. No line shows the credentials of a URL or of an HTTP header,
+whichever logger it comes from.
 """
 
 import json
@@ -18,20 +18,20 @@ from enbloc.model.credentials import without_credentials
 from enbloc.model.text import clipped, printable
 from enbloc.model.times import micro_time_text
 
-#: What every record has; the rest came by ``extra=``.
+#: The attributes of every record; all others come from ``extra=``.
 _STANDARD: Final = frozenset(
     {*vars(logging.LogRecord("", 0, "", 0, "", (), None)), "message", "asctime", "taskName"}
 )
 
-#: The longest message, and the longest value, of a line (characters).
+#: The longest message of a line, and its longest value (characters).
 MOST_SAID: Final = 8192
 
-#: Between INFO and DEBUG: what there is for every pod.
+#: Between INFO and DEBUG: lines about every pod.
 DETAIL: Final = 15
-#: Below DEBUG: every request.
+#: Below DEBUG: lines about every request.
 TRACE: Final = 5
 
-#: What `--v` shows: each level from so high on, and what it adds.
+#: What `--v` shows: the lowest number for each level, and what that level adds.
 LEVELS: Final = (
     (
         0,
@@ -46,7 +46,7 @@ LEVELS: Final = (
     (6, TRACE, "every request to the API server: method, path, code and time"),
 )
 
-#: The keys of a line beside its message: what `extra=` may give.
+#: The keys of a line besides its message: what `extra=` may give.
 KEYS: Final = {
     "pod": "the pod, as `namespace/name`",
     "node": "the node",
@@ -78,10 +78,10 @@ KEYS: Final = {
 
 
 class _Json(JsonFormatter):
-    """One JSON object a line: timestamp, severity, message, logger, then what extra= gave."""
+    """One JSON object per line: timestamp, severity, message, logger, then the keys of extra=."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Format a record as one line."""
         return without_credentials(super().format(record))
 
     def add_fields(
@@ -102,7 +102,7 @@ class _Text(logging.Formatter):
     """For people: time, severity, message, then key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and the traceback, indented, if there is one."""
+        """Format a record as one line, followed by its traceback, indented, if it has one."""
         pairs = "".join(f"  {key}={_value(value)}" for key, value in _extra(record).items())
         clock = micro_time_text(record.created)[11:23]
         lines = [f"{clock} {_severity(record):<7} {clipped(record.getMessage(), MOST_SAID)}{pairs}"]
@@ -112,21 +112,21 @@ class _Text(logging.Formatter):
 
 
 def _value(value: object) -> str:
-    """A value as kube-scheduler's text has it: numbers are bare, all else is quoted."""
+    """A value as in kube-scheduler's text format: numbers are bare, all else is quoted."""
     if isinstance(value, int | float):
         return str(value)
     return json.dumps(str(value), ensure_ascii=False)
 
 
 def _severity(record: logging.LogRecord) -> str:
-    """A name that collectors know, also of our levels between theirs."""
+    """The severity, under a name that collectors know; also for enbloc's levels in between."""
     if record.levelno == DETAIL:
         return "INFO"
     return "DEBUG" if record.levelno < logging.DEBUG else record.levelname
 
 
 def level_of(verbosity: int) -> int:
-    """The least severity that `--v=verbosity` shows."""
+    """The lowest severity that `--v=verbosity` shows."""
     return next(level for least, level, _ in reversed(LEVELS) if max(0, verbosity) >= least)
 
 
@@ -139,7 +139,7 @@ def configure_logging(
 
     Args:
         form: "auto" is text on a terminal, else JSON.
-        level: the least severity that is shown.
+        level: the lowest severity that is shown.
         stream: standard error by default.
     """
     target = stream or sys.stderr
@@ -153,7 +153,7 @@ def configure_logging(
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    """What ``extra=`` gave, without what is empty."""
+    """The values of ``extra=``, without empty ones."""
     return {
         key: clipped(value, MOST_SAID) if isinstance(value, str) else value
         for key, value in vars(record).items()

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""All metrics of enbloc, each declared once, with what its labels can be.
+"""All metrics of enbloc, each declared once, with the possible values of its labels.
 
-Label values come from sets that are closed in code or in the configuration, never from objects of
-the cluster: no tenant can add a series. `docs/reference/metrics.md` is rendered from here.
+Label values come from sets that code or configuration fixes, never from objects of the cluster: no
+tenant can add a series. `docs/reference/metrics.md` is rendered from here.
 
-Names and buckets that kube-scheduler, client-go and its work queues have are theirs, and so is what
-they mean. Source: kube-scheduler v1.36 pkg/scheduler/metrics/metrics.go; component-base v0.36
+Metrics of kube-scheduler, client-go and its work queues keep their names, buckets and meanings.
+Source: kube-scheduler v1.36 pkg/scheduler/metrics/metrics.go; component-base v0.36
 metrics/prometheus/restclient/metrics.go, metrics/prometheus/workqueue/metrics.go.
 """
 
@@ -20,7 +20,7 @@ from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
 import enbloc
 
-# A second series for each of a counter or histogram, which tells when it began, is for nobody here.
+# Nobody needs the second series per counter and histogram, which tells when the first one began.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
 Process = Literal["scheduler", "controller", "both"]
@@ -32,8 +32,8 @@ class Declared:
     """One metric, as the reference page shows it.
 
     Attributes:
-        labels: each with what it can be.
-        process: which process has it.
+        labels: each with its possible values.
+        process: the process that has it.
     """
 
     name: str
@@ -49,9 +49,9 @@ DECLARED: Final[list[Declared]] = []
 
 
 class SharedHistogram(Histogram):
-    """A histogram that takes what is true of many at once, as of all members of a gang.
+    """A histogram that can observe one amount for many at once, such as all members of a gang.
 
-    It finds the bucket by bisection: seven observations are made for every pod that is bound.
+    It finds the bucket by bisection, because each bound pod causes seven observations.
     """
 
     def observe(self, amount: float, exemplar: dict[str, str] | None = None) -> None:  # noqa: ARG002  # the library's signature
@@ -60,7 +60,7 @@ class SharedHistogram(Histogram):
         self._buckets[bisect_left(self._upper_bounds, amount)].inc(1)
 
     def observe_all(self, amount: float, count: int) -> None:
-        """Observe one amount so many times."""
+        """Observe one amount `count` times."""
         self._sum.inc(amount * count)
         self._buckets[bisect_left(self._upper_bounds, amount)].inc(count)
 
@@ -91,7 +91,7 @@ def _histogram(
 
 
 def _powers(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Exponential buckets, without the digits that binary fractions add."""
+    """Exponential buckets, without rounding errors of binary fractions."""
     return tuple(float(f"{start * factor**power:.6g}") for power in range(count))
 
 
@@ -234,7 +234,7 @@ GROUP_ALGORITHM_DURATION: Final = _histogram(
     _ATTEMPT,
 )
 
-# ── ours: who waits ──────────────────────────────────────────────────────────────────────────
+# ── enbloc's: what waits ─────────────────────────────────────────────────────────────────────
 POD_GROUPS: Final = _gauge(
     "enbloc_podgroups",
     "PodGroups with members, by place in the queue; parked: nothing is to be decided.",
@@ -264,7 +264,7 @@ RESERVATIONS: Final = _gauge(
     labels={"purpose": "binding, min_resources"},
 )
 
-# ── ours: decisions ──────────────────────────────────────────────────────────────────────────
+# ── enbloc's: decisions ──────────────────────────────────────────────────────────────────────
 PLAN_DURATION: Final = _histogram(
     "enbloc_podgroup_plan_duration_seconds",
     "Time to decide about one group; infeasible: no change of load could help.",
@@ -317,7 +317,7 @@ BELOW_MINIMUM_SECONDS: Final = _counter(
     "Time that started groups spent below their minimum, summed over groups.",
 )
 
-# ── ours: the API server ─────────────────────────────────────────────────────────────────────
+# ── enbloc's: the API server ─────────────────────────────────────────────────────────────────
 WATCH_RESTARTS: Final = _counter(
     "enbloc_watch_restarts_total",
     "Watches that ended with an error or had to relist, by resource.",
@@ -443,9 +443,9 @@ _SERIES: Final[dict[tuple[object, ...], Any]] = {}
 
 
 def series(metric: M, *labels: str) -> M:
-    """One series of a metric, for where it is wanted for each pod or request.
+    """One series of a metric, cached for uses per pod or request.
 
-    To look it up by its labels costs more than to count; here it is looked up once.
+    The library's lookup by labels costs more than the counting itself.
     """
     key = (metric, *labels)
     found: M | None = _SERIES.get(key)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Active problems of a process, each logged once when it begins and once when it has ended."""
+"""The active problems of a process, each logged once when it begins and once when it ends."""
 
 import logging
 
@@ -8,21 +8,22 @@ logger = logging.getLogger(__name__)
 
 
 class Problems:
-    """Problems by the work that they keep from being done; ready means that there are none.
+    """The active problems, by the work that they prevent; a process without any is ready.
 
-    Written by the event loop, read by the health server's thread.
+    The event loop writes them, and the health server's thread reads them.
     """
 
     def __init__(self) -> None:
         self._problems: dict[str, str] = {}
 
     def report(self, work: str, problem: str | None, level: int = logging.ERROR) -> None:
-        """Take note of the problem with some work, or that there is none.
+        """Set or clear the problem with some work.
 
         Args:
-            work: what cannot be done; its newest problem replaces the one before.
-            problem: one line with the fix; logged once, however much work it stops. None = over.
-            level: at which it is logged.
+            work: the work that cannot be done; its newest problem replaces the last one.
+            problem: one line with the fix, logged once however much work it stops; None = it is
+                over.
+            level: the level of the log line.
         """
         if problem is None:
             over = self._problems.pop(work, None)
@@ -36,5 +37,5 @@ class Problems:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The problems there are, each once."""
+        """The active problems, each once."""
         return tuple(dict.fromkeys(list(self._problems.values())))

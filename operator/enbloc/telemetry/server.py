@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Health, metrics and pages, served by a thread of their own: planning must not delay probes.
+"""Health, metrics and pages, served by a separate thread: planning must not delay probes.
 
-That thread runs an event loop: a slow client costs a connection, of which there are a bounded
-number, and never a thread. A TLS handshake is part of its connection's time.
+The thread runs an event loop: a slow client occupies one of a bounded number of connections, never
+a thread. A TLS handshake counts towards its connection's time.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from enbloc.errors import ConfigError
 from enbloc.telemetry.health import Health
 
-#: A handshake and a request end after this time, and so does an answer, whatever the client sends
+#: The longest time for a handshake with its request, and for an answer, whatever the client sends
 #: or does not read (seconds).
 CLIENT_SECONDS: Final = 5.0
-#: So many connections at once; one more ends the oldest of the address that has most of them, so
-#: a probe is let in and answered whatever a single client does.
+#: The most connections at once. One more ends the oldest one of the address with the most, so that
+#: probes are answered whatever a single client does.
 MOST_CONNECTIONS: Final = 256
 #: The longest request, headers included (bytes).
 _REQUEST_BYTES: Final = 16384
 _TEXT: Final = "text/plain; charset=utf-8"
 _JSON: Final = "application/json"
 _METRICS: Final = "metrics"
-#: Every address of the machine, as flags write it.
+#: How flags write "every address of the machine".
 _EVERY: Final = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not listened on
 
 logger = logging.getLogger(__name__)
@@ -45,12 +45,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asks for what.
+    """A request, as far as access is concerned.
 
     Attributes:
         path: with its first slash.
         authorization: the header; "" = none was sent.
-        certificate: the client certificate that was checked, as `ssl` shows it; empty = none.
+        certificate: the verified client certificate, as `ssl` shows it; empty = none.
     """
 
     path: str
@@ -60,14 +60,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RequestRefusal:
-    """Why a request is not answered, as a Status of Kubernetes would say it."""
+    """Why a request is refused, as the fields of a Kubernetes Status."""
 
     code: int
     reason: str
     message: str
 
     def body(self) -> bytes:
-        """The Status."""
+        """The Status as JSON."""
         refused = self.code == HTTPStatus.UNAUTHORIZED
         details: dict[str, Any] = {} if refused else {"details": {}}
         status: dict[str, Any] = {
@@ -84,10 +84,10 @@ class RequestRefusal:
 
 
 class Guard(Protocol):
-    """Decides who may see what; entered and asked in the server's loop."""
+    """Decides who may see what; entered and called in the server's loop."""
 
     async def refuse(self, asked: Asked) -> RequestRefusal | None:
-        """Why not; None = let in. It takes a bounded time."""
+        """Why the request is refused, within a bounded time; None = let it in."""
         ...
 
 
@@ -95,7 +95,7 @@ class OpenToAll:
     """Lets everybody see everything."""
 
     async def refuse(self, asked: Asked) -> RequestRefusal | None:
-        """Nothing is refused."""
+        """None: nothing is refused."""
         del asked
         return None
 
@@ -107,16 +107,16 @@ class Server:
     """Serves /livez, /healthz, /readyz, /metrics and the pages; a context manager.
 
     Args:
-        health: the checks, and the pages.
+        health: the checks and the pages.
         port: 0 for any free one.
-        address: which address to listen on; 0.0.0.0 and :: are all of both families.
-        tls: gives the TLS context of a connection that begins now; None = plain HTTP.
-        guard: says who may see what is asked for; lives as long as the server.
-        flag: by which the port was given, for messages.
+        address: the address to listen on; 0.0.0.0 and :: mean all addresses of both families.
+        tls: returns the TLS context for a new connection; None = plain HTTP.
+        guard: decides who may see what; lives as long as the server.
+        flag: the flag that sets the port, for messages.
         shared: whether other processes may listen on the same port.
 
     Raises:
-        ConfigError: the port is taken, or the address is not ours.
+        ConfigError: the port is in use, or the address is not one of this machine.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Server:
         self._guarding: Guarding = guard or nullcontext(OpenToAll())
         self._guard: Guard = OpenToAll()
         self._socket = listening(address, port, flag, shared=shared)
-        # asyncio's own kind of loop: it needs nothing that the process' main loop may have.
+        # asyncio's own loop: this thread needs nothing of a faster main loop.
         self._loop = asyncio.SelectorEventLoop()
         self._loop.set_exception_handler(_quietly)
         self._stop = asyncio.Event()
@@ -144,7 +144,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that it listens on."""
         return int(self._socket.getsockname()[1])
 
     def __enter__(self) -> Self:
@@ -160,7 +160,7 @@ class Server:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        """Serve until stopped; who has no answer by then gets none."""
+        """Serve until stopped; open requests then get no answer."""
         async with self._guarding as self._guard:
             server = await asyncio.start_server(
                 self._connected, sock=self._socket, limit=_REQUEST_BYTES, backlog=MOST_CONNECTIONS
@@ -173,7 +173,7 @@ class Server:
                 await asyncio.gather(*self._clients, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request on a connection, which then ends."""
+        """Answer one request on a connection, and close it."""
         if len(self._clients) >= MOST_CONNECTIONS:
             [(greediest, _)] = Counter(self._clients.values()).most_common(1)
             oldest = next(each for each, of in self._clients.items() if of == greediest)
@@ -181,11 +181,11 @@ class Server:
             oldest.cancel()
         client = asyncio.current_task()
         assert client is not None
-        peer = writer.get_extra_info("peername")  # None if the client is gone by now
+        peer = writer.get_extra_info("peername")  # None if the client is already gone
         self._clients[client] = peer[0] if peer else ""
         try:
             async with asyncio.timeout(CLIENT_SECONDS):
-                if self._tls is not None:  # first of all, so that nothing is read before it
+                if self._tls is not None:  # before anything is read
                     await writer.start_tls(self._tls())
                 request = await reader.readuntil(b"\r\n\r\n")
             answer = await self._answer(request, writer)
@@ -194,15 +194,15 @@ class Server:
                 writer.close()
                 await writer.wait_closed()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # its client was slow, went away, or does not speak HTTP
+            pass  # the client was slow, went away, or does not speak HTTP
         except asyncio.CancelledError:
-            pass  # by us: asyncio 3.11 reports a cancelled connection as a fault
+            pass  # cancelled here: asyncio 3.11 reports a cancelled connection as a fault
         finally:
             writer.transport.abort()
             self._clients.pop(client, None)
 
     async def _answer(self, request: bytes, writer: asyncio.StreamWriter) -> bytes:
-        """The answer to a request; to HEAD as to GET, without the body."""
+        """The answer to a request; for HEAD, that of GET without the body."""
         line, *lines = request.decode("latin-1").split("\r\n")
         method, _, rest = line.partition(" ")
         target, _, version = rest.partition(" ")
@@ -221,13 +221,13 @@ class Server:
             if refusal is not None:
                 return _encoded(refusal.code, refusal.body(), _JSON, with_body=body)
             code, content, text = page()
-        except Exception:  # what breaks must not end its connection without a word
+        except Exception:  # a bug must not close the connection without an answer
             logger.exception("Failed to serve %s", path)
             return _encoded(500, b"failed; see the log\n", with_body=body)
         return _encoded(code, text, content, with_body=body)
 
     def _page(self, name: str, query: str) -> Callable[[], tuple[int, str, bytes]] | None:
-        """What gives status, type and body of a page; None = there is none of that name."""
+        """The function that makes status, type and body of a page; None = no page has that name."""
         if name == _METRICS:
             return lambda: (200, CONTENT_TYPE_LATEST, generate_latest())
         shown = self._health.pages.get(name)
@@ -245,17 +245,17 @@ class Server:
 def listening(
     address: str, port: int, flag: str, *, shared: bool = False, zero: str = "none"
 ) -> socket.socket:
-    """A socket that listens.
+    """A listening socket.
 
     Args:
-        address: 0.0.0.0 and :: are all of both families.
+        address: the address; 0.0.0.0 and :: mean all addresses of both families.
         port: 0 for any free one.
-        flag: by which the port was given, for messages.
+        flag: the flag that sets the port, for messages.
         shared: whether other processes may listen on the same port.
         zero: what port 0 means in that flag.
 
     Raises:
-        ConfigError: the address or the port cannot be had.
+        ConfigError: the address or the port cannot be used.
     """
     every = address in _EVERY
     dual = every and socket.has_dualstack_ipv6()
@@ -273,13 +273,13 @@ def listening(
             fix = "choose an address of this machine with --bind-address"
         why = error.strerror or str(error)
         raise ConfigError(f"{flag}: cannot listen on {name}:{port}: {why}; {fix}") from error
-    # Connections inherit it; asyncio sets it on none of these, and a handshake would wait for acks.
+    # Connections inherit it. asyncio does not set it here, and handshakes would wait for ACKs.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 
 def _quietly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What a client does to its connection is no fault of this process."""
+    """Log errors of connections only at debug level, because clients can cause them."""
     del loop
     logger.debug("Serving: %s", context.get("message"))
 
@@ -298,14 +298,14 @@ def _certificate(writer: asyncio.StreamWriter) -> Mapping[str, Any]:
 
 
 def _shown(text: str) -> tuple[str, bytes]:
-    """Type and body of a page."""
+    """The content type and body of a page."""
     return (_JSON if text.startswith("{") else _TEXT), text.encode()
 
 
 def _encoded(
     code: int, body: bytes, content: str = _TEXT, *, headers: str = "", with_body: bool = True
 ) -> bytes:
-    """An HTTP answer; no versions for strangers."""
+    """An HTTP answer; its headers show no versions."""
     head = (
         f"HTTP/1.1 {code} {HTTPStatus(code).phrase}\r\n"
         f"Date: {formatdate(usegmt=True)}\r\n"
