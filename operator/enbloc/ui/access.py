@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Access: who asks for a page, and what of the cluster they may see.
+"""Access: who sends a request, and what of the cluster they may see.
 
-On an address of this machine that is whoever reaches it: the page shows what the credentials of
-its process may read. Elsewhere every request has a bearer token, and the API server is asked whose
-it is (TokenReview), and whether they may `get` PodGroups of a namespace and `list` nodes
-(SubjectAccessReview). Its answers are kept for ten seconds.
+On a loopback address, everybody who reaches it sees what the process' credentials may read. On
+other addresses every request needs a bearer token. The API server says whose it is (TokenReview),
+and whether they may `get` PodGroups of a namespace and `list` nodes (SubjectAccessReview). Its
+answers are cached for ten seconds.
 """
 
 import asyncio
@@ -21,16 +21,17 @@ from enbloc.process.reviews import REVIEW_SECONDS, Find, OfResource, Reviews, Us
 from enbloc.telemetry import Problems
 from enbloc.ui.view import ANYBODY, Viewer
 
-#: So many namespaces are asked about for one page; who may not see all has to name one of more.
+#: The most namespaces that are reviewed for one page. If there are more, users who may not see all
+#: have to name one.
 MOST_NAMESPACES: Final = 200
 
 
 class RefusedError(Exception):
-    """A request is not answered.
+    """A request is refused.
 
     Args:
-        code: of HTTP.
-        text: why.
+        code: the HTTP status.
+        text: the reason.
     """
 
     def __init__(self, code: int, text: str) -> None:
@@ -39,17 +40,17 @@ class RefusedError(Exception):
 
 
 class Access(Protocol):
-    """Says what somebody may see."""
+    """Decides what a user may see."""
 
     async def viewer(
         self, authorization: str, namespaces: Collection[str], *, nodes: bool = False
     ) -> Viewer:
-        """What who sends this header may see.
+        """What the sender of this header may see.
 
         Args:
             authorization: the header; "" = none was sent.
-            namespaces: those about which it matters, the first before the others.
-            nodes: whether it matters if they may see nodes.
+            namespaces: the namespaces to decide on, the most important first.
+            nodes: whether to decide on nodes.
 
         Raises:
             RefusedError: they may see nothing.
@@ -57,7 +58,7 @@ class Access(Protocol):
         ...
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close the connections."""
         ...
 
 
@@ -67,16 +68,16 @@ class OpenAccess:
     async def viewer(
         self, authorization: str, namespaces: Collection[str], *, nodes: bool = False
     ) -> Viewer:
-        """All."""
+        """A viewer who may see everything."""
         del authorization, namespaces, nodes
         return ANYBODY
 
     async def close(self) -> None:
-        """There are none."""
+        """Do nothing: there are no connections."""
 
 
 class ReviewedAccess:
-    """The API server says who may see what.
+    """Access as the API server decides it.
 
     Args:
         find: the API server.
@@ -94,7 +95,7 @@ class ReviewedAccess:
     async def viewer(
         self, authorization: str, namespaces: Collection[str], *, nodes: bool = False
     ) -> Viewer:
-        """What the API server says; who bears no valid token is refused."""
+        """What the API server permits; a request without a valid token is refused."""
         if not self._reviews.bears_token(authorization):
             raise RefusedError(401, "a bearer token is needed")
         try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attempts: the history of a group, from its conditions and the events of it and its members."""
+"""Attempts: the history of a group, from its conditions, its events and its members' events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from enbloc.model.times import span_text, time_text
 from enbloc.ui.markup import Child, Markup, element
 from enbloc.ui.pages import MESSAGE, Column, live, table
 
-#: So many entries are shown.
+#: The most entries that are shown.
 MOST: Final = 50
 _COLUMNS: Final = (
     Column("Time", heads=True),
@@ -24,14 +24,14 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that was said.
+    """One condition or event.
 
     Attributes:
-        at: when it was said last, server seconds; None = that cannot be read.
-        about: a condition with its status; or of what object an event is.
+        at: its latest time, server seconds; None = unreadable.
+        about: the condition with its status, or the object of the event.
         reason: of the condition or the event.
         text: the same in a sentence.
-        count: how often it was said.
+        count: how often it occurred.
     """
 
     at: float | None
@@ -43,11 +43,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was said of a group.
+    """The history of a group.
 
     Attributes:
         entries: in any order.
-        problem: why some of it is not known; "" = all is.
+        problem: why some of it is unknown; "" = it is complete.
     """
 
     entries: Sequence[Entry] = ()
@@ -55,7 +55,7 @@ class History:
 
 
 def history_section(history: History, now: float) -> Markup:
-    """A table, the latest first."""
+    """The history as a table, the latest entry first."""
     latest = sorted(history.entries, key=lambda each: each.at or 0.0, reverse=True)
     shown = latest[:MOST]
     left = len(latest) - len(shown)

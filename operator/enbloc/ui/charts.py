@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as SVG: bars of parts, and maps of squares; a text says the same as each colour."""
+"""Charts as SVG: bars of parts and maps of squares; text repeats what each colour means."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from enbloc.ui.markup import Markup, element
 
 _WIDTH: Final = 600
 _HEIGHT: Final = 24
-#: A square of a map with the gap after it, and how many are in a line: they fit a narrow window.
+#: The size of a square with its gap, and the squares per line: a map fits a narrow window.
 _STEP: Final = 16
 _SIDE: Final = 13
 _ACROSS: Final = 18
@@ -21,8 +21,8 @@ class Piece:
     """A part of a bar.
 
     Attributes:
-        name: what it is.
-        count: how many of the whole.
+        name: its label.
+        count: its share of the whole, as a number of items.
         kind: its class in the stylesheet.
     """
 
@@ -32,7 +32,7 @@ class Piece:
 
 
 def bar(title: str, pieces: Sequence[Piece]) -> Markup:
-    """A bar of parts, and what each part is beneath it."""
+    """A bar of parts, with a legend beneath it."""
     total = sum(each.count for each in pieces)
     drawn: list[Markup] = []
     at = 0.0
@@ -66,7 +66,7 @@ def bar(title: str, pieces: Sequence[Piece]) -> Markup:
 
 
 def key(kind: str, mark: str = "") -> Markup:
-    """The square that stands before what a colour means."""
+    """The coloured square of a legend."""
     return element(
         "svg",
         _square(0, 0, kind, mark, ""),
@@ -83,7 +83,7 @@ class Square:
     """One square of a map.
 
     Attributes:
-        name: what it is, and how it is.
+        name: the item and its state.
         kind: its classes in the stylesheet.
         mark: "/", "-" or "x", drawn over it; "" = nothing.
     """
@@ -94,7 +94,7 @@ class Square:
 
 
 def squares(title: str, of: Sequence[Square]) -> Markup:
-    """A map of squares, in lines."""
+    """A map of squares, in rows."""
     across = min(len(of), _ACROSS)
     lines = -(-len(of) // _ACROSS)
     drawn = (

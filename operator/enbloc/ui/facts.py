@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Facts: what the API server has shown so far, as a scheduler that starts now would list it."""
+"""Facts: the API server's objects so far, as a scheduler that starts now would list them."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
@@ -33,7 +33,7 @@ from enbloc.simulation import Present
 
 _Key = tuple[Hashable, ...]
 
-#: What each event shows the latest of.
+#: Event type → the key of the object that it shows.
 _SEEN: Final[Mapping[type, Callable[[Any], _Key]]] = {
     PodSeen: lambda event: ("pod", event.pod.uid),
     NodeSeen: lambda event: ("node", event.node.name),
@@ -46,7 +46,7 @@ _SEEN: Final[Mapping[type, Callable[[Any], _Key]]] = {
     TopologySeen: lambda event: ("topology", event.topology.name),
     Synced: lambda event: ("synced", event.stream),
 }
-#: And what each says the end of.
+#: Event type → the key of the object that is gone.
 _GONE: Final[Mapping[type, Callable[[Any], _Key]]] = {
     PodGone: lambda event: ("pod", event.uid),
     NodeGone: lambda event: ("node", event.name),
@@ -61,10 +61,10 @@ _GONE: Final[Mapping[type, Callable[[Any], _Key]]] = {
 
 
 class Facts:
-    """Keeps the latest event of each object, and none of those that are gone.
+    """Keeps the latest event of each existing object.
 
     Attributes:
-        changes: how many events were taken.
+        changes: the number of events taken in.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Facts:
         self._latest: dict[_Key, Event] = {}
 
     def take(self, event: Event) -> None:
-        """This happened."""
+        """Take in an event."""
         self.changes += 1
         seen, gone = _SEEN.get(type(event)), _GONE.get(type(event))
         if seen is not None:
@@ -81,9 +81,9 @@ class Facts:
             self._latest.pop(gone(event), None)
 
     def _is_another(self, event: Event) -> bool:
-        """Whether the group of a name that is gone is not the one that is there now.
+        """Whether an event is about the end of another group than the current one of that name.
 
-        Of two of one name, the end of the first may be told after the second came.
+        The end of the first of two groups with one name may arrive after the second group.
         """
         if not isinstance(event, GroupGone):
             return False
@@ -91,11 +91,11 @@ class Facts:
         return isinstance(known, GroupSeen) and known.group.uid != event.uid
 
     def present(self, profiles: Mapping[str, Profile], settings: Settings, now: float) -> Present:
-        """The cluster as it is now.
+        """The current cluster.
 
         Args:
-            profiles: by the schedulerName that pods write.
-            settings: how the scheduler behaves.
+            profiles: by the schedulerName in pods.
+            settings: the scheduler's settings.
             now: server time, seconds since the epoch.
         """
         return Present(profiles, settings, tuple(self._latest.values()), now)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A group as a page: why it waits, its members, where they are or go; and its explanation."""
+"""The page of a group: why it waits, its members and their nodes, and its explanation."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,9 +32,9 @@ from enbloc.ui.pages import (
 from enbloc.ui.view import Ahead, Row, Shown, View, Viewer, own, start_text
 from enbloc.ui.what_if_page import what_if_box
 
-#: So many members a page has.
+#: The most members on a page.
 MEMBERS: Final = 100
-#: So many of others are named.
+#: The most other groups or pods that are named.
 _MOST_NAMED: Final = 5
 _MOST_AHEAD: Final = 20
 _COLUMNS: Final = (
@@ -48,7 +48,7 @@ _COLUMNS: Final = (
 
 
 def title_of(key: GroupKey) -> str:
-    """What the page of a group is called."""
+    """The title of a group's page."""
     kind = "Pod" if key.name.startswith("/") else "Group"
     return f"{kind} {key.namespace}/{key.name.removeprefix('/')}"
 
@@ -66,12 +66,12 @@ def group_page(
 
     Args:
         view: the cluster.
-        viewer: what may be shown of others.
-        key: of the group; it exists.
-        page: of its members, from 1 on.
-        status: how old it is.
-        known: its explanation, where that was worked out already.
-        history: what was said of it; None = that was not read.
+        viewer: what the viewer may see of others.
+        key: of the group, which exists.
+        page: of its members, from 1.
+        status: the age of the view.
+        known: its explanation, if there is one already.
+        history: of the group; None = it was not read.
     """
     row, pods = view.row(key), view.members.get(key, ())
     waiting = own(row.waiting, viewer) if row is not None else None
@@ -146,7 +146,7 @@ def _facts(
 
 
 def _pieces(pods: Sequence[Pod], waiting: Waiting | None) -> Sequence[Piece]:
-    """How many members are where."""
+    """The numbers of members by state."""
     placed = len(waiting.placed) if waiting is not None else 0
     pending = sum(pod.live and not pod.node for pod in pods)
     bound = sum(pod.bound for pod in pods)
@@ -159,7 +159,7 @@ def _pieces(pods: Sequence[Pod], waiting: Waiting | None) -> Sequence[Piece]:
 
 
 def _cells(pod: Pod, waiting: Waiting | None, now: float, *, nodes: bool) -> Sequence[Child]:
-    """A row; who may not list nodes is told which one a pod has, but not which it would get."""
+    """A row; without `nodes`, it shows the node that a pod has, but not the one it would get."""
     going = waiting.placed.get(pod.key, "") if waiting is not None else ""
     if pod.node or not going:
         node: Child = pod.node or "–"
@@ -186,7 +186,7 @@ def _state(pod: Pod) -> str:
 
 
 def _explanation(waiting: Waiting | None, known: Shown | None, viewer: Viewer) -> Markup | None:
-    """What is known of it, or where it is worked out."""
+    """The explanation if it is known, else a link to the page that computes it."""
     if waiting is None or waiting.starts:
         return None
     if known is not None:
@@ -215,7 +215,7 @@ def explanation_page(shown: Shown, viewer: Viewer, status: Status) -> str:
 
 
 def under_way_page(key: GroupKey, status: Status) -> str:
-    """While it is worked out; the browser asks again by itself."""
+    """The page while an explanation is computed; the browser reloads it by itself."""
     text = "Changes are tried, one after the other. This page loads again by itself."
     return document(
         f"What would make {title_of(key).lower()} run",
@@ -229,7 +229,7 @@ def under_way_page(key: GroupKey, status: Status) -> str:
 
 
 def explanation_section(shown: Shown, viewer: Viewer) -> Markup:
-    """What keeps it waiting, who comes before it, and with what it would start."""
+    """Why a group waits, what comes before it, and which changes would start it."""
     explanation = shown.explanation
     return element(
         "section",
@@ -283,7 +283,7 @@ def _remedies(title: str, remedies: Sequence[Remedy]) -> Markup | None:
 
 
 def _told(remedy: Remedy) -> str:
-    """A change, and who would give way."""
+    """A change, and the pods that would be evicted."""
     text = clipped(remedy.text, MESSAGE // 4)
     named = several([str(pod) for pod in remedy.victims], _MOST_NAMED)
     return f"{text} (evicts {named})" if named else text

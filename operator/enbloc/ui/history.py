@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Histories: what the API server keeps of groups' attempts, read when somebody asks for it."""
+"""Histories: groups' conditions and events in the API server, read on demand."""
 
 import asyncio
 import logging
@@ -19,13 +19,13 @@ from enbloc.model.names import CONTROLLER_REPORTER, SCHEDULER_REPORTER
 from enbloc.model.times import seconds_of
 from enbloc.ui.attempts import Entry, History
 
-#: A history is kept for so long (seconds), and so many are.
+#: How long a history is cached (seconds), and the most histories that are.
 KEPT_SECONDS: Final = 10.0
 MOST_KEPT: Final = 256
-#: The API server has so long for all of one (seconds); and so many are read at once.
+#: The time limit for reading one history (seconds), and the most that are read at once.
 READ_SECONDS: Final = 0.8
 AT_ONCE: Final = 4
-#: So many events are read of a group itself, and as many of those of its namespace for its members.
+#: The most events that are read of a group, and also of its namespace, for its members.
 MOST_EVENTS: Final = 500
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """Decodes camelCase objects; fields that are not declared are skipped."""
+    """Decodes camelCase objects; skips undeclared fields."""
 
 
 class _Condition(_Struct):
@@ -82,10 +82,10 @@ class _List(_Struct):
 
 
 class Histories:
-    """What was said of groups, kept for some seconds.
+    """Reads the histories of groups, and caches them for some seconds.
 
     Args:
-        client: the API; it may list PodGroups, and events where those are to be told.
+        client: the API; may list PodGroups, and events if those are to be shown.
     """
 
     def __init__(self, client: Client) -> None:
@@ -94,7 +94,7 @@ class Histories:
         self._kept: dict[GroupKey, tuple[float, History]] = {}
 
     async def of(self, key: GroupKey, members: Collection[str]) -> History:
-        """What was said of a group, or a pod without one.
+        """The history of a group, or of a pod without one.
 
         Args:
             key: of the group.
@@ -148,10 +148,10 @@ class Histories:
 
 
 def _problem(what: str, error: BaseException) -> str:
-    """Why they are not told.
+    """Why `what` is missing.
 
     Raises:
-        BaseException: it is an error of ours.
+        BaseException: the error itself, if it is a bug.
     """
     if not isinstance(error, (APIError, msgspec.MsgspecError, *UNREADABLE)):
         raise error
@@ -172,7 +172,7 @@ def _conditions(groups: Sequence[msgspec.Raw]) -> Sequence[Entry]:
 
 
 def _events(items: Sequence[msgspec.Raw], names: Collection[str]) -> Mapping[str, Entry]:
-    """Those that enbloc wrote about these objects, by their names."""
+    """The events that enbloc wrote about the objects of these names."""
     found: dict[str, Entry] = {}
     for event in _read(items, _Event):
         about = event.involved_object or _About()
@@ -195,7 +195,7 @@ def _time(text: str | None) -> float | None:
 
 
 def _read(items: Sequence[msgspec.Raw], shape: type[T]) -> Iterator[T]:
-    """Those that can be read."""
+    """The items that can be decoded."""
     for item in items:
         with suppress(msgspec.MsgspecError, *UNREADABLE):
             yield msgspec.json.decode(item, type=shape)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Markup: HTML and SVG made of elements, in which every text is escaped.
+"""Markup: builds HTML and SVG from elements, and escapes every text.
 
 ::
 
     element("p", "by ", element("b", name), class_="note")  ──►  <p class="note">by <b>…</b></p>
 
-What is not Markup is text of anybody: it cannot become an element, an attribute or an address.
+Anything that is not Markup is untrusted text: it cannot become an element, attribute or address.
 """
 
 import html
@@ -16,18 +16,18 @@ from typing import Final
 
 from enbloc.model.text import printable
 
-#: Elements that have no end.
+#: Elements without an end tag.
 _VOID: Final = frozenset({"br", "hr", "input", "link", "meta"})
 #: Attributes that are addresses.
 _ADDRESSES: Final = frozenset({"action", "href", "src"})
-#: Addresses of ours: a path, a part of the page, a query.
+#: Addresses on this server: a path, a part of the page, a query.
 _OURS: Final = re.compile(r"/(?![/\\])|[#?]|$")
 _TAG: Final = re.compile(r"[a-z][a-zA-Z0-9]*")
 _ATTRIBUTE: Final = re.compile(r"(?!on|style$)[a-z][a-zA-Z0-9-]*")
 
 
 class Markup(str):
-    """HTML that is complete and safe in itself."""
+    """HTML that is complete and safe by itself."""
 
     __slots__ = ()
 
@@ -37,16 +37,17 @@ Attribute = str | int | float | bool | None
 
 
 def element(tag: str, /, *children: Child, **attributes: Attribute) -> Markup:
-    """One element with what is in it.
+    """One element with its content.
 
     Args:
-        tag: its name; never of anybody else.
-        children: Markup, text, and lists of these; None is nothing.
-        attributes: by name, with `_` for `-`, and one at the end where Python needs the name.
+        tag: its name, never untrusted text.
+        children: Markup, text, and lists of these; None adds nothing.
+        attributes: by name, with `_` for `-`, and a trailing `_` if the name is a Python keyword.
             True is an attribute without a value; None and False leave it out.
 
     Raises:
-        ValueError: the content security policy would refuse the attribute, or it leads away.
+        ValueError: the content security policy would block the attribute, or the address is on
+            another server.
     """
     if not _TAG.fullmatch(tag):
         raise ValueError(f"{tag!r} is no element")
@@ -57,7 +58,7 @@ def element(tag: str, /, *children: Child, **attributes: Attribute) -> Markup:
 
 
 def joined(children: Iterable[Child]) -> Markup:
-    """Several after each other."""
+    """Several children, one after the other."""
     return Markup("".join(map(_markup, children)))
 
 
@@ -86,5 +87,5 @@ def _attribute(given: str, value: Attribute) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as HTML shows it; what nobody could see, or turns the text around, as its number."""
+    """The text escaped for HTML; invisible and bidirectional characters show as their number."""
     return html.escape(printable(text))

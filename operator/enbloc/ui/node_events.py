@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Node events: which nodes are in quarantine, asked of the API server time and again."""
+"""Node events: polls the API server for the nodes in quarantine."""
 
 import asyncio
 import logging
@@ -14,9 +14,9 @@ from enbloc.errors import EnblocError
 from enbloc.model.names import EventReason
 from enbloc.ui.quarantine import NodeEvent, quarantined
 
-#: Between two questions (seconds).
+#: The pause between two reads (seconds).
 SECONDS: Final = 15.0
-#: So many events are read at most.
+#: The most events that are read.
 MOST: Final = 20_000
 
 logger = logging.getLogger(__name__)
@@ -26,10 +26,10 @@ class NodeEvents:
     """Knows which nodes are in quarantine.
 
     Args:
-        client: the API; it may list events.
+        client: the API; may list events.
 
     Attributes:
-        known: the last question was answered.
+        known: whether the last read succeeded.
     """
 
     def __init__(self, client: Client) -> None:
@@ -38,13 +38,13 @@ class NodeEvents:
         self._until: Mapping[str, float] = {}
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Read regularly, until cancelled."""
         while True:
             await self.ask()
             await asyncio.sleep(SECONDS)
 
     async def ask(self) -> None:
-        """Ask once; what cannot be read is not known, and keeps no page from being shown."""
+        """Read once; a failure makes the quarantine unknown, and pages are still shown."""
         query = {"fieldSelector": f"reason={EventReason.NODE_QUARANTINED}"}
         found: list[NodeEvent] = []
         try:
@@ -62,7 +62,7 @@ class NodeEvents:
             self.known, self._until = True, quarantined(found, self._clock.now())
 
     def quarantined(self, now: float) -> Collection[str] | None:
-        """The nodes that are in quarantine; None = that is not known."""
+        """The nodes that are in quarantine; None = unknown."""
         if not self.known:
             return None
         return frozenset(name for name, until in self._until.items() if now < until)

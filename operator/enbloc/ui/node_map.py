@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Node map: nodes of one shape and one rack together, and how much of each is used."""
+"""Node map: nodes grouped by rack and shape, with the used share of each."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ from enbloc.model.topology import Topology
 from enbloc.topology import HOST
 
 _CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
-#: From which share on a node is of each level; the last one counts as full.
+#: The lowest share of each level of use; the last level counts as full.
 LEVELS: Final = (0.0, 0.25, 0.5, 0.75, 0.95)
-#: So many resources of vendors are told of, each by so much of its name.
+#: The most vendors' resources that are named, and the longest part of each name (characters).
 _MOST_RESOURCES: Final = 6
 _NAME: Final = 80
 _INSTANCE: Final = "node.kubernetes.io/instance-type"
 _MIB, _GIB = 2**20, 2**30
-#: A path says this of a level whose label a node lacks.
+#: In a rack's path, the value of a level whose label a node lacks.
 _ABSENT: Final = "(none)"
 
 
@@ -41,9 +41,9 @@ class NodeUse:
     """One node, and what the pods on it request.
 
     Attributes:
-        used: by resource, what they request together; CPU in milli, the rest in whole units.
-        allocatable: the same of what the node offers.
-        pods: how many they are.
+        used: the sum of the requests, by resource; CPU in milli, the rest in whole units.
+        allocatable: what the node offers, in the same form.
+        pods: the number of pods on it.
     """
 
     name: str
@@ -54,13 +54,13 @@ class NodeUse:
 
     @property
     def share(self) -> float:
-        """How much is used of the resource of which most is used; 1 = all of it."""
+        """The used share of the most used resource; 1 = all of it."""
         shares = (self.used.get(name, 0) / amount for name, amount in _counting(self.allocatable))
         return max(shares, default=0.0)
 
     @property
     def level(self) -> int:
-        """In which of LEVELS that is."""
+        """The index in LEVELS of that share."""
         share = self.share
         return max(number for number, least in enumerate(LEVELS) if share >= least)
 
@@ -71,8 +71,8 @@ class Block:
 
     Attributes:
         rack: the values of the topology's labels, "/" between them; "" = there is no topology.
-        shape: what such a node offers.
-        nodes: by name.
+        shape: what each node offers, as text.
+        nodes: in the order of their names.
     """
 
     rack: str
@@ -80,22 +80,22 @@ class Block:
     nodes: Sequence[NodeUse]
 
     def count(self, condition: Condition) -> int:
-        """How many nodes are so."""
+        """The number of nodes in this condition."""
         return sum(node.condition is condition for node in self.nodes)
 
     def levels(self) -> Sequence[int]:
-        """How many nodes that are ready are of each of LEVELS."""
+        """The number of ready nodes in each of LEVELS."""
         counted = Counter(n.level for n in self.nodes if n.condition is Condition.READY)
         return [counted[level] for level in range(len(LEVELS))]
 
     def resources(self) -> Sequence[str]:
-        """What its nodes offer that is shown: CPU, memory, then devices and the like."""
+        """The resources to show: CPU, memory, then devices and similar ones."""
         named = {name for node in self.nodes for name, _ in _counting(node.allocatable)}
         ordered = sorted(named, key=lambda name: (name != _CPU, name != _MEMORY, name))
         return ordered[: 2 + _MOST_RESOURCES]
 
     def total(self, resource: str) -> tuple[int, int]:
-        """Of one resource what is requested, and what there is, on all nodes."""
+        """(requested, allocatable) of one resource, summed over all nodes."""
         used = sum(node.used.get(resource, 0) for node in self.nodes)
         return used, sum(node.allocatable.get(resource, 0) for node in self.nodes)
 
@@ -105,7 +105,7 @@ class NodeMap:
     """All nodes.
 
     Attributes:
-        topology: by which racks are told apart; None = they are not.
+        topology: the name of the topology that defines racks; None = there are no racks.
         levels: the names of its levels, the outermost first.
         blocks: by rack, then by shape.
     """
@@ -116,20 +116,20 @@ class NodeMap:
 
     @property
     def nodes(self) -> int:
-        """How many there are."""
+        """The number of nodes."""
         return sum(len(block.nodes) for block in self.blocks)
 
 
 def node_map(
     nodes: Iterable[Node], pods: Iterable[Pod], topologies: Collection[Topology]
 ) -> NodeMap:
-    """What is used of every node.
+    """The map of all nodes with their use.
 
     Args:
-        nodes: all of them.
-        pods: all of them; those count that have a node and have not ended.
-        topologies: the first of ours, by name, that can be used tells racks apart; else the first
-            of other projects.
+        nodes: all nodes.
+        pods: all pods; those count that have a node and have not ended.
+        topologies: the first usable one of enbloc's, by name, defines racks; else the first of
+            other projects'.
     """
     topology = _chosen(topologies)
     levels = [level for level in topology.levels if level.label != HOST.label] if topology else []
@@ -155,12 +155,12 @@ def node_map(
 
 
 def marked(nodes: NodeMap, quarantined: Collection[str]) -> NodeMap:
-    """The same, where these nodes are in quarantine."""
+    """The map, with these nodes marked as in quarantine."""
     return replace(nodes, blocks=[marked_block(block, quarantined) for block in nodes.blocks])
 
 
 def marked_block(block: Block, quarantined: Collection[str]) -> Block:
-    """The same of one block."""
+    """The block, with these nodes marked as in quarantine."""
     if not quarantined:
         return block
 
@@ -177,7 +177,7 @@ def _chosen(topologies: Collection[Topology]) -> Topology | None:
 
 
 def _requested(pods: Iterable[Pod]) -> tuple[Mapping[str, Mapping[str, int]], Counter[str]]:
-    """By node what its pods request, and how many they are."""
+    """Node → what its pods request by resource, and node → the number of its pods."""
     used: dict[str, dict[str, int]] = {}
     counted = Counter[str]()
     for pod in pods:
@@ -197,7 +197,7 @@ def _condition(node: Node) -> Condition:
 
 
 def _counting(allocatable: Mapping[str, int]) -> Iterable[tuple[str, int]]:
-    """The resources of which a share says something: CPU, memory, and what vendors offer."""
+    """The resources whose used share matters: CPU, memory, and vendors' resources."""
     return (
         (name, amount)
         for name, amount in allocatable.items()
@@ -206,7 +206,7 @@ def _counting(allocatable: Mapping[str, int]) -> Iterable[tuple[str, int]]:
 
 
 def _shape(labels: Mapping[str, str], allocatable: Mapping[str, int]) -> str:
-    """What nodes of one kind have in common; how much memory the system keeps differs a little."""
+    """The shape as text, rounded, because nodes of one kind differ a little in allocatable."""
     amounts = [amount_text(_CPU, allocatable.get(_CPU, 0) // 1000 * 1000) + " CPUs"]
     amounts.append(amount_text(_MEMORY, allocatable.get(_MEMORY, 0)))
     others = [each for each in sorted(_counting(allocatable)) if "/" in each[0]]

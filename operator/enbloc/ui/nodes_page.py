@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes as a page: a heat map by rack and shape, and which of them could hold whom."""
+"""The page of the nodes: a heat map by rack and shape, and which gangs each node could hold."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,15 +25,15 @@ from enbloc.ui.pages import Column, Part, Status, document, live, pager, table, 
 from enbloc.ui.places import Lack, Places
 from enbloc.ui.view import Row, View, Viewer
 
-#: So many blocks, and squares of nodes, a page has; a block of more nodes is drawn as a bar.
+#: The most blocks on a page, and the most squares; a block with more nodes is drawn as a bar.
 BLOCKS: Final = 40
 SQUARES: Final = 300
-#: So many nodes has a page of one block.
+#: The most nodes on the page of one block.
 NODES: Final = 150
-#: So many gangs are listed beside the map; the stylesheet knows as many.
+#: The most gangs that are listed beside the map; the stylesheet has classes for as many.
 GANGS: Final = 10
 _MOST_NAMED: Final = 5
-#: So many different lacks, and reasons to refuse, are told of each; so much of one is shown.
+#: The most different lacks and refusals per gang, and the longest part of one (characters).
 _MOST_LACKS: Final = 3
 _TEXT: Final = 160
 _LEVELS: Final = (
@@ -59,11 +59,11 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class NodesQuery:
-    """Which nodes are asked for.
+    """The part of the nodes to show.
 
     Attributes:
-        rack, shape: those of the block of which single nodes are asked for; "" = of all blocks.
-        page: from 1 on.
+        rack, shape: of the block whose single nodes are shown; "" = show all blocks.
+        page: from 1.
     """
 
     rack: str = ""
@@ -74,12 +74,12 @@ class NodesQuery:
 _ROOM: Final = Column("Room for who waits")
 
 
-#: A gang, and where members of it could be.
+#: A gang, and the nodes that could hold its members.
 Gang = tuple[Row, Places]
 
 
 def listed(view: View, viewer: Viewer) -> Sequence[Row]:
-    """The gangs that are listed beside the map: the first in order that somebody may see."""
+    """The gangs beside the map: the first ones in queue order that the viewer may see."""
     seen = (row for row in view.rows if row.place and viewer.sees(row.waiting.key.namespace))
     return [row for row, _ in zip(seen, range(GANGS), strict=False)]
 
@@ -100,10 +100,10 @@ def nodes_page(
 
     Args:
         view: the cluster.
-        gangs: who is listed beside the map.
-        query: which part of it.
-        status: how old it is.
-        quarantined: the nodes that are in quarantine; None = that is not known.
+        gangs: the gangs beside the map.
+        query: the part to show.
+        status: the age of the view.
+        quarantined: the nodes that are in quarantine; None = unknown.
     """
     nodes = marked(view.nodes, quarantined or ())
     part = Part(len(nodes.blocks), BLOCKS, query.page)
@@ -134,7 +134,7 @@ def block_page(
     status: Status,
     quarantined: Collection[str] | None = frozenset(),
 ) -> str:
-    """The page of the nodes of one block; the arguments are as those of `nodes_page`."""
+    """The page of the nodes of one block; for the arguments see `nodes_page`."""
     block = marked_block(block, quarantined or ())
     part = Part(len(block.nodes), NODES, query.page)
     nodes = block.nodes[part.items]
@@ -183,7 +183,7 @@ def _name(block: Block) -> str:
 
 
 class _Holding:
-    """The classes of each node, by which the stylesheet shows what could hold a gang."""
+    """The CSS classes of nodes, with which the stylesheet shows the nodes that can hold a gang."""
 
     def __init__(self, gangs: Sequence[Gang]) -> None:
         self._classes: dict[str, list[str]] = {}
@@ -194,7 +194,7 @@ class _Holding:
                 self._classes.setdefault(node, []).append(f"if{number}")
 
     def of(self, node: NodeUse) -> str:
-        """Those of one node, with that of how much of it is used."""
+        """The classes of one node, with that of its level of use."""
         return " ".join((f"u{node.level}", *self._classes.get(node.name, ())))
 
 
@@ -252,11 +252,11 @@ def _pieces(blocks: Sequence[Block]) -> Sequence[Piece]:
     return parts
 
 
-# ── who waits ────────────────────────────────────────────────────────────────────────────────
+# ── waiting gangs ────────────────────────────────────────────────────────────────────────────
 
 
 def _gangs(gangs: Sequence[Gang]) -> Markup | None:
-    """Who waits; the stylesheet shows the nodes of the one that is pointed at or has the focus."""
+    """The waiting gangs; the stylesheet shows the nodes of the one that is hovered or focused."""
     if not gangs:
         return None
     text = (
@@ -297,7 +297,7 @@ def _where(waiting: Waiting, places: Places) -> str:
 
 
 def _misses(places: Places) -> str:
-    """By how much the other nodes miss it, the nearest first; and why the rest refuse it."""
+    """What the other nodes lack, the smallest lack first; and why the rest refuse the member."""
     counted = Counter(places.lacks.values())
     lacks = [
         f"{_count(counted[lack])} {_verb('lack', counted[lack])} {_lack(lack)}"
@@ -326,7 +326,7 @@ def _verb(verb: str, nodes: int) -> str:
 
 
 def _room(gangs: Sequence[Gang], nodes: Sequence[NodeUse]) -> str:
-    """Which of those who wait have room on these nodes for a member, each by its number."""
+    """Per gang, by its place in the queue, whether these nodes have room for a member."""
     return "; ".join(f"{row.place}: {_room_for(places, nodes)}" for row, places in gangs) or "–"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The process behind the page: the cluster is followed, and browsers are answered, until a stop."""
+"""The process behind the page: follows the cluster and answers browsers until it is stopped."""
 
 import asyncio
 import logging
@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 def started() -> Worker[Facts]:
-    """What works out what pages show; started before there is a thread, or a connection.
+    """Start the worker that computes pages; call it before there are threads or connections.
 
     Raises:
-        EnblocError: no process can be started.
+        EnblocError: the process cannot be started.
     """
     return ForkedWorker.start(Facts()) if AVAILABLE else ThreadWorker(Facts())
 
@@ -46,17 +46,17 @@ async def serve_ui(  # what flags say, and what tests replace
     """Serve the page until stopped.
 
     Args:
-        cluster: the one to show.
+        cluster: the cluster to show.
         configuration: of its scheduler.
-        address: where the page is served.
-        stop: ends it once set.
+        address: where to serve the page.
+        stop: ends the server once set.
         worker: see `started`.
-        serving: told the URL once the page is served.
-        clock: where the process has the time from.
-        timing: how long the reflectors wait.
+        serving: called with the URL once the page is served.
+        clock: the source of time.
+        timing: the waits of the reflectors.
 
     Returns:
-        0 after a stop that was asked for; 1 when something broke.
+        0 after `stop`; 1 after a failure.
 
     Raises:
         ConfigError: the address, the port or the certificate cannot be used.

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pages: what all of them have in common, and tables, links and lists of pages.
+"""Pages: their common frame, and tables, links and pagers.
 
-A page works without its script. What the script replaces when there is a new state has the
+A page works without its script. Parts that the script replaces when there is a new state have the
 attribute `data-live` and an id.
 """
 
@@ -15,29 +15,28 @@ from enbloc.model.text import clipped
 from enbloc.model.times import span_text, time_text
 from enbloc.ui.markup import Attribute, Child, Markup, element
 
-#: The views, in order: what each is called, and where it is.
+#: The views, in order: name and address.
 VIEWS: Final = (("Queue", "/"), ("Nodes", "/nodes"), ("Time", "/time"))
 STYLE: Final = "/static/enbloc.css"
 SCRIPT: Final = "/static/enbloc.js"
 ICON: Final = "/static/enbloc.svg"
-#: So much is shown of what made a pod, whose name may be of any length; of a message; of a problem.
+#: The longest part that is shown of an owner's name, of a message and of a problem (characters).
 OWNER: Final = 100
 MESSAGE: Final = 4000
 _PROBLEM: Final = 500
-#: Where the script hears of a new state.
+#: The address from which the script learns of a new state.
 EVENTS: Final = "/events"
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How old is what a page shows.
+    """The age of what a page shows.
 
     Attributes:
         number: of the view.
-        time: at which the cluster was so, server seconds.
-        now: the same when the page is made.
-        problem: what keeps the cluster from being read, or the state from being made; "" =
-            nothing.
+        time: of the cluster's state in the view, server seconds.
+        now: when the page is made, server seconds.
+        problem: why the cluster cannot be read or the view not be updated; "" = no problem.
     """
 
     number: int
@@ -47,12 +46,12 @@ class Status:
 
 
 def path(*segments: str) -> str:
-    """An address of ours."""
+    """An address on this server, from its path segments."""
     return "/" + "/".join(quote(each, safe="") for each in segments)
 
 
 def with_query(address: str, **of: str | int) -> str:
-    """An address with these values, but empty ones."""
+    """The address with these query values, without empty ones."""
     given = {name: value for name, value in of.items() if value not in ("", 0)}
     return f"{address}?{urlencode(given)}" if given else address
 
@@ -61,10 +60,10 @@ def document(title: str, view: str, content: Child, status: Status | None = None
     """A whole page.
 
     Args:
-        title: of the page; its heading says the same.
-        view: the address of the view that it is of; "" = of none.
+        title: of the page, and its heading.
+        view: the address of its view; "" = it belongs to none.
         content: after the heading.
-        status: how old it is; None = it does not depend on the cluster.
+        status: the age of the content; None = it does not depend on the cluster.
     """
     news: dict[str, Attribute] = {}
     if status is not None:
@@ -108,7 +107,7 @@ def _state(status: Status | None) -> Markup | None:
 
 
 def message(title: str, *paragraphs: Child) -> str:
-    """A page that says why there is nothing else to show."""
+    """A page with only a message."""
     return document(title, "", [element("p", each) for each in paragraphs])
 
 
@@ -118,11 +117,11 @@ def live(name: str, *children: Child) -> Markup:
 
 
 def search(address: str, *fields: tuple[str, str, str]) -> Markup:
-    """A form that asks for a part of what there is.
+    """A search form.
 
     Args:
-        address: that answers.
-        fields: of each its name, its label and what is in it.
+        address: of the answer.
+        fields: (name, label, value) of each field.
     """
     entries = [
         element(
@@ -137,7 +136,7 @@ def search(address: str, *fields: tuple[str, str, str]) -> Markup:
 
 
 def name_one(*, complete: bool) -> Markup | None:
-    """What to do where it is not known of every namespace whether somebody may see it."""
+    """The hint to name a namespace, if not every namespace was reviewed for the viewer."""
     if complete:
         return None
     return element("p", "There are too many namespaces to look up all: name one.", class_="note")
@@ -152,8 +151,8 @@ class Column:
 
     Attributes:
         title: its header.
-        number: it holds numbers, and is aligned so.
-        heads: its cell says what its row is about.
+        number: whether it holds numbers, and is aligned as such.
+        heads: whether its cell is the header of the row.
     """
 
     title: str
@@ -164,13 +163,13 @@ class Column:
 def table(
     caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Child]], empty: str
 ) -> Markup:
-    """A table that scrolls by itself where the window is narrow.
+    """A table that scrolls by itself in a narrow window.
 
     Args:
-        caption: what it is.
-        columns: what is in each.
+        caption: of the table.
+        columns: its columns.
         rows: a cell for each column.
-        empty: what is said instead if there are no rows.
+        empty: the text instead of the table if there are no rows.
     """
     lines = [
         element("tr", [_cell(*each) for each in zip(columns, row, strict=True)]) for row in rows
@@ -209,9 +208,9 @@ class Part:
     """One page of a list.
 
     Attributes:
-        total: how many items there are.
-        size: how many a page has.
-        asked: the page that is asked for; the nearest that exists is shown.
+        total: the number of items.
+        size: the number of items on a page.
+        asked: the requested page; the nearest existing one is shown.
     """
 
     total: int
@@ -220,27 +219,27 @@ class Part:
 
     @property
     def last(self) -> int:
-        """The last page."""
+        """The number of the last page."""
         return max(1, -(-self.total // self.size))
 
     @property
     def number(self) -> int:
-        """The page that is shown, from 1 on."""
+        """The number of the shown page, from 1."""
         return min(max(1, self.asked), self.last)
 
     @property
     def items(self) -> slice:
-        """Its items, within the list."""
+        """The slice of the list on this page."""
         return slice((self.number - 1) * self.size, self.number * self.size)
 
 
 def pager(part: Part, what: str, address: Callable[[int], str]) -> Markup | None:
-    """Links to the other pages of a list; None = there is but one.
+    """Links to the other pages of a list; None = there is only one.
 
     Args:
-        part: the page that is shown.
-        what: the items are, in the plural.
-        address: of the page of a number.
+        part: the shown page.
+        what: the name of the items, in the plural.
+        address: page number → address.
     """
     if part.last == 1:
         return None

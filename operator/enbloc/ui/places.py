@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Places: which nodes could hold a member of a group, and what the others lack for that."""
+"""Places: which nodes could hold a member of a group, and what the others lack."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.simulation import Present, Waiting
 
-#: So many classes of alike members are looked at; a gang has few.
+#: The most classes of alike members that are looked at; a gang has few.
 _MOST_CLASSES: Final = 16
 
 
@@ -27,14 +27,14 @@ Lack = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where single members of a group could be, whether or not all of them fit together.
+    """The nodes that could hold single members of a group, whether or not all fit together.
 
     Attributes:
-        now: nodes with room for one of its waiting members, beside what is there.
-        empty: nodes that could hold one if all pods were gone that do not belong to their node.
-        lacks: nodes that have too little of something for the first of its members, and nothing
-            else against it.
-        refused: why the rest refuse that member, in the words of the scheduler, and how many do.
+        now: nodes with room for one of its waiting members now.
+        empty: nodes that could hold one if all pods were gone except those that belong to their
+            node.
+        lacks: nodes that only have too little of some resources for its first member.
+        refused: `(the scheduler's reason, number of nodes)` for the rest, for that member.
     """
 
     now: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class Places:
 
 
 class Finder:
-    """Finds places in one cluster; what it makes of that is made when it is first needed.
+    """Finds places in one cluster; builds its tables when they are first needed.
 
     Args:
         present: the cluster.
@@ -55,7 +55,7 @@ class Finder:
         self._snapshots: tuple[Snapshot, Snapshot] | None = None
 
     def places(self, waiting: Waiting) -> Places:
-        """Where members of a group could be; one member stands for all of its class."""
+        """The places of a group's members; one member stands for all of its class."""
         profile = self._present.profiles.get(waiting.pending[0].scheduler)
         if profile is None:
             return Places()
@@ -66,7 +66,7 @@ class Finder:
             now = frozenset(_feasible(full, waiting.pending))
             empty = frozenset(_feasible(bare, waiting.pending))
             return Places(now, empty, *_others(full, waiting.pending[0], now))
-        except EnblocError:  # a plugin failed: its group says so
+        except EnblocError:  # a plugin failed: the group's status says so
             return Places()
 
 
@@ -82,10 +82,10 @@ def _feasible(trial: Trial, pods: Sequence[Pod]) -> Iterable[str]:
 def _others(
     trial: Trial, pod: Pod, now: frozenset[str]
 ) -> tuple[Mapping[str, Lack], Sequence[tuple[str, int]]]:
-    """What nodes lack that would take a pod if it asked for less; and why the rest refuse it.
+    """What nodes lack that would take the pod without requests; and why the rest refuse it.
 
     Args:
-        trial: with what is on the nodes.
+        trial: with the pods on the nodes.
         pod: of the group.
         now: the nodes with room for a member.
     """
@@ -111,7 +111,7 @@ def _others(
 
 
 def _snapshot(present: Present, *, full: bool = False) -> Snapshot:
-    """The tables that plugins look at, with all placed pods, or those that belong to their node."""
+    """The tables for plugins, with all placed pods (`full`) or only those that belong to a node."""
     tables = Checkpoint()
     for event in present.events:
         match event:

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Quarantine: nodes that get no gang members for a while, as the scheduler's events on them say.
+"""Quarantine: nodes that get no gang members for a while, by the scheduler's events on them.
 
-It is in the memory of a running scheduler and in those events; no list that a scheduler starts with
-tells of it.
+It exists only in the memory of a running scheduler and in these events, not in any other object.
 """
 
 import re
@@ -15,9 +14,9 @@ import msgspec
 from enbloc.model.names import SCHEDULER_REPORTER, EventReason
 from enbloc.model.times import seconds_of
 
-#: The longest that is believed (seconds): an event lives for an hour.
+#: The longest quarantine that counts (seconds): an event lives for an hour.
 _LONGEST: Final = 3600
-#: An event of a later time than now is believed for so long, as clocks differ (seconds).
+#: How far in the future an event may be, because clocks differ (seconds).
 _AHEAD: Final = 300
 _NOTE: Final = re.compile(r"Quarantined for gangs for ([0-9]{1,8})s: ")
 
@@ -28,7 +27,7 @@ class _About(msgspec.Struct):
 
 
 class NodeEvent(msgspec.Struct, rename="camel"):
-    """An event, as far as it matters here."""
+    """The fields of an event that matter here."""
 
     reason: str = ""
     message: str | None = None
@@ -38,11 +37,11 @@ class NodeEvent(msgspec.Struct, rename="camel"):
 
 
 def quarantined(events: Iterable[NodeEvent], now: float) -> Mapping[str, float]:
-    """By node until when it is in quarantine, in server seconds; that may be over.
+    """Node → the end of its quarantine, in server seconds; it may be in the past.
 
     Args:
-        events: of the reason NodeQuarantined, in any order; others say nothing.
-        now: server time, in seconds; events of a future say nothing.
+        events: of the reason NodeQuarantined, in any order; others are ignored.
+        now: server time, in seconds; events more than _AHEAD later are ignored.
     """
     found: dict[str, float] = {}
     for event in events:

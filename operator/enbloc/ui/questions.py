@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Questions: what workers are asked, of what the API server has shown, and of a view of that."""
+"""Questions: the functions that workers run on facts and on views."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from enbloc.ui.view import Explained, View, Viewer, view_of
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is known of a view without asking for more.
+    """A summary of a view.
 
     Attributes:
-        number: grows from each view to the next.
-        now: server time at which the cluster was so.
-        namespaces: those in which somebody waits, in the order of the first of each.
+        number: of the view; each next view has a larger one.
+        now: server time of the cluster's state.
+        namespaces: those with waiting groups or pods, in the order of the first of each.
     """
 
     number: int
@@ -32,11 +32,11 @@ class Head:
     namespaces: Sequence[str]
 
 
-# ── of facts ─────────────────────────────────────────────────────────────────────────────────
+# ── on facts ─────────────────────────────────────────────────────────────────────────────────
 
 
 def take(facts: Facts, *, events: Sequence[Event]) -> None:
-    """These happened."""
+    """Take in these events."""
     for event in events:
         facts.take(event)
 
@@ -50,57 +50,57 @@ def made(
     number: int,
     in_copy: InCopy | None,
 ) -> View:
-    """A view of the cluster as it is; the arguments are as those of `view_of`."""
+    """A view of the current cluster; for the arguments see `view_of`."""
     present = facts.present(configuration.profiles, configuration.settings, now)
     return view_of(present, number, go_on, in_copy)
 
 
-# ── of a view ────────────────────────────────────────────────────────────────────────────────
+# ── on a view ────────────────────────────────────────────────────────────────────────────────
 
 
 def head(view: View) -> Head:
-    """What is always known of it."""
+    """The summary of a view."""
     return Head(view.number, view.present.now, view.namespaces())
 
 
 def knows(view: View, *, key: GroupKey) -> bool:
-    """Whether there is such a group, or pod."""
+    """Whether the group, or pod without one, exists."""
     return key in view.members or key in view.groups
 
 
 def members(view: View, *, key: GroupKey) -> Collection[str]:
-    """The names of its pods."""
+    """The names of a group's pods."""
     return [pod.key.name for pod in view.members.get(key, ())]
 
 
 def waits(view: View, *, key: GroupKey) -> bool:
-    """Whether such a group, or pod, waits."""
+    """Whether the group, or pod without one, waits."""
     return view.row(key) is not None
 
 
 def explained(view: View, go_on: GoOn, *, key: GroupKey) -> Explained | None:
-    """Why it waits; None = it does not."""
+    """Why a group waits; None = it does not wait."""
     row = view.row(key)
     return None if row is None else view.explained(row.waiting, go_on)
 
 
 def in_order(view: View, *, viewer: Viewer) -> Sequence[GroupKey]:
-    """The groups that are listed beside the map of nodes."""
+    """The groups beside the map of nodes, in queue order."""
     return [row.waiting.key for row in listed(view, viewer)]
 
 
 def of_time(view: View) -> Collection[str]:
-    """The namespaces in which somebody runs or waits."""
+    """The namespaces with running or waiting groups or pods."""
     return tuple(dict.fromkeys((*view.times.namespaces, *view.namespaces())))
 
 
 def time(view: View, *, viewer: Viewer, query: TimeQuery, status: Status) -> str:
-    """The page of what runs until when, and what starts when."""
+    """The page of what ends when, and what starts when."""
     return time_page(view, view.times, viewer, query, status)
 
 
 def places(view: View, go_on: GoOn, *, keys: Collection[GroupKey]) -> Mapping[GroupKey, Places]:
-    """Which nodes could hold members of these groups, of which each waits."""
+    """The places of members of these waiting groups."""
     del go_on
     rows = {key: view.row(key) for key in keys}
     return {key: view.finder.places(row.waiting) for key, row in rows.items() if row is not None}
@@ -115,7 +115,7 @@ def nodes(
     status: Status,
     quarantined: Collection[str] | None,
 ) -> str | None:
-    """The page of the nodes; None = there are no such nodes."""
+    """The page of the nodes; None = the queried block does not exist."""
     gangs = [(row, found.get(row.waiting.key, Places())) for row in listed(view, viewer)]
     if not query.shape:
         return nodes_page(view, gangs, query, status, quarantined)

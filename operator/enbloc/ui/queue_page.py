@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The queue as a page: who waits for nodes, in the order of the scheduler's decisions, and why."""
+"""The page of the queue: what waits for nodes, in the scheduler's order, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ from enbloc.ui.pages import (
 from enbloc.ui.view import Row, View, Viewer, start_text
 from enbloc.ui.what_if_page import what_if_box
 
-#: So many rows a page has.
+#: The most rows on a page.
 ROWS: Final = 50
-#: A row shows so much of a message; the group's own page shows all of it.
+#: The longest part of a message in a row (characters); the group's page shows all of it.
 _MESSAGE: Final = 160
 _COLUMNS: Final = (
     Column("Place", number=True),
@@ -56,12 +56,12 @@ _CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMU
 
 @dataclass(frozen=True, slots=True)
 class QueueQuery:
-    """Which part of the queue is asked for.
+    """The part of the queue to show.
 
     Attributes:
-        namespace: those of this one; "" = of all that somebody may see.
-        name: those whose name has this in it.
-        page: from 1 on.
+        namespace: only this one; "" = all that the viewer may see.
+        name: only names that contain this.
+        page: from 1.
     """
 
     namespace: str = ""
@@ -70,13 +70,13 @@ class QueueQuery:
 
 
 def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) -> str:
-    """The page.
+    """The page of the queue.
 
     Args:
         view: the cluster.
-        viewer: what may be shown of it.
-        query: which part of it.
-        status: how old it is.
+        viewer: what the viewer may see.
+        query: the part to show.
+        status: the age of the view.
     """
     rows = [row for row in view.rows if _meant(row, viewer, query)]
     part = Part(len(rows), ROWS, query.page)
@@ -130,7 +130,7 @@ def _nobody(query: QueueQuery) -> str:
 
 
 def _pieces(rows: Sequence[Waiting]) -> Sequence[Piece]:
-    """How many wait for what."""
+    """The numbers of waiting groups and pods, by what they wait for."""
     starting = sum(row.starts for row in rows)
     members = sum(row.reason is Reason.WAITING_FOR_MEMBERS for row in rows if not row.starts)
     capacity = sum(row.reason in _CAPACITY for row in rows if not row.starts)
@@ -159,7 +159,7 @@ def _cells(row: Row, view: View, now: float) -> Sequence[Child]:
 
 
 def _more(row: Row) -> Markup | None:
-    """With what it would start, which is worked out when somebody asks for it."""
+    """A link to the explanation, which is computed on demand."""
     if row.waiting.starts:
         return None
     address = explanation_address(row.waiting.key)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the page: HTTP for browsers, answered from the latest view; it only reads."""
+"""The HTTP server of the page: answers browsers from the latest view, and only reads."""
 
 import asyncio
 import ipaddress
@@ -39,21 +39,21 @@ from enbloc.ui.what_if_page import MOST_BODY, WHAT_IF, WhatIf, what_if_page
 
 #: The longest path with its query (bytes).
 MOST_TARGET: Final = 2048
-#: So many connections at once: one more ends the oldest. And so many of them that wait for news.
+#: The most connections at once, of which one more ends the oldest; and the most event streams.
 MOST_CONNECTIONS: Final = 256
-#: A TLS handshake takes so long at most (seconds).
+#: The longest TLS handshake (seconds).
 HANDSHAKE_SECONDS: Final = 5.0
 MOST_STREAMS: Final = 64
-#: A browser that waits for news hears something at least this often, and comes anew after this
-#: time, so that it is seen again whether it may (seconds).
+#: The longest silence on an event stream, and the longest stream: then the browser reconnects, and
+#: its access is checked again (seconds).
 SILENCE_SECONDS: Final = 15.0
 STREAM_SECONDS: Final = 300.0
-#: So long a request for an explanation waits for it; the browser then asks again after this time.
+#: How long a request waits for an explanation, and after how long the browser asks again (seconds).
 PATIENCE_SECONDS: Final = 1.0
 AGAIN_SECONDS: Final = 2
-#: A form has to be there within this time (seconds).
+#: The longest time to receive a form (seconds).
 FORM_SECONDS: Final = 10.0
-#: A stop waits so long for answers under way (seconds).
+#: How long a stop waits for open requests (seconds).
 GRACE_SECONDS: Final = 1.0
 
 POLICY: Final = (
@@ -76,7 +76,7 @@ _STATIC: Final = {
     "enbloc.svg": "image/svg+xml",
 }
 _READS: Final = ("GET", "HEAD")
-#: An address of IPv6, or a name, and a port.
+#: An IPv6 address or a name, and maybe a port.
 _HOST: Final = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -89,10 +89,10 @@ class Address:
     """Where the page is served.
 
     Attributes:
-        host: an address of this machine; 0.0.0.0 and :: are all of them.
+        host: an address of this machine; 0.0.0.0 and :: mean all of them.
         port: 0 for any free one.
-        certificate: files of the certificate and of its key; None = a self-signed one, where TLS
-            is spoken at all: everywhere but on a loopback address.
+        certificate: files of the certificate and of its key; None = a self-signed one, or plain
+            HTTP on a loopback address.
     """
 
     host: str = "127.0.0.1"
@@ -101,12 +101,12 @@ class Address:
 
     @property
     def local(self) -> bool:
-        """Only this machine reaches it."""
+        """Whether only this machine reaches it."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this names the machine itself, and nothing that others reach."""
+    """Whether a host name or address is a loopback one, which others cannot reach."""
     if host == "localhost":
         return True
     try:
@@ -120,9 +120,9 @@ class Site:
 
     Args:
         keeper: has the latest view.
-        access: says who may see what.
-        local: only requests that name this machine as their host are answered: a page of somebody
-            else, whose name leads here, is refused.
+        access: decides who may see what.
+        local: whether to answer only requests whose Host is this machine, so that a foreign page
+            whose DNS name resolves to this machine is refused.
     """
 
     def __init__(self, keeper: Keeper, access: Access, *, local: bool) -> None:
@@ -134,7 +134,7 @@ class Site:
         self._static = {name: (folder / name).read_bytes() for name in _STATIC}
 
     def application(self) -> web.Application:
-        """What answers requests."""
+        """The application that answers requests."""
         app = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY)
         routes: Mapping[str, Handler] = {
             "/": self._queue,
@@ -163,7 +163,7 @@ class Site:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what is no request for a page, and say so where one cannot be made."""
+        """Refuse invalid requests, and turn errors into an error page."""
         try:
             self._check(request)
             return await handler(request)
@@ -181,15 +181,15 @@ class Site:
             return _refusal(503, f"{error}; try again")
         except (ConnectionError, asyncio.CancelledError):
             raise
-        except Exception:  # what breaks must not end its connection without a word
+        except Exception:  # a bug must not close the connection without an answer
             logger.exception("Failed to serve %s", request.path)
             return _refusal(500, "the page cannot be made; the log says why")
 
     def _check(self, request: web.Request) -> None:
-        """See that a request may be answered at all.
+        """Check that a request may be answered.
 
         Raises:
-            RefusedError: it may not.
+            RefusedError: it may not be answered.
         """
         asks = request.method == "POST" and request.path == WHAT_IF
         if request.method not in _READS and not asks:
@@ -216,12 +216,12 @@ class Site:
         return view
 
     def _status(self, view: Latest, viewer: Viewer) -> Status:
-        """How old a view is, and what keeps it from being newer."""
+        """The age of a view, and the problem that keeps it from being newer."""
         read_at = self._keeper.read_at(view)
         return Status(view.head.number, read_at, self._keeper.now(), self._problem(viewer))
 
     def _problem(self, viewer: Viewer) -> str:
-        """What is wrong; who may not see all is not told of addresses and accounts."""
+        """The first problem; in general words for viewers who may not see everything."""
         wrong = self._keeper.problems.active
         if not wrong:
             return ""
@@ -315,7 +315,7 @@ class Site:
         return _html(what_if_page(WhatIf(), None, status, nodes=viewer.nodes))
 
     async def _what_if(self, request: web.Request) -> web.StreamResponse:
-        """Answer a question; one at a time, as each may take long."""
+        """Answer a what-if question; one at a time, because each may take long."""
         await self._access.viewer(_authorization(request), ())
         form = await _form(request)
         named = (form.namespace,) if LABEL.fullmatch(form.namespace) else ()
@@ -339,7 +339,7 @@ class Site:
         """The group or pod that an address means.
 
         Raises:
-            RefusedError: there is none; or nobody may know, which is told in the same words.
+            RefusedError: it does not exist, or the viewer may not see it; the message is the same.
         """
         info = request.match_info
         key = key_of(request.path.split("/")[1], info["namespace"], info["name"])
@@ -354,7 +354,7 @@ class Site:
             raise RefusedError(404, "there is no such group or pod, or you may not see it")
         return view, key
 
-    # ── beside pages ─────────────────────────────────────────────────────────────────────────
+    # ── other answers ────────────────────────────────────────────────────────────────────────
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         await self._access.viewer(_authorization(request), ())
@@ -374,7 +374,7 @@ class Site:
         return web.Response(text="ok")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Tell of every new view, by its number, for some time."""
+        """Send the number of every new view, for up to STREAM_SECONDS."""
         await self._access.viewer(_authorization(request), ())
         if self._streams >= MOST_STREAMS:
             raise RefusedError(503, "too many browsers wait for news; reload the page instead")
@@ -413,7 +413,7 @@ class Site:
             newer.cancel()
 
 
-# ── what requests say ────────────────────────────────────────────────────────────────────────
+# ── reading requests ─────────────────────────────────────────────────────────────────────────
 
 
 def _authorization(request: web.Request) -> str:
@@ -434,18 +434,18 @@ def _number(request: web.Request, name: str, otherwise: int) -> int:
 
 
 def _asked(namespace: str, every: Collection[str]) -> Collection[str]:
-    """The namespaces of which it matters whether somebody may see them."""
+    """The namespaces for which access has to be decided."""
     if not namespace:
         return every
-    # What can be no namespace is not asked about.
+    # Text that is not a valid namespace is not reviewed.
     return (namespace,) if LABEL.fullmatch(namespace) else ()
 
 
 async def _form(request: web.Request) -> WhatIf:
-    """What a form asks.
+    """The content of a what-if form.
 
     Raises:
-        RefusedError: it cannot be read, or is not there in time.
+        RefusedError: it cannot be read, or does not arrive in time.
     """
     try:
         async with asyncio.timeout(FORM_SECONDS):
@@ -459,9 +459,9 @@ async def _form(request: web.Request) -> WhatIf:
 
 
 def _from_here(request: web.Request, site: str) -> bool:
-    """Whether a page of ours sends a form, as browsers say; who says nothing is refused.
+    """Whether a page of this server sends a form, by the browser's headers; without them, no.
 
-    As pages of ours have no referrer, browsers that tell the site send no origin.
+    Because the pages send no referrer, browsers that send Sec-Fetch-Site send no usable Origin.
     """
     if site:
         return site == "same-origin"
@@ -470,7 +470,7 @@ def _from_here(request: web.Request, site: str) -> bool:
 
 
 def _names_this_machine(host: str) -> bool:
-    """Whether a Host header names this machine; the port may be any that leads here."""
+    """Whether a Host header names this machine, with any port."""
     found = _HOST.fullmatch(host)
     return found is not None and is_loopback((found[1] or found[2]).lower())
 
@@ -512,7 +512,7 @@ async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
 
 @asynccontextmanager
 async def served(site: Site, address: Address) -> AsyncGenerator[str]:
-    """Serve for as long as the context lasts; gives the URL.
+    """Serve for as long as the context lasts; yields the URL.
 
     Raises:
         ConfigError: the address, the port or the certificate cannot be used.
@@ -530,7 +530,7 @@ async def served(site: Site, address: Address) -> AsyncGenerator[str]:
     assert runner.server is not None, "it was set up"
     limited = _Limited(runner.server)
     loop = asyncio.get_running_loop()
-    # Before its handshake a connection is none that is counted.
+    # A connection does not count before its handshake has ended.
     hurry = None if context is None else HANDSHAKE_SECONDS
     server = await loop.create_server(
         limited, sock=listener, ssl=context, ssl_handshake_timeout=hurry
@@ -545,7 +545,7 @@ async def served(site: Site, address: Address) -> AsyncGenerator[str]:
 
 
 class _Limited:
-    """Makes what answers a connection; one more than there may be ends the oldest."""
+    """Makes the protocol of a connection; one more than MOST_CONNECTIONS ends the oldest."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
@@ -556,12 +556,12 @@ class _Limited:
             transport = oldest.transport
             oldest.force_close()
             if isinstance(transport, asyncio.WriteTransport):
-                transport.abort()  # closing alone waits for a client that reads nothing
+                transport.abort()  # `close` would wait for a client that reads nothing
         return self._server()
 
 
 def _tls(address: Address) -> ssl.SSLContext:
-    """The TLS of every connection; its certificate may change with the files."""
+    """The TLS context of all connections; its certificate may change with the files."""
     names = ("localhost", "127.0.0.1", "::1", socket.gethostname())
     certificates = Certificates(address.certificate, names=names)
     context = certificates.context()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keeper: follows the cluster, and keeps the latest view of it.
+"""Keeper: follows the cluster and keeps the latest view of it.
 
 ::
 
@@ -8,9 +8,9 @@
                                                                   │ ask ──► pages
                                                                   └ copy ──► explanations, places
 
-This process answers browsers and knows nothing of the cluster but the name of each namespace in
-which somebody waits: whatever is worked out, it can answer. A view is made when something has
-changed, and no sooner than some time after the last one. Nothing is written to the cluster.
+This process answers browsers. It knows only the namespaces with waiting groups or pods, so that no
+computation blocks its answers. A view is made after a change, and not too soon after the last one.
+Nothing is written to the cluster.
 """
 
 import asyncio
@@ -50,28 +50,28 @@ from enbloc.workloads import Admission
 
 T = TypeVar("T")
 
-#: A view is made no sooner after the last one than this (seconds),
+#: The least pause between two views (seconds).
 LEAST_SECONDS: Final = 2.0
-#: nor than so many times as long as that took: the machine has other work.
+#: The least pause as a multiple of the time that the last view took: the machine has other work.
 SHARE: Final = 2.0
-#: And after this, though nothing has changed: what waits for time may be over (seconds).
+#: The longest pause, even without a change, because waits may have expired (seconds).
 MOST_SECONDS: Final = 60.0
-#: When who waits starts is worked out within this time, or not told (seconds).
+#: The time limit for estimates of starts; then none are shown (seconds).
 STARTS_SECONDS: Final = 5.0
-#: An explanation tries no further change after this time (seconds).
+#: The time after which an explanation tries no more changes (seconds).
 EXPLANATION_SECONDS: Final = 15.0
-#: So many explanations are worked out at once; and so many are, or wait for that, at most.
+#: The most explanations that are computed at once, and the most including waiting ones.
 EXPLANATIONS_AT_ONCE: Final = 3
 MOST_EXPLANATIONS: Final = 16
-#: And a question what would happen is answered within this time, or not (seconds).
+#: The time limit for the answer to a what-if question (seconds).
 WHAT_IF_SECONDS: Final = 30.0
-#: One is kept for so long after it was worked out, though there are newer views (seconds).
+#: How long an explanation is cached even if there are newer views (seconds).
 KEPT_SECONDS: Final = 10.0
-#: A page is made within this time, or not at all (seconds).
+#: The time limit for making a page (seconds).
 PAGE_SECONDS: Final = 10.0
-#: And so many are made at once, or wait for that, at most.
+#: The most pages that are being made or wait for that.
 MOST_PAGES: Final = 64
-#: So many events are handed over at once: what that takes, no page is answered.
+#: The most events that are handed over at once: meanwhile no page is answered.
 _MOST_EVENTS: Final = 256
 
 logger = logging.getLogger(__name__)
@@ -79,12 +79,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Latest:
-    """A view, which a worker has.
+    """A view, which a worker holds.
 
     Attributes:
-        head: what is known of it here.
-        worker: it ends when nobody refers to it any more.
-        lost: it has ended, so no page can be made of this view.
+        head: the view's summary, in this process.
+        worker: the worker; it ends when nobody refers to it any more.
+        lost: whether the worker has ended, so that this view makes no more pages.
     """
 
     head: Head
@@ -93,11 +93,11 @@ class Latest:
     _asked: int = field(default=0, init=False)
 
     async def read(self, page: Callable[[View], T]) -> T:
-        """What a function of a view returns, as a page of it.
+        """Run a function on the view in its worker, for example to make a page.
 
         Raises:
-            TooMuchAskedError: too many pages are asked for at once, or it takes too long.
-            WorkerEndedError: the worker ended.
+            TooMuchAskedError: too many pages are requested at once, or this one takes too long.
+            WorkerEndedError: the worker has ended.
         """
         if self._asked >= MOST_PAGES:
             raise TooMuchAskedError("too many pages are asked for at once; try again")
@@ -116,12 +116,12 @@ class Latest:
 
 @dataclass(slots=True)
 class Asked:
-    """An explanation that somebody asked for.
+    """A requested explanation.
 
     Attributes:
-        view: of which it is; as soon as it is begun, the latest then.
-        answer: the explanation, once it has been worked out; None = the group does not wait.
-        done: when that was, by the loop's clock; None = not yet.
+        view: its view; set to the latest one when the computation begins.
+        answer: the future explanation; None = the group does not wait.
+        done: when it was done, by the loop's clock; None = not yet.
     """
 
     view: Latest
@@ -133,17 +133,17 @@ class Keeper:
     """The latest view of a cluster.
 
     Args:
-        client: the API; `client.permissions.VIEWING` is all it needs.
+        client: the API; needs only `client.permissions.VIEWING`.
         configuration: of the scheduler.
-        worker: keeps what the API server shows.
-        timing: how long the reflectors wait.
+        worker: holds the facts.
+        timing: the waits of the reflectors.
 
     Attributes:
-        view: the latest; None = the first lists are not complete.
+        view: the latest view; None = the first lists are not complete.
         problems: what keeps the cluster from being read, or views from being made.
-        node_events: says which nodes are in quarantine.
-        histories: what was said of groups.
-        read_admission: reads what the API server fills in.
+        node_events: tells which nodes are in quarantine.
+        histories: the histories of groups.
+        read_admission: reads what the API server fills in at admission.
     """
 
     read_admission: Callable[[Client], Awaitable[Admission]]
@@ -175,10 +175,10 @@ class Keeper:
         self._news, self._lost = asyncio.Event(), asyncio.Event()
         self._explainers = asyncio.Semaphore(EXPLANATIONS_AT_ONCE)
         self._finders = asyncio.Semaphore()
-        #: Since when something cannot be read, server time; None = all can be.
+        #: Since when something cannot be read, server time; None = everything can be read.
         self._failing: float | None = None
         self._explanations: dict[GroupKey, Asked] = {}
-        #: By group, in the view of this number.
+        #: Group → its places, in the view with the number `_places_in`.
         self._places: dict[GroupKey, Places] = {}
         self._places_in = 0
 
@@ -188,7 +188,7 @@ class Keeper:
         """Keep the view up to date until cancelled.
 
         Raises:
-            ExceptionGroup: of a WorkerEndedError where what was known is lost.
+            ExceptionGroup: a WorkerEndedError, if the worker with the facts is lost.
         """
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
@@ -198,7 +198,7 @@ class Keeper:
             tasks.create_task(self._make())
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel the running explanations."""
         under_way = [each.answer for each in self._explanations.values()]
         for answer in under_way:
             answer.cancel()
@@ -206,7 +206,7 @@ class Keeper:
             await asyncio.wait(under_way)
 
     async def _take(self) -> None:
-        """Hand over what happens."""
+        """Hand events over to the worker as they arrive."""
         while True:
             await self._queue.wait(None)
             while events := self._queue.take(_MOST_EVENTS):
@@ -215,7 +215,7 @@ class Keeper:
                 await asyncio.sleep(0)
 
     async def _hand_over(self, events: Sequence[Event]) -> None:
-        """Hand these over, as soon as they are taken: none may be lost."""
+        """Hand these events over, and retry until the worker takes them: none may be lost."""
         while True:
             try:
                 await self._worker.ask(partial(questions.take, events=events))
@@ -237,14 +237,14 @@ class Keeper:
             began, number = time.perf_counter(), number + 1
             try:
                 view = await self._made(number)
-            except Exception as error:  # noqa: BLE001  # the next state may do; the last one stays
+            except Exception as error:  # noqa: BLE001  # the last view stays until one succeeds
                 text = f"the state cannot be worked out: {type(error).__name__}: {error}"
                 self.problems.report("views", text)
                 if isinstance(error, WorkerEndedError):
-                    await self._hand_over(())  # ends all where what was known is lost
+                    await self._hand_over(())  # raises if the worker with the facts is lost
             else:
                 self.problems.report("views", None)
-                self.read_at(view)  # notes since when, though nobody may ask
+                self.read_at(view)  # notes since when reads fail, even if nobody asks
                 await self.show(view)
                 number = await self._show_starts(view)
             took = time.perf_counter() - began
@@ -254,14 +254,14 @@ class Keeper:
                     await self._news.wait()
 
     async def _pause(self, seconds: float) -> None:
-        """Leave the machine to others, but for no longer than there are pages."""
+        """Leave the machine to others, but end the pause if the view is lost."""
         await asyncio.sleep(LEAST_SECONDS)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds - LEAST_SECONDS):
                 await self._lost.wait()
 
     async def _made(self, number: int) -> Latest:
-        """The view of this number, of what was handed over until now."""
+        """Make the view of this number from the events handed over so far."""
         work = partial(
             questions.made,
             configuration=self._configuration,
@@ -273,28 +273,28 @@ class Keeper:
         return Latest(await worker.ask(questions.head), worker)
 
     async def _show_starts(self, view: Latest) -> int:
-        """Show the same view with when who waits starts, if that can be told; the latest number."""
+        """Show the same view with estimates of starts, if possible; returns the latest number."""
         try:
             worker = await view.worker.branch(View.with_starts, STARTS_SECONDS)
             found = Latest(await worker.ask(questions.head), worker)
         except GivenUpError:
             return view.head.number
-        except Exception:  # the view stands without it
+        except Exception:  # the view is shown without estimates
             logger.exception("Cannot estimate when who waits starts")
             return view.head.number
         await self.show(found)
         return found.head.number
 
     async def show(self, view: Latest) -> None:
-        """This is the latest view from now on."""
+        """Make this the latest view."""
         async with self._changed:
             self.view = view
             self._lost.clear()
             self._changed.notify_all()
-        self._forget()  # an explanation holds the processes of its view
+        self._forget()  # an explanation keeps its view's processes alive
 
     async def newer(self, than: int) -> int:
-        """Return once there is a newer view than that of this number; its number."""
+        """Wait for a view with a larger number, and return its number."""
         async with self._changed:
             await self._changed.wait_for(
                 lambda: self.view is not None and self.view.head.number > than
@@ -303,7 +303,7 @@ class Keeper:
         return self.view.head.number
 
     def make_anew(self) -> None:
-        """Make another view soon, though nothing may have changed: something of it ended."""
+        """Make another view soon, even without a change, because a process of it has ended."""
         self._news.set()
         if self.view is not None and self.view.lost:
             self._lost.set()
@@ -313,7 +313,7 @@ class Keeper:
         return self._clock.now()
 
     def read_at(self, view: Latest) -> float:
-        """Server time of what a view shows: not after something could be read no more."""
+        """Server time of what a view shows; at most the time since when something is unreadable."""
         if not self.problems.active:
             self._failing = None
         elif self._failing is None:
@@ -324,7 +324,7 @@ class Keeper:
     # ── asking ───────────────────────────────────────────────────────────────────────────────
 
     def known(self, key: GroupKey) -> Explained | None:
-        """The explanation of a group, if one was worked out lately."""
+        """The cached explanation of a group, if there is one."""
         asked = self._explanations.get(key)
         if asked is None or asked.done is None or asked.answer.cancelled():
             return None
@@ -332,10 +332,10 @@ class Keeper:
         return None if failed or self._outdated(asked) else asked.answer.result()
 
     def explanation(self, view: Latest, key: GroupKey) -> Asked:
-        """Why one of a view waits; what is being worked out is not begun anew.
+        """Start to explain why a group waits, unless its explanation is cached or in progress.
 
         Raises:
-            TooMuchAskedError: too many are asked for.
+            TooMuchAskedError: too many are requested.
         """
         self._forget()
         kept = self._explanations
@@ -351,19 +351,19 @@ class Keeper:
         return asked
 
     async def _explained(self, asked: Asked, key: GroupKey) -> Explained | None:
-        """Work it out once it is its turn, within some time; what was found by then counts."""
+        """Compute it when its turn comes; after the time limit, with what was found by then."""
         async with self._explainers:
             asked.view = self.view or asked.view
             work = partial(questions.explained, key=key)
             return await asked.view.worker.copy(work, EXPLANATION_SECONDS)
 
     def _forget(self) -> None:
-        """Keep no explanation that is told no more."""
+        """Drop outdated explanations."""
         kept = {key: each for key, each in self._explanations.items() if not self._outdated(each)}
         self._explanations = kept
 
     def _outdated(self, asked: Asked) -> bool:
-        """Whether it failed, or is of an older view and was worked out some time ago."""
+        """Whether it failed, or is of an older view and older than KEPT_SECONDS."""
         if asked.done is None:
             return False
         if asked.answer.cancelled() or asked.answer.exception() is not None:
@@ -372,12 +372,12 @@ class Keeper:
         return late and asked.view is not self.view
 
     async def what_if(self, view: Latest, form: WhatIf, viewer: Viewer) -> Told:
-        """What would happen.
+        """Answer a what-if question.
 
         Args:
             view: the cluster.
-            form: what is asked.
-            viewer: as whom.
+            form: the question.
+            viewer: what the viewer may see.
         """
         try:
             admission = await self.read_admission(self._client)
@@ -388,7 +388,7 @@ class Keeper:
         return await view.worker.copy(work, WHAT_IF_SECONDS)
 
     async def places(self, view: Latest, viewer: Viewer) -> Mapping[GroupKey, Places]:
-        """Which nodes could hold members of those that are listed beside the nodes."""
+        """The places of the groups that are listed beside the map of nodes."""
         keys = await view.read(partial(questions.in_order, viewer=viewer))
         async with self._finders:
             if view.head.number > self._places_in:
@@ -404,12 +404,12 @@ class Keeper:
 def _take_note(
     asked: Asked, clock: Callable[[], float], answer: "asyncio.Future[Explained | None]"
 ) -> None:
-    """It has been worked out, or failed; who asked may have gone away since."""
+    """Note when an explanation is done or has failed; the client may be gone by then."""
     asked.done = clock()
     if not answer.cancelled() and (error := answer.exception()) is not None:
         logger.error("Cannot work out an explanation", exc_info=error)
 
 
 def _say_nothing(about: ObjectReference, note: str) -> None:
-    """The scheduler says it on the object."""
+    """Do nothing: the scheduler itself writes the event on the object."""
     del about, note

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A time chart as SVG: a line for each of those that run or start, bars on it, and now.
+"""A time chart as SVG: a line with bars per running or starting group, and the current time.
 
-Along the axis all is measured in percent of the width, so it fits any window while its texts keep
-their size.
+Positions along the axis are in percent of the width, so the chart fits any window while its texts
+keep their size.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ _HEAD: Final = 52
 _LINE: Final = 42
 _TEXT: Final = 14
 _BAR: Final = 14
-#: A bar without an end fades in so many steps.
+#: The number of steps in which a bar without an end fades.
 _STEPS: Final = 4
-#: Where the text of a mark would not fit any more.
+#: The share of the axis from which on the text of a mark does not fit.
 _LAST_TEXT: Final = 0.9
-#: A bar is at least so wide (share of the axis), so that it can be seen.
+#: The least width of a bar (share of the axis), so that it is visible.
 _THIN: Final = 0.004
 _DAY: Final = 86_400.0
 
@@ -35,9 +35,9 @@ class Bar:
 
     Attributes:
         begin: server seconds.
-        end: the same; None = it fades, as nobody knows.
+        end: server seconds; None = unknown, so the bar fades.
         kind: its class in the stylesheet.
-        edge: its end is one that holds.
+        edge: whether its end is a limit.
     """
 
     begin: float
@@ -51,8 +51,8 @@ class Line:
     """One line of a chart.
 
     Attributes:
-        name: what it is of, in few characters.
-        text: what its bars say, in few characters.
+        name: its short name.
+        text: what its bars say, in short.
         told: the same in full.
         bars: in order.
     """
@@ -64,14 +64,14 @@ class Line:
 
 
 def time_chart(title: str, told: str, axis: Axis, now: float, lines: Sequence[Line]) -> Markup:
-    """A chart.
+    """A chart of lines along a time axis.
 
     Args:
-        title: what it is.
-        told: what is seen on it.
-        axis: the time that is drawn.
+        title: of the chart.
+        told: a description of what it shows.
+        axis: the time range.
         now: server seconds; within the axis.
-        lines: from above.
+        lines: from top to bottom.
     """
     height = _HEAD + _LINE * len(lines)
     return element(
@@ -89,7 +89,7 @@ def time_chart(title: str, told: str, axis: Axis, now: float, lines: Sequence[Li
 
 
 def moment_text(at: float, now: float) -> str:
-    """A time in few characters, UTC: 14:05; of another day 15 Nov 14:05, of another year all."""
+    """A short time in UTC: 14:05; on another day 15 Nov 14:05; in another year with the year."""
     then, today = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(now, UTC)
     hour = f"{then:%H:%M}"
     if then.date() == today.date():
@@ -98,7 +98,7 @@ def moment_text(at: float, now: float) -> str:
 
 
 def minute_text(at: float) -> str:
-    """A time to the minute, UTC: 2026-11-15 14:05."""
+    """A time to the minute, in UTC: 2026-11-15 14:05."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
 
 
@@ -111,7 +111,7 @@ def _percent(share: float) -> str:
 
 
 def _marks(axis: Axis, height: int) -> Iterator[Markup]:
-    """Lines at even times; the day where it begins, and at the first of them."""
+    """Lines at round times; the first one, and the first one of each day, name the day."""
     before = ""
     for at in axis.marks:
         share, then = axis.share(at), datetime.fromtimestamp(at, UTC)

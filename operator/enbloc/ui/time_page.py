@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Time as a page: what runs until when, by limits or as is expected, and what starts when."""
+"""The page of time: what ends when, by limits or as expected, and what starts when."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ from enbloc.ui.time_chart import Bar, Line, minute_text, moment_text, time_chart
 from enbloc.ui.timeline import Span, Timeline, axis
 from enbloc.ui.view import View, Viewer
 
-#: So many lines a page has.
+#: The most lines on a page.
 LINES: Final = 40
-#: How much of what comes is drawn, in hours, and what that is called; 0 = as much as it takes.
+#: Hours of the future that a chart shows → the name of the choice; 0 = as much as needed.
 WINDOWS: Final[Mapping[int, str]] = {
     0: "All",
     1: "1 hour",
@@ -40,7 +40,7 @@ WINDOWS: Final[Mapping[int, str]] = {
     24: "1 day",
     168: "1 week",
 }
-#: The chart shows so much of a name; the table has all of it.
+#: The longest part of a name in the chart (characters); the table has all of it.
 _NAME: Final = 22
 _COLUMNS: Final = (
     Column("Namespace"),
@@ -64,12 +64,12 @@ _KEYS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TimeQuery:
-    """What is asked for.
+    """The part of the timeline to show.
 
     Attributes:
-        namespace: groups of this one; "" = of all that somebody may see.
-        hours: how much of what comes is drawn; one of WINDOWS.
-        page: from 1 on.
+        namespace: only this one; "" = all that the viewer may see.
+        hours: how much of the future the chart shows; one of WINDOWS.
+        page: from 1.
     """
 
     namespace: str = ""
@@ -78,14 +78,14 @@ class TimeQuery:
 
 
 def time_page(view: View, times: Timeline, viewer: Viewer, query: TimeQuery, status: Status) -> str:
-    """The page.
+    """The page of time.
 
     Args:
         view: the cluster.
-        times: what runs and starts in it.
-        viewer: what may be shown of it.
-        query: which part of it.
-        status: how old it is.
+        times: its timeline.
+        viewer: what the viewer may see.
+        query: the part to show.
+        status: the age of the view.
     """
 
     def meant(namespace: str) -> bool:
@@ -119,7 +119,7 @@ def time_page(view: View, times: Timeline, viewer: Viewer, query: TimeQuery, sta
 
 
 def _waits_on(view: View) -> Iterator[GroupKey]:
-    """Who waits, and nobody knows until when."""
+    """The groups that wait for an unknown time."""
     waiting = (row.waiting for row in view.rows)
     return (each.key for each in waiting if not each.starts and each.key not in view.starts)
 
@@ -148,7 +148,7 @@ def _nobody(query: TimeQuery) -> str:
 
 
 def _windows(query: TimeQuery) -> Markup:
-    """Links to charts of more or less time."""
+    """Links to charts with more or less of the future."""
     links = (
         element(
             "a",
@@ -197,7 +197,7 @@ def _line(span: Span, query: TimeQuery, now: float) -> Line:
 
 
 def _ends(span: Span, now: float) -> str:
-    """When it ends; "" = nobody knows."""
+    """When it ends, as text; "" = unknown."""
     return ", ".join(
         f"{sign} {moment_text(min(at, LAST_SECOND), now)}{'' if at >= now else ' (passed)'}"
         for sign, at in (("~", span.expected), ("≤", span.limit))
@@ -260,7 +260,7 @@ def _since(span: Span, now: float) -> Child:
 
 
 def _at(sign: str, at: float | None, now: float) -> Child:
-    """A time, and how far away it is; None = none."""
+    """A time, and how far away it is; None without a time."""
     if at is None:
         return None
     away = f"in {span_text(at - now)}" if at >= now else f"passed {span_text(now - at)} ago"

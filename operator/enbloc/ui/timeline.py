@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Timeline: what runs until when, and when those start that wait, as far as that can be told."""
+"""Timeline: when running groups end, and when waiting ones start, as far as that is known."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,19 +11,19 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 from enbloc.simulation import Start, Waiting, ends_of, lasts
 
-#: Steps between the marks of an axis (seconds): what people count time in.
+#: The possible steps between marks of an axis (seconds), in units that people use.
 _STEPS: Final = (
     *(60.0 * n for n in (1, 2, 5, 10, 15, 30)),
     *(3600.0 * n for n in (1, 2, 3, 6, 12)),
     *(86_400.0 * n for n in (1, 2, 3, 7, 14, 28, 91)),
 )
 _MOST_MARKS: Final = 8
-#: An axis goes on for so long after now at least, and at most (seconds).
+#: The shortest and the longest future on an axis (seconds).
 _LEAST: Final = 360.0
 _MOST: Final = 90 * 86_400.0
-#: Before now it shows so much of what it shows after now: at least, and at most.
+#: The shortest and the longest past on an axis, as a share of its future.
 _PAST: Final = (0.1, 0.6)
-#: Where no end and no start can be told, it shows an hour.
+#: The future on an axis if no end and no start is known (seconds).
 _UNKNOWN: Final = 3600.0
 
 
@@ -32,18 +32,18 @@ class Span:
     """The time of one group, or of a pod without one: while it runs, or after it starts.
 
     Attributes:
-        key: of the group; that of the implied group for a pod without one.
+        key: of the group; for a pod without one, of its implied group.
         name: for people, within its namespace.
-        owner: what made its pods, as "Job/train"; "" = nothing did.
+        owner: the object that made its pods, as "Job/train"; "" = none.
         members: how many run, or start.
-        since: when the first of them was started, or got its node, server seconds; None = none has
-            a node.
-        started: a kubelet has started one of them.
-        starts: when those start that have no node; None = now.
-        limit: when the last of them is made to end; None = of one nobody knows.
-        expected: when the last of them ends, where somebody says that one of them ends before its
-            limit; it may be in the past.
-        end: the end that is known; None = none is.
+        since: when the first of them started or got its node, server seconds; None = none has a
+            node.
+        started: whether a kubelet has started one of them.
+        starts: when the members without a node start; None = now.
+        limit: when limits have ended all of them; None = one has no known limit.
+        expected: when the last of them is expected to end, if users say so for any of them; it may
+            be in the past.
+        end: when the last of them ends, by limits or as expected; None = unknown.
     """
 
     key: GroupKey
@@ -59,17 +59,17 @@ class Span:
 
     @property
     def runs(self) -> bool:
-        """Its members have nodes."""
+        """Whether its members have nodes."""
         return self.since is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All of them.
+    """All spans.
 
     Attributes:
-        spans: in the order in which they end, or start; those at the end of which nobody knows.
-        namespaces: where they are, in the order of the first of each.
+        spans: in the order in which they end or start; those with an unknown time come last.
+        namespaces: their namespaces, in the order of the first span of each.
     """
 
     spans: Sequence[Span]
@@ -82,13 +82,13 @@ def timeline(
     starts: Mapping[GroupKey, Start],
     now: float,
 ) -> Timeline:
-    """What runs and what starts.
+    """The timeline of running and starting groups.
 
     Args:
-        members: by group all its pods as they are.
-        waiting: who waits; those count that start now, or at a time that is known.
-        starts: when those start that do not now.
-        now: server seconds, at which the cluster was so.
+        members: group → all its pods.
+        waiting: the waiting groups; those count that start now or at a known time.
+        starts: group → its start, for groups that do not start now.
+        now: server seconds of the cluster's state.
     """
     found = [_running(key, pods, now) for key, each in members.items() if (pods := _placed(each))]
     for row in waiting:
@@ -99,7 +99,7 @@ def timeline(
 
 
 def _turn(span: Span, now: float) -> float:
-    """When something becomes of it."""
+    """When it ends, or starts; its place in the order of spans."""
     if span.runs:
         return math.inf if span.end is None else span.end
     return now if span.starts is None else span.starts.at
@@ -114,7 +114,7 @@ def _running(key: GroupKey, pods: Sequence[Pod], now: float) -> Span:
     firsts = [each.first(now) for each in ends]
     expected: float | None = None
     if any(each.expected is not None for each in ends):
-        # A pod that its limit ends sooner is expected to end then.
+        # If a pod's limit ends it sooner, it is expected to end at its limit.
         expected = _last(
             each.expected
             if each.expected is not None and (at is None or not at[1])
@@ -144,7 +144,7 @@ def _starting(row: Waiting, start: Start | None, now: float) -> Span:
 
 
 def _last(of: Iterable[float | None]) -> float | None:
-    """The last of several times; None if one of them is not known."""
+    """The last of several times; None if one of them is unknown."""
     latest = 0.0
     for each in of:
         if each is None:
@@ -158,11 +158,11 @@ def _last(of: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A part of time that is drawn.
+    """The time range of a chart.
 
     Attributes:
         begin, end: server seconds.
-        marks: times within it.
+        marks: times within it, server seconds.
         step: seconds from one mark to the next.
     """
 
@@ -172,17 +172,17 @@ class Axis:
     step: float
 
     def share(self, at: float) -> float:
-        """Where a time is drawn: 0 = at its begin, 1 = at its end; what is outside, there."""
+        """The position of a time: 0 = its begin, 1 = its end; times outside are clamped."""
         return min(1.0, max(0.0, (at - self.begin) / (self.end - self.begin)))
 
 
 def axis(spans: Iterable[Span], now: float, most: float = 0.0) -> Axis:
-    """One on which what becomes of these can be seen; of the past no more than has room there.
+    """An axis that shows the ends and starts of these spans, with a bounded part of the past.
 
     Args:
-        spans: what is drawn.
+        spans: the spans to draw.
         now: server seconds.
-        most: seconds after now that are drawn; 0 = as many as it takes.
+        most: seconds of the future to show; 0 = as many as needed.
     """
     spans = list(spans)
     known = [at for span in spans for at in _later(span) if at > now]
@@ -190,7 +190,7 @@ def axis(spans: Iterable[Span], now: float, most: float = 0.0) -> Axis:
     since = [span.since for span in spans if span.since is not None]
     short, long = (share * after for share in _PAST)
     begin = now - min(long, max(short, now - min(since, default=now)))
-    # What ends last is followed by some room, and who has no known end goes on there.
+    # Room after the last end, where spans without a known end continue.
     end = now + after * 1.1
     step = next((s for s in _STEPS if (end - begin) / s <= _MOST_MARKS), _STEPS[-1])
     first = math.ceil(begin / step)
@@ -198,6 +198,6 @@ def axis(spans: Iterable[Span], now: float, most: float = 0.0) -> Axis:
 
 
 def _later(span: Span) -> Iterable[float]:
-    """What becomes of one: its ends, and its start."""
+    """The known ends and start of a span."""
     start = None if span.starts is None else span.starts.at
     return (at for at in (span.limit, span.expected, span.end, start) if at is not None)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""View: what pages show of a cluster at one moment, made by the simulation; and who may see what.
+"""View: a cluster at one moment with the simulation's results for pages; and who may see what.
 
 A view never changes, so requests are answered from it while the next one is made.
 """
@@ -34,7 +34,7 @@ from enbloc.ui.timeline import Timeline, timeline
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One of those who wait, with its place.
+    """A waiting group or pod, with its place in the queue.
 
     Attributes:
         place: counted from 1 over all namespaces; None = it was not tried.
@@ -46,19 +46,19 @@ class Row:
 
 @dataclass(frozen=True)
 class View:
-    """A cluster, and what becomes of who waits in it.
+    """A cluster, and the outlook for what waits in it.
 
     Attributes:
-        number: grows from each view to the next.
+        number: each next view has a larger one.
         present: the cluster.
-        outlook: what becomes of who waits.
-        rows: who waits, in the order in which they are decided.
-        places: by group, its index in `rows`.
-        members: by group, all its pods as they are, the oldest first.
+        outlook: what the scheduler would do.
+        rows: the waiting groups and pods, in the order in which they are decided.
+        places: group → its index in `rows`.
+        members: group → all its pods, the oldest first.
         groups: all PodGroups.
-        nodes: all nodes, and what is used of each.
-        finder: says which nodes could hold whom.
-        starts: when those start that do not now, as far as it was worked out.
+        nodes: all nodes with their use.
+        finder: finds the nodes that could hold members.
+        starts: group → its estimated start, for groups that do not start now.
     """
 
     number: int
@@ -74,25 +74,25 @@ class View:
 
     @cached_property
     def times(self) -> Timeline:
-        """What runs until when, and what starts when."""
+        """The timeline of running and starting groups."""
         waiting = (row.waiting for row in self.rows)
         return timeline(self.members, waiting, self.starts, self.present.now)
 
     def row(self, key: GroupKey) -> Row | None:
-        """That of a group; None = it does not wait."""
+        """The row of a group; None = it does not wait."""
         index = self.places.get(key)
         return None if index is None else self.rows[index]
 
     def namespaces(self) -> Sequence[str]:
-        """Those in which somebody waits, in the order of the first of each."""
+        """The namespaces with waiting groups or pods, in the order of the first of each."""
         return tuple(dict.fromkeys(row.waiting.key.namespace for row in self.rows))
 
     def explained(self, waiting: Waiting, go_on: GoOn = lambda: True) -> "Explained":
-        """Why one of them waits, and with what it would start; it may take long.
+        """Explain why a group waits, and which changes would start it; may take long.
 
         Args:
-            waiting: one of `rows`.
-            go_on: asked time and again: whether more is to be tried.
+            waiting: of one of `rows`.
+            go_on: called repeatedly: whether to try more changes.
         """
         found = self.outlook.within(go_on).explain(waiting)
         ahead = [Ahead(each.key, each.name, taken([each])) for each in found.ahead]
@@ -100,13 +100,13 @@ class View:
         return Explained(replace(found, ahead=(), remedies=now, later=later), ahead)
 
     def with_starts(self, go_on: GoOn = lambda: True) -> "View":
-        """The next view, which is the same and says when those start that do not now.
+        """The same view, under the next number, with estimates of starts.
 
         Args:
-            go_on: asked time and again: whether there is time left.
+            go_on: called repeatedly: whether there is time left.
 
         Raises:
-            GivenUpError: nothing can be told, or there was no time left.
+            GivenUpError: there are no estimates, or there was no time left.
         """
         found = self.outlook.within(go_on).starts()
         if not found:
@@ -115,7 +115,7 @@ class View:
 
 
 def start_text(view: View, key: GroupKey, now: float) -> str:
-    """In how long a group starts: "≤20m" = by limits, "~20m" = as is expected; "" = not known."""
+    """The time until a group starts: "≤20m" = by limits, "~20m" = as expected; "" = unknown."""
     start = view.starts.get(key)
     if start is None:
         return ""
@@ -125,16 +125,16 @@ def start_text(view: View, key: GroupKey, now: float) -> str:
 def view_of(
     present: Present, number: int, go_on: GoOn = lambda: True, in_copy: InCopy | None = None
 ) -> View:
-    """Let the scheduler decide on a copy of the cluster; it may take seconds.
+    """Make a view by letting the scheduler decide on a copy of the cluster; may take seconds.
 
     Args:
         present: the cluster.
         number: of the view.
-        go_on: asked time and again: whether anybody wants it still.
+        go_on: called repeatedly: whether anybody still wants the view.
         in_copy: how changes are tried, see `Outlook`.
 
     Raises:
-        GivenUpError: nobody does.
+        GivenUpError: nobody wants the view any more.
     """
     outlook = Outlook(present, in_copy, wanted=go_on)
     rows = [
@@ -155,7 +155,7 @@ def view_of(
 
 
 def _members(pods: Sequence[Pod], present: Present) -> Mapping[GroupKey, Sequence[Pod]]:
-    """The pods of each group, and each pod of ours without one."""
+    """Group → its pods; pods without a group count if enbloc schedules them."""
     found: dict[GroupKey, list[Pod]] = {}
     for pod in pods:
         if pod.group is not None or pod.scheduler in present.profiles:
@@ -170,13 +170,13 @@ def _members(pods: Sequence[Pod], present: Present) -> Mapping[GroupKey, Sequenc
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """What somebody may see.
+    """What a user may see.
 
     Attributes:
-        everything: groups of all namespaces.
+        everything: whether the groups of all namespaces.
         namespaces: else the groups of these.
-        nodes: nodes, and what is used of them.
-        complete: it is known of every namespace whether they may; else they have to name one.
+        nodes: whether nodes and their use.
+        complete: whether every namespace was reviewed; else the user has to name one.
     """
 
     everything: bool = False
@@ -185,22 +185,22 @@ class Viewer:
     complete: bool = True
 
     def sees(self, namespace: str) -> bool:
-        """Whether they may see groups of this namespace."""
+        """Whether the user may see groups of this namespace."""
         return self.everything or namespace in self.namespaces
 
 
-#: Who may see all there is.
+#: A viewer who may see everything.
 ANYBODY = Viewer(everything=True, nodes=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """One who comes before another, and starts.
+    """A group or pod that comes before the explained one, and starts.
 
     Attributes:
         key: of the group.
         name: for people.
-        requests: of its members that get a node, together, by resource.
+        requests: the sum over its members that get a node, by resource.
     """
 
     key: GroupKey
@@ -210,11 +210,11 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An explanation as it can be handed to another process.
+    """An explanation in a form that can be sent to another process.
 
     Attributes:
-        explanation: without who is ahead.
-        ahead: they.
+        explanation: with an empty `ahead`.
+        ahead: what comes before the group, in short form.
     """
 
     explanation: Explanation
@@ -223,12 +223,12 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An explanation, as far as somebody may see it.
+    """An explanation without what the viewer may not see.
 
     Attributes:
-        explanation: without what they may not see, and without who is ahead.
-        ahead: those of them whom they may see.
-        withheld: how many changes are left out, and how many who are ahead.
+        explanation: without the hidden changes, and with an empty `ahead`.
+        ahead: what comes before the group, without hidden groups.
+        withheld: the number of hidden changes, and of hidden entries of `ahead`.
     """
 
     explanation: Explanation
@@ -237,10 +237,11 @@ class Shown:
 
 
 def shown(explained: Explained, viewer: Viewer) -> Shown:
-    """Leave out what names objects of other namespaces, and nodes, that somebody may not see.
+    """Leave out what names nodes, or objects of other namespaces, that the viewer may not see.
 
-    What an explanation says in a text cannot be told apart, so whole changes are left out: those
-    in the hand of others, who see all groups; and of administrators, who see nodes.
+    The texts of changes cannot be edited, so whole changes are left out: those of others, unless
+    the viewer sees all groups; those of administrators, and those that reveal labels or taints,
+    unless the viewer sees nodes.
     """
     explanation = explained.explanation
     if viewer.everything and viewer.nodes:
@@ -265,6 +266,6 @@ def _seen(remedies: Sequence[Remedy], viewer: Viewer) -> Sequence[Remedy]:
 
 
 def own(waiting: Waiting, viewer: Viewer) -> Waiting:
-    """One who waits, without the pods that give way to it and that somebody may not see."""
+    """The waiting group, without the victims that the viewer may not see."""
     victims = tuple(pod for pod in waiting.victims if viewer.sees(pod.namespace))
     return waiting if victims == waiting.victims else replace(waiting, victims=victims)

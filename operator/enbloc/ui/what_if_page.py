@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if, as a page: a form for manifests and changes, and what would become of them."""
+"""The what-if page: a form for manifests and changes, and the answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from enbloc.ui.markup import Attribute, Markup, element, escaped
 from enbloc.ui.pages import MESSAGE, Status, document
 
 WHAT_IF: Final = "/what-if"
-#: Bytes of a form, as a browser sends it.
+#: The longest form, as a browser sends it (bytes).
 MOST_BODY: Final = 1 << 16
-#: So many lines, and notes, of an answer are shown.
+#: The most lines of an answer that are shown, and the most notes.
 _MOST_LINES: Final = 60
 _NAMES: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What is asked, as it was typed; "" = not at all.
+    """The question as typed; "" = not given.
 
     Attributes:
         namespace: of the manifests, and of the group that is scaled.
         manifests: YAML or JSON, several documents.
         scale: GROUP=N.
-        without: nodes that would be gone, with spaces between.
+        without: nodes that would be gone, separated by spaces.
         add: how many nodes would be added.
-        like: the node that these are like.
+        like: the node that the added ones are like.
     """
 
     namespace: str = "default"
@@ -40,17 +40,17 @@ class WhatIf:
 
     @property
     def of_nodes(self) -> bool:
-        """It names nodes."""
+        """Whether it names nodes."""
         return bool(self.without or self.add or self.like)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer, as far as somebody may see it.
+    """An answer without what the viewer may not see.
 
     Attributes:
-        lines: the answer first.
-        notes: what is said of the manifests.
+        lines: the answer in the first line, then details.
+        notes: on the manifests.
         problems: why there is no answer.
     """
 
@@ -60,13 +60,13 @@ class Told:
 
 
 def what_if_page(form: WhatIf, told: Told | None, status: Status, *, nodes: bool) -> str:
-    """The page.
+    """The what-if page.
 
     Args:
-        form: what was asked.
-        told: the answer; None = nothing was asked yet.
-        status: how old is what it is an answer of.
-        nodes: whether changes of nodes may be asked about.
+        form: the question.
+        told: the answer; None = there is no question yet.
+        status: the age of the view that the answer is about.
+        nodes: whether the viewer may ask about changes of nodes.
     """
     return document(
         "What if",
@@ -77,7 +77,7 @@ def what_if_page(form: WhatIf, told: Told | None, status: Status, *, nodes: bool
 
 
 def what_if_box(namespace: str, *, nodes: bool) -> Markup:
-    """The form within another page, folded in."""
+    """The form within another page, collapsed."""
     return element(
         "details",
         element("summary", "What if"),
@@ -86,7 +86,7 @@ def what_if_box(namespace: str, *, nodes: bool) -> Markup:
 
 
 def what_if_form(form: WhatIf, *, nodes: bool) -> Markup:
-    """The form; its answer is a page of its own."""
+    """The form; its answer is a separate page."""
     return element(
         "form",
         element(
@@ -135,7 +135,7 @@ def _field(name: str, title: str, value: str, **more: Attribute) -> Markup:
 
 
 def _text(text: str) -> Markup:
-    """Lines as they were typed."""
+    """The text of a text area as typed."""
     return Markup("\n".join(escaped(line) for line in text.splitlines()))
 
 

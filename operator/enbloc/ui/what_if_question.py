@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What if, as a question to a view: read, worked out, and told as far as somebody may see it."""
+"""What-if questions to a view: parses the form, simulates, and hides what may not be seen."""
 
 from collections.abc import Iterator
 
@@ -14,14 +14,14 @@ from enbloc.workloads import Admission, Manifest, manifests
 
 
 def what_if(view: View, go_on: GoOn, *, form: WhatIf, viewer: Viewer, admission: Admission) -> Told:
-    """What would become of it; it changes the view, so it is asked of a copy.
+    """Answer a what-if question; it changes the view, so run it in a copy.
 
     Args:
         view: the cluster.
         go_on: whether there is time left.
-        form: what is asked.
-        viewer: sees groups of its namespace, and nodes where it names some.
-        admission: what the API server fills in.
+        form: the question.
+        viewer: may see groups of the form's namespace, and nodes if it names some.
+        admission: what the API server fills in at admission.
     """
     try:
         asked = _asked(form)
@@ -45,10 +45,10 @@ def _problems(error: Exception) -> Iterator[str]:
 
 
 def _asked(form: WhatIf) -> Asked:
-    """What is asked, checked as far as it can be without a cluster.
+    """The question, checked as far as possible without a cluster.
 
     Raises:
-        UsageError: nothing is asked, or something is wrong.
+        UsageError: there is no question, or something is wrong.
     """
     if not (form.manifests.strip() or form.scale or form.of_nodes):
         raise UsageError("nothing is asked; give manifests, or a change")
@@ -69,10 +69,10 @@ def _asked(form: WhatIf) -> Asked:
 
 
 def _within(given: Manifest, namespace: str) -> None:
-    """See that an object is of the namespace that is asked about; or of none, or names none.
+    """Check that an object names the form's namespace or none.
 
     Raises:
-        UsageError: it is of another.
+        UsageError: it names another namespace.
     """
     metadata = given.body.get("metadata")
     named = metadata.get("namespace") if isinstance(metadata, dict) else None
@@ -99,10 +99,10 @@ def _scaled(text: str) -> tuple[str, int]:
 
 
 def _seen_alone(asked: Asked, view: View) -> None:
-    """See that groups exist, without a word of such that somebody may not see.
+    """Check that groups exist, without revealing groups that the viewer may not see.
 
     Raises:
-        UsageError: one does not.
+        UsageError: a group does not exist.
     """
     for name, _ in asked.scales:
         key = GroupKey(asked.namespace, name)
