@@ -97,7 +97,7 @@ class Sized:
         key: of the group.
         members: the number of its live members.
         placed: how many of them have a node.
-        row: for the members that had no node before the change; None = all had one.
+        row: for the members that have no node, or get one by the change; None = there are none.
     """
 
     key: GroupKey
@@ -135,7 +135,7 @@ class Answer:
 
     @property
     def starts(self) -> bool:
-        """Whether all that is asked about starts; if only nodes change, whether no pod is lost."""
+        """Whether all that is asked about starts; for nodes alone, whether nobody is worse off."""
         if self.asked or self.sized:
             return (
                 all(row.starts for row in self.asked)
