@@ -37,7 +37,7 @@ from enbloc.telemetry.health import ENDPOINTS
 
 #: The namespace, name and key of the ConfigMap with the API server's CAs for client certificates.
 AUTHORITIES: Final = ("kube-system", "extension-apiserver-authentication", "client-ca-file")
-#: How often it is read again, and how often if that is forbidden (seconds).
+#: How often it is read again, and how often while it is forbidden or missing (seconds).
 AUTHORITY_SECONDS: Final = 60.0
 REFUSED_SECONDS: Final = 600.0
 

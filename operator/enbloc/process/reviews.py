@@ -26,7 +26,7 @@ from enbloc.process.access_rules import AccessRules
 MOST_KEPT: Final = 1024
 #: The most reviews in flight; others wait for their turn.
 MOST_REVIEWS: Final = 8
-#: The longest time for a review, with its wait and the answer (seconds).
+#: The longest time for all reviews of one request, waits included (seconds).
 REVIEW_SECONDS: Final = 10.0
 #: The longest token that is reviewed (bytes).
 MOST_TOKEN: Final = 12288
