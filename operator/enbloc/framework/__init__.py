@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a plugin may say: the contract, and nothing else.
 
-Only types, protocols and the small functions that belong to them live here. No plugin, no
-queue, no state. A plugin author needs `decide` (and `act` for binding) from top to bottom.
+Types, protocols and their helper functions; no plugin, no queue, no state. Plugin authors should
+read `decide` (and `act` for binding) from top to bottom.
 """
 
 from enbloc.framework.facts import Floor, GroupFacts

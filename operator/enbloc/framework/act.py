@@ -1,16 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extension points of the binding cycle: what a plugin may do, with a narrow Api in hand.
+"""Extension points of the binding cycle, and the narrow Api with which plugins act on the cluster.
 
-These run in the shell, one task per member, after the whole group was reserved and permitted.
-All PreBinds of a group finish before its first Bind. They may do I/O, and must not block, because
-everything else would wait. Nobody limits their time, so they do it themselves.
+These run in the shell, one task per member, after the whole group was reserved and permitted. All
+PreBinds of a group finish before its first Bind. They may do I/O but must not block the event loop.
+The engine sets no time limit: each plugin must limit its own time.
 
 ::
 
-    PreBindPreFlight ──► PreBind ──► Bind ──► PostBind
-                            │          │ refused
-                            └──────────┴──► Unreserve    when the plan was given up
+    PreBindPreFlight ──► PreBind ──► Bind ──► PostBind │          │ refused └──────────┴──►
+                            Unreserve    when the plan is abandoned
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +26,11 @@ from enbloc.model.pods import PodKey, PodUID
 
 
 class Target(msgspec.Struct, frozen=True, gc=False):
-    """One member on its way to its node.
+    """A member that is being bound, and its node.
 
     Attributes:
         annotations: merged by the API server into the pod in the same write as the bind.
-        decided: what the plan decided of its volumes and devices.
+        decided: the plan's decisions about its volumes and devices.
     """
 
     plan: str
@@ -48,10 +47,10 @@ class Reply:
 
     Attributes:
         code: the HTTP status; 0 when no answer came.
-        body: the object, where it succeeded.
-        message: why it did not, with the verb and the resource; "" where it succeeded.
-        retry_after: for so long the server asks not to be asked again (seconds, 30 at most);
-            0 = it does not.
+        body: the object, if the request succeeded.
+        message: why it failed, with the verb and the resource; "" if it succeeded.
+        retry_after: seconds to wait before the next request, as the server asks (30 at most); 0 =
+            it asks for none.
     """
 
     code: int
@@ -61,17 +60,17 @@ class Reply:
 
     @property
     def ok(self) -> bool:
-        """It succeeded."""
+        """Whether the request succeeded."""
         return 200 <= self.code < 300
 
     @property
     def passing(self) -> bool:
-        """The server could not do it now; a write may have taken effect nevertheless."""
+        """Whether the failure is transient; a write may have taken effect nevertheless."""
         return self.code in (0, 401, 429) or self.code >= 500
 
 
 class Seen(NamedTuple):
-    """An object, and the version of it that somebody has read.
+    """An object and the version of it that was read.
 
     Attributes:
         namespace: "" for kinds without one.
@@ -85,40 +84,40 @@ class Seen(NamedTuple):
 
 
 class Api(Protocol):
-    """All that a binding plugin can do to the cluster.
+    """Everything a binding plugin can do to the cluster.
 
-    Kinds are those of Kubernetes ("PersistentVolumeClaim"), and only those which scheduling may
-    write; in which version a kind is served is not the plugin's to know. No request raises for
-    what the server answers, and each that writes is settled before a cancellation takes effect.
+    Kinds are named as in Kubernetes ("PersistentVolumeClaim"), and only those that scheduling may
+    write are served; plugins need not know the API version of a kind. No answer of the server
+    raises an exception. A write is settled before a cancellation takes effect.
     """
 
     async def bind(self, target: Target) -> Status:
         """Send the Binding until it is settled (semantics §3.4).
 
-        SUCCESS when it is bound to this node; otherwise a status whose message says why not.
-        An unknown outcome is sent again, and is never an answer.
+        SUCCESS if the pod is bound to this node; otherwise a status whose message says why not.
+        While the outcome is unknown, the Binding is sent again; "unknown" is never returned.
         """
         ...
 
     def now(self) -> float:
-        """Seconds of server time since the epoch, which never go back."""
+        """Server time, in seconds since the epoch; it never goes back."""
         ...
 
     async def read(self, kind: str, namespace: str, name: str) -> Reply:
-        """The object as the server has it now."""
+        """Read the object from the server."""
         ...
 
     async def patch(
         self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, status: bool = False
     ) -> Reply:
-        """Merge this into the object, or into its status; 409 if it is another one by now.
+        """Merge `body` into the object or its status; 409 if a precondition does not hold.
 
         The UID and the resourceVersion in the body's metadata, if any, are preconditions.
         """
         ...
 
     async def create(self, kind: str, namespace: str, body: Mapping[str, Any]) -> Reply:
-        """Create an object; 409 if there is one of its name."""
+        """Create an object; 409 if one of that name exists."""
         ...
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Reply:
@@ -126,22 +125,22 @@ class Api(Protocol):
         ...
 
     async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
-        """Wait until the watch shows a later version of one of the objects, or that it is gone.
+        """Wait until the watch shows that one of the objects has changed or is gone.
 
-        False after `timeout` seconds. Nothing is asked of the server.
+        Returns False after `timeout` seconds. Sends no request to the server.
         """
         ...
 
     def places(self, namespace: str, pod_group: str, *, but: PodUID) -> bool:
-        """Whether another pod of a PodGroup of Kubernetes is on a node, or on its way to one.
+        """Whether another pod of a Kubernetes PodGroup is on a node or being bound to one.
 
-        What a group shares can be taken back only when none is. It is true of this moment: who
-        decides by it has what it decides about `alone`, and PreBind looks at that again.
+        What a group shares can be released only if none is. The answer holds for this moment only:
+        a caller that acts on it must hold the object `alone`, and PreBind checks the object again.
         """
         ...
 
     def alone(self, kind: str, namespace: str, name: str) -> AbstractAsyncContextManager[None]:
-        """One member at a time changes this object, so that members do not conflict."""
+        """Lock an object, so that only one member at a time changes it."""
         ...
 
 
@@ -150,10 +149,11 @@ class PreBind(Plugin, Protocol):
     """Prepares the node or the pod (volumes, devices)."""
 
     async def pre_bind(self, target: Target, api: Api) -> Status:
-        """Anything but SUCCESS or SKIP gives the whole group's reservation back.
+        """Prepare; any answer but SUCCESS or SKIP releases the whole group's reservation.
 
-        A refusal has it wait for the plugin's events, an error or an exception for the end of a
-        pause. Cancelled when the plan is given up for another reason, such as a deleted member.
+        After a refusal the group waits for the plugin's events, after an error or an exception for
+        its backoff. The call is cancelled if the plan is abandoned for another reason, such as a
+        deleted member.
         """
         ...
 
@@ -163,34 +163,35 @@ class PreBindPreFlight(PreBind, Protocol):
     """A PreBind plugin that has nothing to do for most members."""
 
     def prepares(self, target: Target) -> bool:
-        """Whether PreBind has anything to do for this member; asked in the engine, so pure."""
+        """Whether PreBind has work to do for this member; runs in the engine, so must be pure."""
         ...
 
 
 @runtime_checkable
 class PreBindTimeout(PreBind, Protocol):
-    """A PreBind plugin whose work may take longer than a group usually waits.
+    """A PreBind plugin whose work may take longer than the default schedule timeout.
 
-    A group's own `scheduleTimeoutSeconds` comes first.
+    A group's own `scheduleTimeoutSeconds` takes precedence.
     """
 
     @property
     def pre_bind_seconds(self) -> float:
-        """For how long it may hold the reservation of members that it prepares."""
+        """How many seconds it may hold the reservation of members that it prepares."""
         ...
 
 
 @runtime_checkable
 class Unreserve(PreBind, Protocol):
-    """A PreBind plugin that takes back what it did when a plan is given up."""
+    """A PreBind plugin that undoes its work when a plan is abandoned."""
 
     async def unreserve(self, target: Target, api: Api) -> Status:
-        """The member is not bound by this plan, and PreBind had begun, in this process or another.
+        """Undo PreBind for a member that this plan does not bind.
 
-        It may have done nothing yet, all, or anything between. What another process did is known
-        only by the volumes and devices that it has left, and is taken back when the group is
-        refused. Of plugins the last is told first, and no other PreBind of this pod begins before
-        all have ended. Anything but SUCCESS is logged, as is an exception.
+        PreBind began in this process or another, and may have done nothing, part or all of its
+        work. What another process did is known only from the volumes and devices that it left, and
+        is undone when the group is refused. Plugins are called in reverse order, and no other
+        PreBind of this pod begins before all have ended. Any answer but SUCCESS is logged, as is an
+        exception.
         """
         ...
 
@@ -200,18 +201,18 @@ class Bind(Plugin, Protocol):
     """Binds; the first plugin that does not answer SKIP decides."""
 
     async def bind(self, target: Target, api: Api) -> Status:
-        """SUCCESS, SKIP to decline, or why it was refused.
+        """Bind: SUCCESS, SKIP to decline, or a status that says why it was refused.
 
-        `await api.bind(target)` does it. What the API server answered to that wins over what the
-        plugin makes of it.
+        Call `await api.bind(target)`. The API server's answer to it overrides the plugin's own
+        answer.
         """
         ...
 
 
 @runtime_checkable
 class PostBind(Plugin, Protocol):
-    """Is told, and cannot object."""
+    """Is notified after a bind; cannot refuse it."""
 
     async def post_bind(self, target: Target, api: Api) -> None:
-        """The member is bound; an exception is logged."""
+        """Called once the member is bound; an exception is logged."""
         ...

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a binding plugin looks at an object, and changes it against all that goes on meanwhile."""
+"""How a binding plugin reads an object, and changes it while others may change it too."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from enbloc.model.versions import version_of
 
 Body = Mapping[str, Any]
 
-#: For so long a request is repeated that the server cannot serve now (seconds).
+#: How long a request that fails for now is repeated (seconds).
 PATIENCE: Final = 30.0
-#: So often a change is decided anew because somebody else has changed the object.
+#: How often a change is decided anew because somebody else changed the object.
 MOST_CONFLICTS: Final = 16
 #: How long a watch may take to show what was written (seconds).
 SHOWN_SECONDS: Final = 10.0
@@ -24,7 +24,7 @@ _PAUSES: Final = (0.1, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Which object it is.
+    """The identity of an object.
 
     Attributes:
         namespace: "" for kinds without one.
@@ -39,23 +39,23 @@ class Object:
         return f"{self.kind} {where}"
 
     def seen(self, body: Body) -> Seen:
-        """It, in the version of this body."""
+        """The object in the version of this body."""
         version = version_of(text_of(part(body, "metadata"), "resourceVersion"))
         return Seen(self.kind, self.namespace, self.name, version)
 
 
-#: What to merge into an object that is like this; empty = it is as wanted; a text = why it cannot
-#: be as wanted. Where that depends on other objects, it reads them first.
+#: Given an object, returns what to merge into it; empty = it is as wanted; a text = why it cannot
+#: be. If that depends on other objects, the function reads them first.
 Decide = Callable[[Body], Body | str | Awaitable[Body | str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of an object that was to be changed.
+    """The result of a change to an object.
 
     Attributes:
         body: as it is now; empty where it was not changed.
-        code: the HTTP status of the request that failed; 0 = none did, or none was answered.
+        code: the HTTP status of the request that failed; 0 = none failed, or it got no answer.
         problem: why it is not as wanted; "" = it is.
     """
 
@@ -65,14 +65,15 @@ class Changed:
 
 
 def failed(problem: str) -> Status:
-    """Success, or an error: the group is tried again after a pause."""
+    """SUCCESS for "", else an error, after which the group is retried after its backoff."""
     return Status(Code.ERROR, problem) if problem else SUCCESS
 
 
 class Patience:
-    """The waits between the tries of a request; none begins later than PATIENCE seconds from now.
+    """Waits between the tries of a request; none begins more than PATIENCE seconds from now.
 
-    A try follows each of them, so no single wait that the server asks for ends an attempt.
+    A try follows each wait, so a single long wait that the server asks for does not end the
+    request.
 
     Args:
         api: the cluster.
@@ -84,14 +85,14 @@ class Patience:
         self._pause = _PAUSES[0]
 
     async def wait(self, reply: Reply, seen: Sequence[Seen] = ()) -> bool:
-        """Wait before the next try, for as long as the server asks for at least.
+        """Wait before the next try, at least as long as the server asks.
 
         Args:
-            reply: what came of the last try.
+            reply: the answer to the last try.
             seen: a change of these ends the wait.
 
         Returns:
-            False if there is to be no other try, because the time is over.
+            False if the time is over, so that no other try may follow.
         """
         if self._api.now() >= self._until:
             return False
@@ -101,7 +102,7 @@ class Patience:
 
 
 async def look(api: Api, it: Object) -> Reply:
-    """Read an object; what passes is waited out for PATIENCE seconds."""
+    """Read an object; retry transient failures for PATIENCE seconds."""
     patience = Patience(api)
     while True:
         reply = await api.read(it.kind, it.namespace, it.name)
@@ -110,10 +111,10 @@ async def look(api: Api, it: Object) -> Reply:
 
 
 async def change(api: Api, it: Object, decide: Decide, *, status: bool = False) -> Changed:
-    """Have an object as it is wanted; nothing is written where it is so already.
+    """Bring an object into the wanted state; write nothing if it is in it already.
 
-    Each write holds for the very state that was decided about: where another came first, it is
-    looked at again. A write whose outcome is unknown is settled by the next look.
+    Each write is conditional on the version that was decided about: after a conflict the object is
+    read and decided again. The next read settles a write whose outcome is unknown.
 
     Args:
         api: the cluster.
@@ -128,14 +129,14 @@ async def change(api: Api, it: Object, decide: Decide, *, status: bool = False) 
 async def change_alone(
     api: Api, it: Object, decide: Decide, *, status: bool = False, known: Body | None = None
 ) -> Changed:
-    """As `change`, for who has the object `alone` already.
+    """As `change`, for callers that hold the object `alone` already.
 
     Args:
         api: the cluster.
         it: which object.
         decide: what to merge into it; asked anew before each try.
         status: merge it into the status.
-        known: as the object was when it was changed just before; None = it has to be read first.
+        known: the object as the caller just changed it; None = read it first.
     """
     patience, conflicts = Patience(api), 0
     while True:
@@ -159,7 +160,7 @@ async def change_alone(
                 return Changed(reply.body)
             conflicts += reply.code == 409
         conflict = bool(seen) and reply.code == 409
-        # After a conflict the watch shows soon what came first; else time has to pass.
+        # After a conflict the watch soon shows the other write; else wait.
         if (
             not (reply.passing or conflict)
             or conflicts > MOST_CONFLICTS
@@ -169,7 +170,7 @@ async def change_alone(
 
 
 def _conditional(wanted: Body, body: Body) -> Body:
-    """A patch that holds for this very state of the object only."""
+    """A patch that applies only to this version of the object."""
     metadata = part(body, "metadata")
     identity = {key: metadata.get(key, "") for key in ("uid", "resourceVersion")}
     return {**wanted, "metadata": {**part(wanted, "metadata"), **identity}}
@@ -179,14 +180,14 @@ async def shown(api: Api, it: Object, body: Body) -> bool:
     """Wait until the watch shows an object in this version, or a later one.
 
     Returns:
-        False if it has not for SHOWN_SECONDS.
+        False if it does not within SHOWN_SECONDS.
     """
     seen = it.seen(body)
     return await api.changed((seen._replace(version=seen.version - 1),), SHOWN_SECONDS)
 
 
 async def node_of(api: Api, target: Target) -> Reply | str:
-    """The node that the pod is bound to; "" = none, or the pod is gone; a Reply = not known."""
+    """The node that the pod is bound to; "" = none, or pod gone; a Reply = the read failed."""
     reply = await look(api, Object("Pod", target.pod.namespace, target.pod.name))
     if reply.code == 404:
         return ""
@@ -198,12 +199,12 @@ async def node_of(api: Api, target: Target) -> Reply | str:
 
 
 def part(body: Body, name: str) -> Body:
-    """An object within an object; empty if it is none."""
+    """The object in a field; empty if the field holds none."""
     found = body.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def text_of(body: Body, name: str) -> str:
-    """A text within an object; "" if it is none."""
+    """The string in a field; "" if the field holds none."""
     found = body.get(name)
     return found if isinstance(found, str) else ""

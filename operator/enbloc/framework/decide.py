@@ -2,33 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extension points of the scheduling cycle: what a plugin may decide, and when it is asked.
 
-A plugin is any object with a `name` and some of these methods; the profile discovers them once,
-at start-up. It is its own configuration: a frozen dataclass whose fields are the arguments. It
-gets no handle to anything. What it cannot see it cannot break. The names that it needs can be
-imported from `enbloc`; docs/tutorials/write-a-plugin.md begins with an empty folder.
+A plugin is any object with a `name` and some of these methods; the profile discovers them once, at
+start-up. It is its own configuration: a frozen dataclass whose fields are the arguments. It gets no
+handle to the engine or the cluster. The names that it needs can be imported from `enbloc`;
+docs/tutorials/write-a-plugin.md starts from an empty folder.
 
 Order of one decision (names are kube-scheduler's, methods their snake case)::
 
-    PreEnqueue   may this group enter the queue?              first refusal ends it
-    QueueSort    which group goes first?                      exactly one plugin
-    PreFilter    once per class of alike members              a refusal for good ends it
-    Filter       which nodes are feasible?                    all plugins, masks joined with AND
-    PostFilter   nothing fits: may room be made?              first plugin that can
-    PreScore     once per class of alike members
-    Score        how good is each node?                       arrays, normalised, weighted, summed
-    Reserve      the plan is taken: keep your own ledger
-    Permit       may the whole group be bound now?            WAIT holds the group's reservation
+    PreEnqueue   may this group enter the queue?              first refusal ends it QueueSort which
+    group goes first?                      exactly one plugin PreFilter    once per class of alike
+    members a final refusal ends it Filter       which nodes are feasible? all plugins, masks joined
+    with AND PostFilter   nothing fits: can capacity be freed? first plugin that can PreScore once
+    per class of alike members Score        how good is each node? arrays, normalised, weighted,
+    summed Reserve      the plan is accepted: keep your own ledger Permit may the whole group be
+    bound now?            WAIT holds the group's reservation
 
-A pod that enters `filter` or `score` stands for its class: every pod of its namespace with the
-same `spec`, the same declared annotations, and the same labels as far as selectors of pods in that
-namespace tell them apart: a value that none of them names is as good as any other.
+A pod that enters `filter` or `score` stands for its class: every pod of its namespace with the same
+`spec`, the same declared annotations, and the same labels as far as selectors of pods in that
+namespace distinguish them: values that none of them names count as equal.
 
-An answer may be kept and used again for as long as `reads` says: a plugin keeps no state that
-changes it, and writes into nothing that it is given. A plugin that learns from what nodes and
-kubelets do has the engine keep its memory: see `Observes`.
+An answer may be cached for as long as `reads` says, so a plugin keeps no state that changes its
+answers, and does not modify its arguments. If a plugin learns from what nodes and kubelets do, the
+engine keeps its memory: see `Observes`.
 
-An exception, or an answer of another shape or type, costs the group one backoff and a message that
-names plugin and point.
+After an exception, or an answer of a wrong shape or type, the group backs off, with a message that
+names the plugin and the extension point.
 """
 
 from collections import Counter
@@ -57,7 +55,7 @@ MAX_NODE_SCORE: Final = 100
 
 @runtime_checkable
 class Plugin(Protocol):
-    """What every plugin has: the name by which configuration and messages call it."""
+    """What every plugin has: the name that configuration and messages use."""
 
     name: ClassVar[str]
 
@@ -67,12 +65,12 @@ class PreEnqueue(Plugin, Protocol):
     """Asked each time a group would enter the queue. Must be cheap."""
 
     def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
-        """A refusal keeps the group out until an event that the plugin names; nothing is planned.
+        """Decide whether the group may enter; a refusal holds until an event the plugin names.
 
-        It is also asked again after every change of the group's own pods. An exception counts as a
-        refusal; to WAIT is not possible here.
+        Nothing is planned meanwhile. It is also asked again after every change of the group's own
+        pods. An exception counts as a refusal; WAIT is not allowed here.
 
-        `group` is None when members name a PodGroup that does not exist.
+        `group` is None if members name a PodGroup that does not exist.
         """
         ...
 
@@ -82,30 +80,30 @@ class QueueSort(Plugin, Protocol):
     """Orders the groups; exactly one in all profiles."""
 
     def sort_key(self, group: Group, facts: GroupFacts) -> tuple[Any, ...]:
-        """The smallest key goes first.
+        """The key by which groups are sorted; the smallest goes first.
 
-        Each key has the same number of places, and in each the same: a number other than NaN, a
-        string, or such a tuple. What tells all groups apart (`group.key`) stands in the last.
+        All keys have the same length, and the same type at each place: a number other than NaN, a
+        string, or a tuple of these. The last place must be unique to the group (`group.key`).
         """
         ...
 
 
 @runtime_checkable
 class Reorders(Plugin, Protocol):
-    """A QueueSort plugin whose keys depend on more than the group, as a fair share does."""
+    """A QueueSort plugin whose keys depend on more than the group, such as a fair share."""
 
     def order_version(self) -> object:
-        """Differs whenever keys may differ; asked once a turn, and then for all keys again."""
+        """A version, asked for once a turn; when it changes, all keys are computed again."""
         ...
 
 
 @runtime_checkable
 class Levels(QueueSort, Protocol):
-    """A QueueSort plugin that says which groups are equals: namespaces of equals take turns.
+    """A QueueSort plugin that defines equal groups, whose namespaces take turns.
 
     Attributes:
-        level_places: equal are groups whose keys agree in so many places from the first; in the
-            default order in the first, the priority.
+        level_places: groups are equal if the first `level_places` places of their keys agree; in
+            the default order 1, the priority.
     """
 
     level_places: ClassVar[int]
@@ -118,15 +116,15 @@ class PreFilter(Plugin, Protocol):
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "Filter | NodeSet | Status | None":
         """Give the object that will filter this pod.
 
-        It is kept across decisions, and hears of each pod that comes or goes if it is `Placed`;
-        it is made anew when a node object, a namespace or a workload changes. So it holds arrays
-        of its own, never `snapshot` or its tables.
+        The object is kept across decisions, and told of each pod that comes or goes if it is
+        `Placed`; it is replaced when a node object, a namespace or a workload changes. So it must
+        hold arrays of its own, never `snapshot` or its tables.
 
-        `self` where nothing needs to be computed, None to skip Filter (which holds until a node,
-        a namespace or a workload changes, whatever pods come and go), a NodeSet where only nodes
-        with certain names come into question, or a refusing Status, which refuses every node with
-        its message: UNSCHEDULABLE and PENDING let the other plugins speak, and the last such word
-        counts; UNSCHEDULABLE_AND_UNRESOLVABLE ends it.
+        Return `self` if nothing needs to be computed; None to skip Filter (until a node, a
+        namespace or a workload changes, whatever pods come and go); a NodeSet if only nodes with
+        certain names are eligible; or a refusing Status, whose message then counts for every node.
+        After UNSCHEDULABLE and PENDING the other plugins are still asked, and the last such Status
+        counts; UNSCHEDULABLE_AND_UNRESOLVABLE ends PreFilter.
         """
         ...
 
@@ -136,21 +134,21 @@ class GroupPreFilter(Plugin, Protocol):
     """Looks at a whole group before any of its members is placed."""
 
     def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
-        """A refusal for good says what no placement of the group could satisfy.
+        """Refuse for good, with the reason, if no placement can satisfy the group.
 
-        Asked where several members are pending; of one alone PreFilter says all.
+        Asked only if several members are pending; for a single one PreFilter is enough.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSet:
-    """PreFilter's answer when only some nodes come into question.
+    """PreFilter's answer when only some nodes are eligible.
 
     The sets of all plugins are intersected; an empty one refuses the pod.
 
     Attributes:
-        names: of these nodes.
+        names: the names of these nodes.
         then: what filters the pod on them; None to skip Filter.
     """
 
@@ -164,14 +162,14 @@ class Filter(Protocol):
 
     `reads` says when the answer goes stale; `reason` is what a refused node is counted under.
 
-    A class attribute `same_on_any_host = True` says that what a node is told does not depend on
-    which host (`kubernetes.io/hostname`) the pod's nodeSelector names. Then members that differ in
-    that alone are decided about as one class.
+    A class attribute `same_on_any_host = True` says that the answer for a node does not depend on
+    which host (`kubernetes.io/hostname`) the pod's nodeSelector names. Then members that differ
+    only in that count as one class.
 
-    A class attribute `reads_claims = True` of the plugin says that what PreFilter and PreScore give
-    knows the claims of the pod that they were asked about. Then they are asked for each of several
-    pods with alike claims; where what they give is equal (`==`) to what they gave before, and reads
-    SPEC or NODE, its answers count on for the nodes that have not changed since.
+    A class attribute `reads_claims = True` of the plugin says that the evaluators of PreFilter and
+    PreScore depend on the claims of the very pod. Then each of several pods with alike claims gets
+    evaluators of its own; if one equals (`==`) the previous and reads SPEC or NODE, the earlier
+    answers stay valid for nodes that have not changed since.
     """
 
     reads: ClassVar[Reads]
@@ -180,14 +178,14 @@ class Filter(Protocol):
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """A new bool array of length `len(nodes)`; True = feasible.
 
-        Where several filters refuse a node, it is counted under the first one's reason.
+        A node that several filters refuse is counted under the first one's reason.
         """
         ...
 
 
 @runtime_checkable
 class Explain(Protocol):
-    """A filter with several reasons implements this too; called only when the group failed."""
+    """A filter with several reasons; `explain` is called only for a group that failed."""
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """How many of the refused rows gave each reason; a row may count under several."""
@@ -196,9 +194,10 @@ class Explain(Protocol):
 
 @runtime_checkable
 class Unresolvable(Protocol):
-    """A filter that tells which of its refusals last whichever pods leave.
+    """A filter that knows which of its refusals stay whichever pods leave.
 
-    Of one that does not, those that read SPEC last; where others refuse, preemption is tried.
+    Without this method, refusals of filters that read SPEC stay; after those of others, preemption
+    is tried.
     """
 
     def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
@@ -208,66 +207,66 @@ class Unresolvable(Protocol):
 
 @runtime_checkable
 class Placed(Protocol):
-    """An evaluator that reads CLUSTER and hears of each pod that comes or goes.
+    """An evaluator that reads CLUSTER and is told of each pod that comes or goes.
 
-    In a plan, or for real; without this, all that it knows is `nodes`. Either answer is asked anew
-    after that, unless this says False: it made no difference.
+    It is told of pods in a plan and of real ones; without these methods it sees only `nodes`. Its
+    answers are computed again after each call, unless the call returns False: the pod made no
+    difference.
     """
 
     def placed(self, pod: Pod, row: int) -> bool | None:
-        """A pod, of this class or another, was placed on `row`."""
+        """Record that a pod, of this class or another, was placed on `row`."""
         ...
 
     def removed(self, pod: Pod, row: int) -> bool | None:
-        """A pod left `row`, as if it had never been placed."""
+        """Record that a pod left `row`, as if it had never been placed."""
         ...
 
 
 @runtime_checkable
 class Ignores(Protocol):
-    """An evaluator that reads CLUSTER and knows beforehand of whom it need not hear.
+    """An evaluator that reads CLUSTER and knows which pods cannot change its answers.
 
-    Alike members whom all evaluators ignore are placed together, many times as fast as one by one.
+    Alike members that all evaluators ignore are placed together, many times faster than one by one.
     """
 
     def ignores(self, pod: Pod) -> bool:
-        """Whether such a pod, of this class or another, makes no difference on any row."""
+        """Whether a pod like this, of this class or another, makes no difference on any row."""
         ...
 
 
 @runtime_checkable
 class Forks(Protocol):
-    """An evaluator that hears of pods, and can be copied before it hears of more.
+    """An evaluator that is `Placed` and can be copied.
 
-    Each way of placing a group is tried on a copy. An evaluator that is `Placed` and cannot be
-    copied is made anew there, by PreFilter or PreScore, which costs more.
+    Each way of placing a group is tried on a copy. If an evaluator cannot be copied, PreFilter or
+    PreScore makes a new one, which costs more.
     """
 
     def fork(self) -> Self:
-        """A copy that says the same, and from now on hears of changes of its own."""
+        """A copy with the same answers, which from now on is told of its own changes only."""
         ...
 
 
 @runtime_checkable
 class Takes(Plugin, Protocol):
-    """A filter plugin that shares out resources says so, and a search need not try to find out.
+    """A filter plugin that tells the search which resources it checks.
 
-    Where no order of placing suffices, a search looks for one placement of the whole group. It
-    knows what Takes, KeepsApart, Gathers and Narrows tell it; everybody else is asked about what
-    it found.
+    If placing members one by one fails, a search looks for a placement of the whole group. It uses
+    what Takes, KeepsApart, Gathers and Narrows declare; all other filters check what it found.
     """
 
     def takes(self, pod: Pod) -> Sequence[str]:
-        """Of the resources that the pod requests, those that it must find free on its node."""
+        """The requested resources that must be free on the pod's node."""
         ...
 
 
 @runtime_checkable
 class Limits(Filter, Protocol):
-    """An evaluator that knows how many alike pods a node has something for."""
+    """An evaluator that can bound how many alike pods a node takes."""
 
     def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
-        """int64[N]: no row can take more pods of this class than that.
+        """int64[N]: an upper bound for pods of this class on each row.
 
         Args:
             pod: any of the class.
@@ -279,13 +278,13 @@ class Limits(Filter, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Something that several nodes share, such as a network's devices or a zone's storage.
+    """A capacity that several nodes share, such as a network's devices or a zone's storage.
 
     Attributes:
-        rows: bool[N]: a pod on one of these takes of it.
-        amounts: int64[P]: how much each of the pods that were asked about takes.
-        free: how much there is.
-        unit: of what: "bytes", or what is counted ("devices").
+        rows: bool[N]: a pod on one of these rows uses the pool.
+        amounts: int64[P]: how much each of the P pods asked about takes.
+        free: how much is available.
+        unit: "bytes", or what is counted ("devices").
         name: what it is, after an amount: "of class fast-local in zone a".
     """
 
@@ -298,10 +297,10 @@ class Pool:
 
 @runtime_checkable
 class Pools(Plugin, Protocol):
-    """A filter plugin that shares out what several nodes have together."""
+    """A filter plugin that checks capacity which several nodes share."""
 
     def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
-        """The pools of which any of these pods would take.
+        """The pools that any of these pods would use.
 
         Args:
             pods: one of each class.
@@ -313,10 +312,10 @@ class Pools(Plugin, Protocol):
 
 @runtime_checkable
 class TellsNodesApart(Plugin, Protocol):
-    """A filter plugin by which nodes differ in more than in how many pods of a class they take."""
+    """A filter plugin for which nodes differ in more than the number of pods they take."""
 
     def likeness(self, pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
-        """int64[N]: nodes with the same number offer the same to these pods, together or alone.
+        """int64[N]: nodes with equal numbers are equivalent for these pods, together or alone.
 
         Args:
             pods: one of each class.
@@ -327,56 +326,56 @@ class TellsNodesApart(Plugin, Protocol):
 
 @runtime_checkable
 class KeepsApart(Plugin, Protocol):
-    """A filter plugin that never lets certain pods share a node or a topology domain."""
+    """A filter plugin that keeps certain pods from sharing a node or a topology domain."""
 
     def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> Sequence[str]:
-        """Keys of node labels in whose domains the two exclude each other; "" = on one node.
+        """Keys of the node labels in whose domains the two exclude each other; "" = per node.
 
-        Only if the filter refuses the later of the two, whichever it is and whoever else is
-        there. `other` may be a pod of the same class, or `pod` itself to stand for one. Nodes
-        without the label belong to no domain.
+        Name a key only if the filter refuses the later of the two, in either order and whatever
+        other pods are there. `other` may be of the same class, and may be `pod` itself to stand for
+        such a pod. Nodes without the label belong to no domain.
         """
         ...
 
 
 @runtime_checkable
 class Gathers(Plugin, Protocol):
-    """A filter plugin that wants certain pods near each other."""
+    """A filter plugin that requires certain pods to share a topology domain."""
 
     def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
-        """Keys of node labels in one of whose domains the pod must be with others; "" = on a node.
+        """Keys of node labels in a domain of which the pod must be with others; "" = one node.
 
-        A search tries these domains one by one, since the first of a group may go to any of
-        them, and binds the others.
+        A search tries these domains one by one: the first member may go to any of them, and ties
+        the others to it.
         """
         ...
 
 
 @runtime_checkable
 class Narrows(Protocol):
-    """A filter that may promise: where it refuses now it refuses, whoever else comes."""
+    """A filter that may promise that added pods never make a refused node feasible."""
 
     @property
     def narrows(self) -> bool:
-        """Pods that come only ever take nodes away; those that leave may give them back."""
+        """Whether added pods only ever remove feasible nodes; leaving pods may restore them."""
         ...
 
 
 @runtime_checkable
 class PostFilter(Plugin, Protocol):
-    """Asked when nothing fits."""
+    """Asked when no placement fits."""
 
     def post_filter(self, facts: GroupFacts, snapshot: Snapshot, diagnosis: Diagnosis) -> Status:
-        """SUCCESS if room is being made; a refusal's message is appended to the diagnosis."""
+        """SUCCESS if capacity is being freed; a refusal's message is appended to the diagnosis."""
         ...
 
 
 @runtime_checkable
 class Preempts(Plugin, Protocol):
-    """Lets the engine look for pods that give way, in its place among PostFilter plugins."""
+    """Has the engine look for victims, at this plugin's place among the PostFilter plugins."""
 
     def candidate_nodes(self, nodes: int) -> int:
-        """How many candidates are enough, of so many nodes that a pod could have if others left."""
+        """How many candidates suffice, out of `nodes` that could be feasible after preemption."""
         ...
 
 
@@ -385,7 +384,7 @@ class PreScore(Plugin, Protocol):
     """As PreFilter, for Score."""
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> "Score | None":
-        """Give the object that will score this pod; None to skip, as at PreFilter."""
+        """Give the object that will score this pod; None to skip Score, as at PreFilter."""
         ...
 
 
@@ -393,7 +392,7 @@ class PreScore(Plugin, Protocol):
 class Score(Protocol):
     """Ranks the feasible nodes.
 
-    Without `normalize` each score must lie in [0, 100]; with it, after it.
+    Scores must lie in [0, 100], after `normalize` if the plugin has it.
     """
 
     reads: ClassVar[Reads]
@@ -410,21 +409,21 @@ class ScoreAmong(Protocol):
     reads: ClassVar[Reads]
 
     def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
-        """As `score`, which is not called; only the feasible rows of the answer count."""
+        """Called instead of `score`; only the feasible rows of the answer count."""
         ...
 
 
 @runtime_checkable
 class NormalizeScore(Protocol):
-    """A score plugin whose raw scores need the other nodes for comparison.
+    """A score plugin whose raw scores are normalised over the feasible nodes.
 
-    A class attribute `by_extremes = True` says that what a node gets depends on its own raw score
-    and on the least and the greatest of all, and on nothing else. Then the engine need not ask
-    again whenever a node becomes full: gangs that fill nodes are placed several times as fast.
+    A class attribute `by_extremes = True` says that a normalised score depends only on the node's
+    raw score and on the least and the greatest of all. Then the engine need not normalise again
+    whenever a node becomes full: gangs that fill nodes are placed several times as fast.
     """
 
     def normalize(self, scores: Scores) -> Scores:
-        """From the raw scores of the feasible nodes to [0, 100]; same length, a new array.
+        """Map the raw scores of the feasible nodes to [0, 100]: a new array of the same length.
 
         Usually `default_normalize` or `default_normalize_reversed`.
         """
@@ -433,16 +432,16 @@ class NormalizeScore(Protocol):
 
 @runtime_checkable
 class NodeMemory(Protocol):
-    """What a plugin learned of the nodes; the one object of a plugin that changes.
+    """What a plugin has learned about nodes; the only mutable object of a plugin.
 
-    Only what it is told changes it: the same observations at the same times give the same
-    answers. Asking changes nothing. Times are the engine's clock, seconds since the epoch.
+    Only observations change it: the same ones at the same times give the same answers, and reading
+    changes nothing. Times are the engine's clock, seconds since the epoch.
     """
 
     def observe(self, observation: Observation, now: float) -> Sequence[NodeNote]:
-        """Learn; give what to write on nodes as events.
+        """Learn from an observation, and return events to write on nodes.
 
-        Told of each change after the first lists: what a list shows may be days old.
+        Called for each change after the initial lists, whose contents may be days old.
         """
         ...
 
@@ -452,31 +451,31 @@ class MemoryFilter(NodeMemory, Protocol):
     """A memory that keeps gangs off nodes, and knows when that ends."""
 
     def refused(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, str]:
-        """The names of the nodes that this gang may not use now, each with the reason.
+        """The nodes that this gang may not use now, by name, each with the reason.
 
-        The reason is what the node is counted under. Nodes that do not exist may be among them.
+        The node is counted under that reason. Nodes that do not exist may be named.
         """
         ...
 
     def deadline(self) -> float | None:
-        """When to call `expire` next; None = never. A time that is past means at once."""
+        """When to call `expire` next; None = never. A time in the past means at once."""
         ...
 
     def expire(self, now: float) -> Expired:
-        """Say which refusals have ended by now; called when the deadline is reached.
+        """Return the refusals that have ended by now; called when the deadline is reached.
 
-        The groups that this plugin refused are tried again. The deadline must lie after `now`
-        then.
+        The groups that this plugin refused are tried again. Afterwards the deadline must be later
+        than `now`.
         """
         ...
 
 
 @runtime_checkable
 class MemoryScore(NodeMemory, Protocol):
-    """A memory by which some nodes are better for gangs than others."""
+    """A memory that scores nodes for gangs."""
 
     def scores(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, int]:
-        """The scores of nodes by name, from 0 to 100; a node that is not named has 100."""
+        """Scores by node name, from 0 to 100; a node that is not named has 100."""
         ...
 
 
@@ -484,30 +483,30 @@ class MemoryScore(NodeMemory, Protocol):
 class Observes(Plugin, Protocol):
     """A plugin that learns from what nodes and kubelets do.
 
-    The methods of its memory say where it is asked: `refused` at Filter, `scores` at Score, once
-    for each decision about a gang, after all other plugins. Pods without a group are never
-    affected. What it says is added to kept rankings, at the cost of a look at every node.
+    The methods of its memory determine where it is asked: `refused` at Filter, `scores` at Score,
+    once per decision about a gang, after all other plugins. Pods without a group are never
+    affected. Its scores are added to cached rankings, at the cost of a pass over every node.
 
-    Profiles in which the plugin is equal (`==`) share one memory. It is lost when the scheduler
-    ends. An exception in `observe`, `deadline` or `expire` is told by the next gang that is
-    decided, which backs off, and the memory begins anew.
+    Profiles whose plugins are equal (`==`) share one memory. It is lost when the scheduler ends.
+    After an exception in `observe`, `deadline` or `expire` the memory starts empty, and the next
+    gang that is decided reports the exception and backs off.
 
-    Name no `events` (an empty tuple) where only time ends what was refused.
+    Set `events` to an empty tuple if only time ends refusals.
     """
 
     def new_memory(self) -> NodeMemory:
-        """A memory that has been told nothing."""
+        """A new, empty memory."""
         ...
 
 
 @runtime_checkable
 class Reserve(Plugin, Protocol):
-    """A plugin that keeps a ledger of its own over the plans that are reserved but not bound."""
+    """A plugin that keeps a ledger of the plans that are reserved but not bound."""
 
     def reserve(self, plan: "Proposal", ledger: object) -> object:
-        """A new ledger with the plan in it; the first one is given None.
+        """A new ledger that includes the plan; `ledger` is None the first time.
 
-        There is no unreserve: when a plan is forgotten, the ledger is made again from the others.
+        There is no unreserve: when a plan is dropped, the ledger is rebuilt from the others.
         """
         ...
 
@@ -517,21 +516,21 @@ class Permit(Plugin, Protocol):
     """The barrier before binding, for the whole group at once."""
 
     def permit(self, plan: "Proposal", facts: GroupFacts) -> Status:
-        """SUCCESS releases the group, WAIT holds its reservation, a refusal gives it back.
+        """SUCCESS lets the group bind, WAIT holds its reservation, a refusal releases it.
 
-        Asked again on every event that `events` names, until an answer other than WAIT, or the
+        Asked again on every event that `events` names, until an answer other than WAIT or the
         timeout: the status's own, the group's `scheduleTimeoutSeconds` or 15 minutes, whichever is
-        first. Then the group waits for the plugin's events without holding any room.
+        first. After the timeout the group waits for the plugin's events without holding capacity.
         """
         ...
 
 
 @runtime_checkable
 class EnqueueExtensions(Protocol):
-    """Which events could make this plugin change its mind.
+    """Declares which events could change this plugin's answer.
 
-    A plugin without `events` is asked again after every event. One that names too few leaves groups
-    waiting until everybody is tried again, minutes later.
+    A plugin without `events` is asked again after every event. If it names too few, groups wait
+    until the periodic retry of all groups, minutes later.
     """
 
     events: ClassVar[tuple[ClusterEvent, ...]]
@@ -539,7 +538,7 @@ class EnqueueExtensions(Protocol):
 
 @runtime_checkable
 class QueueingHint(Protocol):
-    """A second, finer look at an event that `events` named."""
+    """Decides whether an event that matches `events` could help a group."""
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """QUEUE if the event could help this group; an exception counts as QUEUE."""
@@ -548,9 +547,9 @@ class QueueingHint(Protocol):
 
 @runtime_checkable
 class ReadsAnnotations(Protocol):
-    """Which annotations of pods, nodes and PodGroups the plugin reads.
+    """Declares which annotations of pods, nodes and PodGroups the plugin reads.
 
-    Others are not kept. They are in `pod.annotations`, `group.annotations` and
+    Other annotations are not kept. Declared ones are in `pod.annotations`, `group.annotations` and
     `nodes.annotation`; pods that differ in them are of different classes.
 
     Attributes:
@@ -562,7 +561,7 @@ class ReadsAnnotations(Protocol):
 
 @runtime_checkable
 class Sign(Protocol):
-    """What this plugin looks at to tell two pods apart, beyond what makes their class."""
+    """Declares what distinguishes two pods for this plugin, beyond their class."""
 
     def signature(self, pod: Pod) -> object:
         """Hashable; pods with equal signatures share their masks and scores."""
@@ -570,16 +569,16 @@ class Sign(Protocol):
 
 
 class Proposal(Protocol):
-    """What Reserve and Permit see of a plan."""
+    """A plan as Reserve and Permit see it."""
 
     @property
     def id(self) -> str:
-        """The plan's identity; it becomes part of the binding record on each member."""
+        """The plan's id; it becomes part of the binding record on each member."""
         ...
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:
-        """Which member goes to which node."""
+        """Each member with its node."""
         ...
 
 
@@ -589,8 +588,8 @@ _KNOWN: dict[tuple[type, type], bool] = {}
 def implements(value: object, point: type[P]) -> TypeGuard[P]:
     """Whether an object has the methods of an extension point.
 
-    As isinstance, which takes tens of microseconds for a protocol; objects of one class are
-    taken to be alike, and asked once.
+    Like isinstance, which takes tens of microseconds for a protocol; here the answer is cached per
+    class.
     """
     key = (type(value), point)
     known = _KNOWN.get(key)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extender: an HTTP service that has a say in filtering, scoring, preempting and binding."""
+"""Extender: an HTTP service that takes part in filtering, scoring, preempting and binding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from enbloc.model.pods import Pod, PodUID
 
 
 class NodeVictims(NamedTuple):
-    """Who would have to leave one node for a pod.
+    """The victims on one node for a pod.
 
     Attributes:
-        node: its name.
-        pods: those who would, the most important first.
-        violations: how many of them go beyond a PodDisruptionBudget.
+        node: the name of the node.
+        pods: the victims, the most important first.
+        violations: how many of them violate a PodDisruptionBudget.
     """
 
     node: str
@@ -26,10 +26,10 @@ class NodeVictims(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TLS:
-    """How to trust the service, and who we are to it; file names, or PEM texts that win.
+    """TLS settings of a service: file names, or PEM texts, which take precedence.
 
     Attributes:
-        server_name: whom the certificate must name; "" = the host of the URL.
+        server_name: the name that the certificate must have; "" = the host of the URL.
     """
 
     insecure: bool = False
@@ -47,14 +47,15 @@ class Extender:
     """One of `extenders` in KubeSchedulerConfiguration.
 
     Attributes:
-        url: its prefix; each verb is appended after a slash.
-        filter_verb, prioritize_verb, preempt_verb, bind_verb: "" = it has no say there.
-        weight: of its scores.
-        timeout: seconds for one call.
-        node_cache_capable: it is sent node names, and knows the nodes; else it is sent nodes.
-        managed: it is asked only about pods that request one of these; none = about all. The
-            value says that the scheduler's own filter leaves this resource to it.
-        ignorable: its failure is no reason against a pod.
+        url: the URL prefix; each verb is appended after a slash.
+        filter_verb, prioritize_verb, preempt_verb, bind_verb: "" = the extender does not take part
+            there.
+        weight: the weight of its scores.
+        timeout: the timeout of one call, in seconds.
+        node_cache_capable: it caches nodes, and is sent their names; else it is sent whole nodes.
+        managed: resources; it is asked only about pods that request one of them; empty = about all
+            pods. The value is True if the scheduler's own filter ignores the resource.
+        ignorable: if it fails, scheduling goes on without it.
     """
 
     url: URL
@@ -74,5 +75,5 @@ class Extender:
         return not self.managed or any(name in self.managed for name, _ in pod.spec.requests)
 
     def judges_victims(self, pod: Pod) -> bool:
-        """Whether it wants to be asked who gives way to this pod."""
+        """Whether it wants to be asked about the victims for this pod."""
         return bool(self.preempt_verb) and self.interested(pod)

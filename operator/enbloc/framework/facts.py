@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""GroupFacts: what is true of one group when a decision begins."""
+"""GroupFacts: the state of one group when a decision begins."""
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.topology import Apart, TopologyLevels
 from enbloc.model.trees import Tree
 
-#: So many names are listed in a message.
+#: How many names a message lists.
 _MOST_NAMED: Final = 3
 
 
@@ -21,8 +21,8 @@ class Floor:
 
     Attributes:
         role: "" for the group's own minimum.
-        minimum: the floor. Of a group that has started, it is at most what it was then: raising
-            the minimum never makes a running gang incomplete (semantics §2.5).
+        minimum: the floor. Once a group has started, it is at most what it was then: raising the
+            minimum never makes a running gang incomplete (semantics §2.5).
         pending: unbound live members that are ours and not gated.
         bound: live members with a node.
         succeeded: members that succeeded in this incarnation.
@@ -36,12 +36,12 @@ class Floor:
 
     @property
     def held(self) -> int:
-        """Members that count towards the minimum already."""
+        """How many members count towards the minimum already."""
         return self.bound + self.succeeded
 
     @property
     def deficit(self) -> int:
-        """What a plan must place, all of it or nothing."""
+        """How many members a plan must place, all or none."""
         return max(0, self.minimum - self.held)
 
     @property
@@ -50,16 +50,16 @@ class Floor:
         return self.pending + self.bound + self.succeeded >= self.minimum
 
 
-#: It needs nobody.
+#: A floor of 0.
 _NO_FLOOR: Final = Floor("", 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What else would do for a group with a tree than the roles that it has chosen now.
+    """The alternatives of a group with a tree to the roles that are chosen now.
 
     Attributes:
-        tree: which children are enough; each node needs no more than when the group started.
+        tree: which children suffice; each node needs no more than when the group started.
         others: a floor for each role that is not chosen.
         minimum: the group's own minimum, whichever roles are chosen.
     """
@@ -70,7 +70,7 @@ class Choice:
 
 
 class Lacking:
-    """How many members of which role a deficit lacks, as they are found one by one.
+    """Counts down how many members of each role a deficit still lacks.
 
     Args:
         floors: the group's own, then each role's.
@@ -86,7 +86,7 @@ class Lacking:
         return self._of_any > 0 or self._of_role.get(role, 0) > 0
 
     def take(self, role: str) -> bool:
-        """Count one of this role, if it is wanted."""
+        """Count a member of this role if it is wanted; returns whether it is."""
         wanted = self.wants(role)
         if self._of_role.get(role, 0):
             self._of_role[role] -= 1
@@ -97,16 +97,17 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Where members of a group are to lie, by the topology of the nodes.
+    """Where members of a group must be placed in the topology of the nodes.
 
     Attributes:
-        levels: what is required and preferred.
+        levels: the required and preferred levels.
         held: the nodes of its bound members, one for each.
-        roles: whose members it is about; None = all.
-        parts: the same of some of these roles alone, each within it.
-        field: what says it, for messages.
-        apart: from whom, each with the node labels of its domains, the outermost first.
-        ranks: of `held`, as they were bound with; None = of one that has none.
+        roles: the roles it applies to; None = all members.
+        parts: further constraints of some of these roles, each within this one.
+        field: the field that states it, for messages.
+        apart: the groups to keep away from, each with the node labels of its domains, the outermost
+            first.
+        ranks: the ranks with which the members of `held` were bound; None = bound without one.
     """
 
     levels: TopologyLevels
@@ -118,7 +119,7 @@ class Locality:
     ranks: tuple[int | None, ...] = ()
 
     def about(self, role: str) -> bool:
-        """Whether members of this role are to lie there."""
+        """Whether it applies to members of this role."""
         return self.roles is None or role in self.roles
 
 
@@ -127,37 +128,36 @@ class GroupFacts:
     """One group at the moment of a decision.
 
     Attributes:
-        group: its PodGroup; None when it is named by members but does not exist. A pod without
-            a group has an implied one with a minimum of 1.
+        group: its PodGroup; None if members name it but it does not exist. A pod without a group
+            has an implied one with a minimum of 1.
         solo: it is a pod without a group.
         pending: unbound live members that are ours and not gated, oldest first.
         total: the group's own floor.
-        roles: a floor for each role that has a minimum; of a tree, for each that is chosen.
+        roles: a floor for each role that has a minimum; with a tree, for each chosen role.
         members: live members.
         gated: live members that have scheduling gates.
-        gates: the names of their gates, each once, of the oldest member first.
+        gates: the names of their gates, each once, those of the oldest member first.
         foreign: unbound live members that name another scheduler.
         foreign_schedulers: the names of those schedulers, sorted.
         succeeded: per role (with "" for members without one), in this incarnation.
         running: live members whose phase is Running.
-        bound_by_us: a Binding of ours placed a member that is held; who was created with a node, or
-            was bound by somebody else, buys the group nothing.
-        started: the floor has run together in this incarnation.
+        bound_by_us: a Binding of ours placed a member that is held; members that were created with
+            a node or bound by somebody else do not count.
+        started: the floor's members have run at the same time in this incarnation.
         incarnation: which life of the group's members this is (semantics §2.4).
-        superseded: a newer attempt of the JobSet that made it is there: nothing is done for it.
-        crowded: so many lives of the group are live that this one waits until another ends.
+        superseded: a newer attempt of its JobSet exists: nothing is done for it.
+        crowded: too many lives of the group are live: this one waits until another ends.
         priority: lowest priority of the live members (of those that succeeded, while none is
             live), lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.
         problem: why the group cannot be scheduled as written; "" = none.
         ranks: taken by members that are held, ascending.
-        choice: what else than these floors would do; None = the group has no tree.
-        coming: a floor for each role that came since the group started, and is not held yet. It
-            needs none of them, and each is placed whole once its own floor is held (semantics
-            §2.5). Its members are pending, but none of `total`.
-        returning: its PodGroup is kept for another object, and it had members before, of which none
-            is left.
-        locality: where its members are to lie; None = anywhere.
+        choice: the alternatives to these floors; None = the group has no tree.
+        coming: a floor for each role that came since the group started, and is not held yet. The
+            group does not need them; each is placed whole once the group's own floor is held
+            (semantics §2.5). Their members are in `pending`, but not in `total`.
+        returning: its PodGroup is kept for another object, and all of its earlier members are gone.
+        locality: where its members must be placed; None = anywhere.
     """
 
     key: GroupKey
@@ -188,7 +188,7 @@ class GroupFacts:
 
     @property
     def others(self) -> tuple[Floor, ...]:
-        """The floors of roles that are not chosen."""
+        """The floors of the roles that are not chosen."""
         return self.choice.others if self.choice is not None else ()
 
     @property
@@ -198,14 +198,14 @@ class GroupFacts:
 
     @property
     def quorum(self) -> bool:
-        """May this group be tried: it exists, and every floor has enough members."""
+        """Whether the group may be tried: it exists, and every floor has enough members."""
         if self.group is None or not self.total.quorum:
             return False
         return not self.roles or all(floor.quorum for floor in self.roles)
 
     @property
     def deficit(self) -> bool:
-        """Some floor is not held, of those that it needs."""
+        """Whether some floor that the group needs is not held."""
         return self.total.deficit > 0 or any(floor.deficit for floor in self.roles)
 
     @property
@@ -215,12 +215,12 @@ class GroupFacts:
 
     @property
     def held_in_part(self) -> bool:
-        """Some members are held, and the floor is not."""
+        """Whether some members are held but not the floor."""
         return self.total.held > 0 and self.deficit
 
     @property
     def idle_roles(self) -> tuple[Floor, ...]:
-        """Roles that came since it started and lack members, if nobody else is pending."""
+        """Roles added since the start that lack members, if no other member is pending."""
         short = tuple(floor for floor in self.coming if not floor.quorum)
         roles = {floor.role for floor in short}
         if not short or self.deficit or any(pod.role not in roles for pod in self.pending):
@@ -229,17 +229,17 @@ class GroupFacts:
 
     @property
     def without_coming(self) -> "GroupFacts":
-        """The group without roles that came since it started, and their members."""
+        """The group without the roles added since it started, and without their members."""
         roles = {floor.role for floor in self.coming}
         pending = tuple(pod for pod in self.pending if pod.role not in roles)
         return replace(self, pending=pending, coming=())
 
     def part(self, roles: Container[str], floors: Iterable[Floor]) -> "GroupFacts":
-        """Nothing but what some roles need, and their members.
+        """The group reduced to some roles and their members.
 
         Args:
             roles: their names.
-            floors: of those that have a minimum.
+            floors: the floors of those that have a minimum.
         """
         pending = tuple(pod for pod in self.pending if pod.role in roles)
         return replace(
@@ -247,7 +247,7 @@ class GroupFacts:
         )
 
     def _unknown_roles(self) -> list[str]:
-        """A few of the roles that pending members name and their PodGroup, which has some, not."""
+        """A few roles that pending members name, but that their PodGroup does not list."""
         if self.group is None or self.group.derived or not self.group.roles:
             return []
         listed = {role.name for role in self.group.roles}

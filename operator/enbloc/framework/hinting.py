@@ -35,7 +35,7 @@ def is_own(event: Happening, facts: GroupFacts) -> bool:
 
 
 def newly_passes(event: Happening, facts: GroupFacts, asked: Filter) -> Hint:
-    """QUEUE if the event's node will do for a pending pod, and is new or did not do before."""
+    """QUEUE if the event's node fits a pending pod, and is new or did not fit before."""
     assert event.node is not None, "an event of a node carries the node"
     new, old = alone(event.node), alone(event.old_node) if event.old_node else None
     for pod in classes(facts):

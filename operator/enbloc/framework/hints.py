@@ -14,7 +14,7 @@ from enbloc.model.pods import Pod
 
 
 class Resource(enum.StrEnum):
-    """What kind of object an event is about; spelled as kube-scheduler does."""
+    """What kind of object an event is about, by kube-scheduler's names."""
 
     POD = "Pod"
     NODE = "Node"
@@ -35,7 +35,7 @@ class Resource(enum.StrEnum):
 
 
 class Action(enum.IntFlag):
-    """What happened to it; several may be joined with `|`."""
+    """What happened to an object; several may be joined with `|`."""
 
     ADD = enum.auto()
     DELETE = enum.auto()
@@ -72,7 +72,7 @@ class Action(enum.IntFlag):
 class ClusterEvent:
     """A pattern in a plugin's `events`: a resource and the actions that interest it.
 
-    A pod that frees its room (deleted, finished) is `Pod`/`DELETE`.
+    A pod that frees its capacity (deleted, finished) is `Pod`/`DELETE`.
     """
 
     resource: Resource
@@ -80,7 +80,7 @@ class ClusterEvent:
 
 
 class Happening(msgspec.Struct, frozen=True, gc=False):
-    """One event that really happened, as a hint sees it.
+    """An event that happened, as a hint sees it.
 
     Attributes:
         pod: the pod as it is now (as it was, when it is gone), for events of pods.
@@ -104,17 +104,17 @@ class Happening(msgspec.Struct, frozen=True, gc=False):
     old_fact: Fact | None = None
 
     def matches(self, pattern: ClusterEvent) -> bool:
-        """Whether a plugin that registered `pattern` wants to hear of this."""
+        """Whether this event matches `pattern`."""
         same = pattern.resource in (self.resource, Resource.ANY)
         return same and bool(pattern.action & self.action)
 
 
 class RefusalExpired(Happening, frozen=True, gc=False):
-    """The memory of a plugin says that time has ended refusals; only that plugin hears of it.
+    """Refusals by a plugin's memory have expired; only that plugin is told.
 
     Attributes:
         group: whose refusals; None = any group's.
-        plugin: its name.
+        plugin: the name of the plugin.
     """
 
     resource: Resource = Resource.ANY

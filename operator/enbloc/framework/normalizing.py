@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Normalizing: raw scores of the feasible nodes to 0 to 100, as most plugins want it."""
+"""Normalizing: functions that map raw scores of the feasible nodes to 0 to 100."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Observations: what nodes and kubelets do, as a plugin that learns from it is told."""
+"""Observations: events of nodes and kubelets for plugins that learn from them."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,11 @@ class PodChanged(msgspec.Struct, frozen=True, gc=False):
     """A pod came to a node, or its phase there changed.
 
     Attributes:
-        old: as it was known before; None = it was not known.
-        pod: as it is; it is on a node.
-        ours: a Binding that this process sent put it there. Of a pod that was bound before, nobody
-            can tell who did: whoever may write a pod may write a node and a binding record into it.
+        old: the pod as it was known before; None = it was not known.
+        pod: the pod as it is now, on a node.
+        ours: a Binding that this process sent put it there. False for pods bound earlier: their
+            binder is unknown, as whoever may write a pod may write a node and a binding record into
+            it.
     """
 
     old: Pod | None
@@ -28,13 +29,13 @@ class PodChanged(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class NodeChanged:
-    """A node was added, is another than before, or is gone.
+    """A node was added, changed or removed.
 
     Attributes:
-        name: its name.
-        old: as it was known before; None = it was added.
-        node: as it is; None = it is gone.
-        gangs: the gangs with members of ours bound to it.
+        name: the node's name.
+        old: the node as it was known before; None = it was added.
+        node: the node as it is now; None = it is gone.
+        gangs: the gangs that have members which we bound to it.
     """
 
     name: str
@@ -45,7 +46,7 @@ class NodeChanged:
 
 @dataclass(frozen=True, slots=True)
 class GroupGone:
-    """A group has no members that could be placed any more: it finished, or was deleted."""
+    """A group has no members left to place: it finished or was deleted."""
 
     group: GroupKey
 
@@ -58,8 +59,8 @@ class NodeNote:
     """What to write on a node as a Kubernetes event.
 
     Attributes:
-        reason: in CamelCase, 128 characters at most.
-        note: one sentence without a full stop.
+        reason: the event's reason, in CamelCase, at most 128 characters.
+        note: the event's note, one sentence without a full stop.
         warning: the event's type is Warning, not Normal.
     """
 
@@ -71,11 +72,11 @@ class NodeNote:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What time has ended.
+    """What `expire` has ended.
 
     Attributes:
-        groups: whose refusals may be over; None stands for every group.
-        notes: what to write on nodes.
+        groups: the groups whose refusals may be over; a None among them = every group.
+        notes: events to write on nodes.
     """
 
     groups: tuple[GroupKey | None, ...] = ()

@@ -15,18 +15,18 @@ from enbloc.model.pods import Pod
 
 
 class PerNode:
-    """Base class for porting a plugin; the slow path, and honest about it.
+    """Base class for porting a plugin from kube-scheduler; slow.
 
     Override `filter_node` (and set `reason`), `score_node`, or both. Each is given a table with
-    exactly one row. At 5 000 nodes a Python call per node costs milliseconds; an array answer
-    costs microseconds. What is not overridden costs nothing.
+    exactly one row. With 5 000 nodes a Python call per node costs milliseconds, an array answer
+    microseconds. A method that is not overridden costs nothing.
     """
 
     reads: ClassVar[Reads] = Reads.NODE
     reason: ClassVar[str] = "node(s) were refused"
 
     def filter_node(self, pod: Pod, node: Nodes) -> Status | None:
-        """None or SUCCESS if the node will do, else why not."""
+        """None or SUCCESS if the node is feasible, else a status that says why not."""
         del pod, node
         return None
 

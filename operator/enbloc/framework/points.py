@@ -28,8 +28,8 @@ class Point(enum.StrEnum):
     POST_BIND = "postBind"
 
 
-#: What an object must have to be asked at a point. One that gives an evaluator at PreFilter
-#: (PreScore) is asked at Filter (Score) through it.
+#: The protocols that an object must have to be asked at a point. One that returns an evaluator at
+#: PreFilter (PreScore) is asked at Filter (Score) through it.
 _PROTOCOLS: Final[Mapping[Point, tuple[type, ...]]] = {
     Point.PRE_ENQUEUE: (decide.PreEnqueue,),
     Point.QUEUE_SORT: (decide.QueueSort,),
@@ -74,7 +74,7 @@ def memory_points(plugin: object) -> frozenset[Point]:
 
 
 def unmet(plugin: object) -> Mapping[Point, str]:
-    """Why a plugin is not asked by a method that it has: what is missing beside it, by point."""
+    """Why a method of a plugin is never called, by point: what else the plugin lacks for it."""
     found: dict[Point, str] = {}
     for point, protocols in _PROTOCOLS.items():
         for protocol in protocols:
@@ -89,7 +89,7 @@ def unmet(plugin: object) -> Mapping[Point, str]:
 
 
 def lacks(value: object, protocol: type[object]) -> str:
-    """What keeps an object from a protocol whose method it has; "" = nothing, or has it not."""
+    """What an object lacks for a protocol whose method it has; "" = nothing, or no such method."""
     # The first method that the protocol has itself is the one that is asked.
     method = next(name for name, each in vars(protocol).items() if _is_method(name, each))
     absent = [name for name in _members(protocol) if not hasattr(value, name)]
@@ -99,7 +99,7 @@ def lacks(value: object, protocol: type[object]) -> str:
 
 
 def _members(protocol: type[object]) -> list[str]:
-    """The names of what an object must have, of attributes as well as of methods."""
+    """The names of the attributes and methods that a protocol requires."""
     found: list[str] = []
     for base in protocol.__mro__:
         if base not in (object, Generic, Protocol):

@@ -16,16 +16,16 @@ from enbloc.framework.points import Point, points_of
 
 @dataclass(frozen=True)
 class Profile:
-    """What one schedulerName runs, at each extension point in order.
+    """The plugins that serve one schedulerName, in order at each extension point.
 
     Attributes:
         name: the schedulerName that pods write.
         plugins: every plugin, in configured order.
-        weights: of score plugins, by plugin name; 1 where absent.
-        points: the names of the plugins that are asked at a point, in order; a point that is
-            absent asks every plugin that has its methods, in the order of `plugins`.
+        weights: the weights of score plugins, by plugin name; 1 if absent.
+        points: the names of the plugins to ask at a point, in order; at an absent point every
+            plugin that has its methods is asked, in the order of `plugins`.
         extenders: HTTP extenders, ignorable ones last.
-        filtering: the plugins that do filter, themselves or by what they give at PreFilter.
+        filtering: the plugins that filter, themselves or through what they return at PreFilter.
     """
 
     name: str
@@ -136,9 +136,9 @@ class Profile:
         return any(event.matches(pattern) for pattern in patterns)
 
     def hints(self, plugin_name: str, event: Happening, facts: Callable[[], GroupFacts]) -> bool:
-        """The plugin's finer answer; True where it has none, and when it fails.
+        """The answer of the plugin's `hint`; True if it has none or it fails.
 
-        `facts` is called only if the plugin has a hint, because making them costs.
+        `facts` is called only if the plugin has a hint, because it is costly.
         """
         plugin: object = self._by_name.get(plugin_name)
         if not decide.implements(plugin, decide.QueueingHint):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Registry: plugin names to factories, in-tree by a literal, others by entry points."""
+"""Registry: maps plugin names to factories, in-tree ones and those of entry points."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -16,11 +16,11 @@ Factory = Callable[..., Plugin]
 
 
 class Registry:
-    """Finds plugins by name; an entry point is imported only when a profile names it.
+    """Finds plugins by name; an entry point is imported only if a profile names it.
 
     Args:
         in_tree: the factories that come with enbloc.
-        outside: those that installed packages offer; None = look them up now.
+        outside: the factories of other installed packages; None = look them up now.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class Registry:
         return tuple(sorted({*self._in_tree, *self._outside}))
 
     def factory(self, name: str) -> Factory:
-        """What makes the plugin of that name.
+        """The factory of the plugin of that name.
 
         Raises:
-            ConfigError: there is none, or it cannot be imported.
+            ConfigError: there is no such plugin, or it cannot be imported.
         """
         if name in self._in_tree:
             return self._in_tree[name]
@@ -80,7 +80,7 @@ class Registry:
         return plugin
 
     def _instead(self, name: str) -> str:
-        """The nearest name, and every name by where it comes from."""
+        """The nearest name, and every name by its origin."""
         close = difflib.get_close_matches(name, self.names, n=1)
         near = f'did you mean "{close[0]}"? ' if close else ""
         in_tree, outside = sorted(self._in_tree), sorted(self._outside) or ["none"]

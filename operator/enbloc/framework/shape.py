@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shape: the broken line by which utilisation becomes a score."""
+"""Shape: the piecewise linear function that maps utilisation to a score."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +18,7 @@ def broken_line(points: tuple[tuple[int, int], ...]) -> Amounts:
     Args:
         points: `(utilisation, score)`, at least one, utilisations from 0 to 100 and rising.
 
-    Between two points the score is on the line between them, cut towards zero from the left one;
+    Between two points the score is interpolated, the step from the left one truncated towards zero;
     outside it is that of the nearest point. Source: kube-scheduler v1.36
     pkg/scheduler/framework/plugins/helper/shape_score.go BuildBrokenLinearFunction.
     """

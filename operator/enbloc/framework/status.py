@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Status: what a plugin answers, and Diagnosis: why no node was good enough."""
+"""Status: what a plugin answers; Diagnosis: why no node was feasible."""
 
 import enum
 from dataclasses import dataclass, field
@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 class Code(enum.IntEnum):
     """What a status means to the scheduler; numbers and names are kube-scheduler's.
 
-    SUCCESS: go on.
-    ERROR: an internal error; the cycle is aborted and the group backs off as after an error.
-    UNSCHEDULABLE: refused, though removing other pods might help; retried when an event that
-        the plugin named happens.
-    UNSCHEDULABLE_AND_UNRESOLVABLE: refused, and removing pods cannot help.
-    WAIT: Permit only; the reservation is held and the plugin asked again, until its timeout.
-    SKIP: this plugin has nothing to say about this pod (PreFilter, PreScore), or declines (Bind).
-    PENDING: refused, waiting for somebody outside; its event bypasses the backoff.
+    SUCCESS: go on. ERROR: an internal error; the cycle is aborted, and the group backs off.
+        UNSCHEDULABLE: refused, but removing other pods might help; retried after an event that the
+        plugin names. UNSCHEDULABLE_AND_UNRESOLVABLE: refused, and removing pods cannot help. WAIT:
+        Permit only; the reservation is held, and the plugin asked again, until the timeout. SKIP:
+        this plugin has nothing to say about this pod (PreFilter, PreScore), or declines (Bind).
+        PENDING: refused, waiting for an external component; its event bypasses the backoff.
     """
 
     SUCCESS = 0
@@ -44,12 +42,12 @@ class Status:
 
     @property
     def ok(self) -> bool:
-        """The code is SUCCESS."""
+        """Whether the code is SUCCESS."""
         return self.code is Code.SUCCESS
 
     @property
     def rejected(self) -> bool:
-        """A refusal, as opposed to an error."""
+        """Whether this is a refusal, as opposed to an error."""
         return self.code in (
             Code.UNSCHEDULABLE,
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
@@ -71,7 +69,7 @@ def refuse_for_good(message: str) -> Status:
 
 
 def pending(message: str) -> Status:
-    """Refused, waiting for somebody outside; the event that helps bypasses the backoff."""
+    """Refused, waiting for an external component; its event bypasses the backoff."""
     return Status(Code.PENDING, message)
 
 
@@ -86,13 +84,13 @@ class Diagnosis:
 
     Attributes:
         nodes: how many nodes were looked at.
-        reasons: how many nodes gave each reason, `(reason, nodes)`.
+        reasons: how many nodes were refused for each reason, `(reason, nodes)`.
         plugins: the plugins that refused at least one node; their events wake the group.
-        pending: those of them that wait for somebody outside; their events bypass the backoff.
-        message: said instead of the reasons when the pod was refused as a whole.
-        detail: which of the pod's claims it is about, and what that lacks: whole sentences; "" =
-            nothing more is known. Two that differ in this alone are equal.
-        resolvable: how many nodes might be feasible if pods left them.
+        pending: those of them that wait for an external component; their events bypass the backoff.
+        message: shown instead of the reasons if the pod was refused as a whole.
+        detail: which claim of the pod is at fault, and what it lacks, in whole sentences; "" =
+            nothing more is known. Not compared: diagnoses that differ only in this are equal.
+        resolvable: how many nodes could become feasible if pods left them.
     """
 
     nodes: int = 0
@@ -104,7 +102,7 @@ class Diagnosis:
     resolvable: int = field(default=0, compare=False)
 
     def text(self) -> str:
-        """The sentence that kube-scheduler writes; reasons sort as text.
+        """The message that kube-scheduler writes; reasons sort as text.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/types.go FitError.Error.
         """
@@ -118,9 +116,9 @@ class Diagnosis:
         return f"{head} {', '.join(sorted(f'{count} {why}' for why, count in self.reasons))}."
 
     def full(self) -> str:
-        """The same with the detail, which kube-scheduler does not give."""
+        """The message with the detail, which kube-scheduler does not give."""
         return f"{self.text()} {self.detail}" if self.detail else self.text()
 
 
-#: Nothing was asked, so nothing is known.
+#: No plugin was asked, so nothing is known.
 NO_DIAGNOSIS = Diagnosis()

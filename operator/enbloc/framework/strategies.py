@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random pods and clusters that plugins are tried on: few values, so that they often meet."""
+"""Random pods and clusters for plugin tests: few distinct values, so that they often match."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -108,7 +108,7 @@ _requests = _amounts.map(lambda amounts: _sorted(amounts, pods=1))
 
 
 def pod_specs() -> st.SearchStrategy[PodSpec]:
-    """Classes of pods, each with one kind of wishes; claims are left out."""
+    """Classes of pods, each with one kind of constraint; claims are left out."""
     sized = st.builds(
         PodSpec,
         requests=_requests,
@@ -161,7 +161,7 @@ def pods(name: str = "pod", annotations: tuple[str, ...] = ()) -> st.SearchStrat
 
 
 def _annotated(keys: tuple[str, ...]) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
-    """Annotations as people write them: what a plugin hopes for, and what it does not."""
+    """Annotations as people write them: values that a plugin expects, and others."""
     if not keys:
         return st.just(())
     values = st.sampled_from(("7", "true", "", "-1", "a", "9" * 30))
@@ -242,7 +242,7 @@ def clusters(draw: st.DrawFn, *, max_nodes: int = 4, annotations: tuple[str, ...
 
 
 def group_facts(pod: Pod, annotations: tuple[str, ...] = ()) -> st.SearchStrategy[GroupFacts]:
-    """A group that only waits for its turn, with this pod as its one member."""
+    """A group that waits for its turn, with this pod as its only member."""
     key = GroupKey(pod.key.namespace, "group")
     return st.builds(
         lambda notes, solo: GroupFacts(
@@ -259,11 +259,11 @@ def group_facts(pod: Pod, annotations: tuple[str, ...] = ()) -> st.SearchStrateg
 
 
 def observed(pod: Pod, group: GroupKey) -> st.SearchStrategy[list[tuple[float, Observation]]]:
-    """Changes of such pods and of nodes, each so many seconds after the one before.
+    """Changes of such pods and of nodes, each with the seconds since the one before.
 
     Args:
-        pod: what the pods are like.
-        group: of some of them; others are of another group, or of none.
+        pod: the template of the pods.
+        group: the group of some of them; others are in another group, or in none.
     """
     names = st.sampled_from([f"node-{index}" for index in range(4)])
     groups = st.sampled_from((group, GroupKey("other", "group")))

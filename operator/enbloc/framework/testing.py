@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""check_plugin: the plugin contract as properties, for plugin authors' own tests."""
+"""check_plugin: the plugin contract as property tests, for plugin authors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ Change = tuple[int, Pod]
 
 
 def table(*nodes: Node) -> Nodes:
-    """A node table of these nodes in this order, to ask a plugin about in a test of its own."""
+    """A node table of these nodes in this order, for a plugin's own tests."""
     made = Nodes(ResourceSpace(), Ledgers())
     for node in nodes:
         made.put(node)
@@ -50,18 +50,18 @@ def table(*nodes: Node) -> Nodes:
 
 
 def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
-    """Assert what every plugin promises, on random pods and clusters.
+    """Assert that a plugin keeps the plugin contract, on random pods and clusters.
 
-    Beside each method the attributes without which it is never asked. An answer, whatever labels
-    say, and the annotations that it declares; its shape and dtype; the same answer to the same
-    question, about groups as well; no writes into what it was given. For one that does not read
-    CLUSTER, the row-wise law:
-    `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, for `score` as well. After pods
-    came and went, of which it was told if it wants to hear, it answers as one that is made anew;
-    and so does a fork of it, while what a fork hears changes nothing about its origin.
+    Each method has the attributes without which it is never called. The plugin answers whatever
+    labels and declared annotations say, with the right shape and dtype; it gives the same answer to
+    the same question, about groups too, and does not modify its arguments. If it does not read
+    CLUSTER, it is row-wise: `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, and so for
+    `score`. After pods came and went (it is told if it is `Placed`), it answers like a new one; so
+    does a fork, and what a fork is told does not change its origin.
 
-    Of one that observes: memories that were told the same say the same, asking changes nothing, a
-    deadline moves when it is kept, and a gang that is refused fewer nodes then is named.
+    For a plugin that observes: memories with the same observations give the same answers, reading
+    changes nothing, `expire` moves a deadline that was reached, and names each gang that is then
+    refused fewer nodes.
 
     Raises:
         AssertionError: the law that is broken, with the smallest example found.
@@ -104,7 +104,7 @@ def _annotation_keys(plugin: object) -> tuple[str, ...]:
 
 
 def _evaluator(plugin: object, pod: Pod, facts: Snapshot) -> decide.Filter | None:
-    """What filters this pod; None if nothing does."""
+    """The evaluator that filters this pod; None if there is none."""
     evaluator: object = plugin
     if isinstance(plugin, decide.PreFilter):
         evaluator = plugin.pre_filter(pod, facts)
@@ -117,7 +117,7 @@ def _evaluator(plugin: object, pod: Pod, facts: Snapshot) -> decide.Filter | Non
 
 
 def _cannot(method: str, given: object, *protocols: type[object]) -> str:
-    """That a method gave an object that is not what it must be, and what that lacks."""
+    """The message that a method returned an object of the wrong kind, and what that lacks."""
     texts = [text for protocol in protocols if (text := lacks(given, protocol))]
     verb = method.removeprefix("pre_")
     why = f"its method {texts[0]}" if texts else f"it has no method `{verb}`"
@@ -125,7 +125,7 @@ def _cannot(method: str, given: object, *protocols: type[object]) -> str:
 
 
 def _scorer(plugin: object, pod: Pod, facts: Snapshot) -> decide.Score | decide.ScoreAmong | None:
-    """What scores this pod; None if nothing does."""
+    """The evaluator that scores this pod; None if there is none."""
     scorer: object = plugin
     if isinstance(plugin, decide.PreScore):
         scorer = plugin.pre_score(pod, facts)
@@ -157,7 +157,7 @@ def _check_filter(evaluator: decide.Filter | None, pod: Pod, nodes: Nodes, rows:
 def _asked(
     scorer: decide.Score | decide.ScoreAmong, pod: Pod, nodes: Nodes
 ) -> Callable[[], decide.Scores]:
-    """The question for the scores of all nodes, every second of which counts as feasible."""
+    """A function that asks for the scores of all nodes, every second of them feasible."""
     if isinstance(scorer, decide.ScoreAmong):
         feasible = np.arange(len(nodes)) % 2 == 0
         return lambda: scorer.score_among(pod, nodes, feasible.copy())
@@ -199,7 +199,7 @@ def _check_score(
 
 
 def _check_extremes(normalizer: decide.NormalizeScore, scores: decide.Scores) -> None:
-    """Without some of those between the least and the greatest, the others get what they got."""
+    """Assert that scores between the extremes do not influence how others are normalised."""
     if not len(scores):
         return
     kept = (scores == scores.min()) | (scores == scores.max())
@@ -210,7 +210,7 @@ def _check_extremes(normalizer: decide.NormalizeScore, scores: decide.Scores) ->
 
 
 class _Asked(NamedTuple):
-    """What filters a pod, and what scores it."""
+    """The evaluators that filter and score a pod."""
 
     evaluator: decide.Filter | None
     scorer: decide.Score | decide.ScoreAmong | None
@@ -220,11 +220,11 @@ class _Asked(NamedTuple):
         return cls(_evaluator(plugin, pod, facts), _scorer(plugin, pod, facts))
 
     def told(self) -> list[decide.Placed]:
-        """Those who hear of changes, each once."""
+        """The evaluators that are told of changes, each once."""
         return [each for each in {id(each): each for each in self}.values() if _hears(each)]
 
     def fork(self) -> "_Asked | None":
-        """A copy; None where somebody who hears cannot be copied."""
+        """A copy; None if an evaluator that is told of changes cannot be copied."""
         forks: dict[int, Any] = {}
         for each in self.told():
             if not isinstance(each, decide.Forks):
@@ -233,7 +233,7 @@ class _Asked(NamedTuple):
         return _Asked(*(forks.get(id(each), each) for each in self))
 
     def says(self, pod: Pod, nodes: Nodes) -> tuple[list[bool], list[float]]:
-        """The mask and the scores; nothing where nobody is to be asked."""
+        """The mask and the scores; empty where there is no evaluator."""
         mask = [] if self.evaluator is None else self.evaluator.filter(pod, nodes).tolist()
         return mask, [] if self.scorer is None else _asked(self.scorer, pod, nodes)().tolist()
 
@@ -243,9 +243,9 @@ def _hears(value: object) -> TypeGuard[decide.Placed]:
 
 
 def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Change]) -> None:
-    """After pods came and went, whoever was asked before answers as one who is made anew.
+    """Assert that after pods came and went, earlier evaluators answer like new ones.
 
-    So does a fork, which heard that some of them went before its origin did.
+    So does a fork, which is told that some of them went before its origin is.
     """
     asked = _Asked.of(plugin, pod, cluster.snapshot())
     for row, other in seated:
@@ -297,14 +297,14 @@ def _check_answers(asked: _Asked, fresh: _Asked, pod: Pod, nodes: Nodes, whom: s
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What Permit is asked about."""
+    """A plan to ask Permit about."""
 
     nodes: tuple[tuple[Pod, str], ...]
     id: str = "plan-1"
 
 
 def _check_group_answers(plugin: object, pod: Pod, facts: GroupFacts) -> None:
-    """What is asked about whole groups is answered in kind, and alike when repeated."""
+    """Assert that answers about whole groups have the right type, and are repeatable."""
     questions: dict[str, Callable[[], object]] = {}
     if isinstance(plugin, decide.PreEnqueue):
         questions["pre_enqueue"] = lambda: plugin.pre_enqueue(facts.group, facts)
@@ -329,7 +329,7 @@ def _check_memory(
     nodes: Nodes,
     happened: list[tuple[float, Observation]],
 ) -> None:
-    """What is learned follows from what was observed, and what is refused ends as it says."""
+    """Assert that a memory depends on its observations alone, and that refusals end as it says."""
     memory, silent = plugin.new_memory(), plugin.new_memory()
     assert memory is not silent, "new_memory must give another object each time"
     now = 1000.0
@@ -370,7 +370,7 @@ def _said(
 
 
 def _kept_deadline(memory: decide.NodeMemory, now: float) -> tuple[GroupKey | None, ...]:
-    """Let a memory end what is over, if its deadline has come; whose refusals that were."""
+    """Expire a memory if its deadline has come; the groups whose refusals that ended."""
     if not isinstance(memory, decide.MemoryFilter):
         return ()
     deadline = memory.deadline()
