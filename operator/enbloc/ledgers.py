@@ -29,11 +29,11 @@ from enbloc.storage.table import Volumes
 
 
 class Decisions(NamedTuple):
-    """What a plan decided for one pod beyond its node; None = nothing need be done for it.
+    """What a plan decided for one pod beyond its node; None in a field = nothing to do.
 
     Attributes:
-        volumes: which volumes are to be bound or made.
-        devices: which claims are to be allocated, or reserved.
+        volumes: which volumes to bind or provision.
+        devices: which claims to allocate or reserve.
     """
 
     volumes: VolumeDecision | None = None
@@ -41,10 +41,10 @@ class Decisions(NamedTuple):
 
 
 class LeftOver(NamedTuple):
-    """What an earlier attempt has left of a pod, in the shape of what it had decided.
+    """What an earlier attempt left behind for a pod, in the form of its decisions.
 
     Attributes:
-        node: that was selected for volumes; "" = none was.
+        node: the node that was selected for volumes; "" = none.
     """
 
     node: str
@@ -56,13 +56,13 @@ FACTS: Final[Mapping[str, type[Any]]] = {
     each.kind: each for each in (*get_args(VolumeFact), ResourceSlice, DeviceClass, ResourceClaim)
 }
 
-#: Bytes that an object takes, roughly, and each device of a slice or user of a claim.
+#: Approximate bytes per object, and per device of a slice or user of a claim.
 _FACT_BYTES: Final = 1024
 _DEVICE_BYTES: Final = 512
 
 
 def weight_of_fact(fact: Fact) -> int:
-    """Bytes that an object takes, roughly: what whoever may write it can make large."""
+    """Approximate bytes of an object: the parts that its writers can make large."""
     match fact:
         case ResourceSlice(devices=devices):
             return _FACT_BYTES + _DEVICE_BYTES * len(devices)
@@ -82,17 +82,17 @@ def weight_of_fact(fact: Fact) -> int:
 
 
 NOTHING_DECIDED = Decisions()
-#: Of a pod of which another scheduler decides what it gets.
+#: The decisions for a pod whose volumes and devices another scheduler decides.
 GETS_NOTHING: Final = Decisions(VolumeDecision(), DeviceDecision())
 
 
 class Holds(NamedTuple):
-    """What of a pod's volumes and devices it is alike in to others.
+    """What makes pods alike in their volumes and devices.
 
     Attributes:
-        volumes: of each claim; None = there are none.
-        devices: of each claim; None = there are none.
-        named: a claim is told apart by its name, so other pods are not alike for long.
+        volumes: an entry for each claim; None = it has none.
+        devices: an entry for each claim; None = it has none.
+        named: a claim is identified by its name, so hardly any other pod is alike.
     """
 
     volumes: tuple[Hashable, ...] | None
@@ -100,16 +100,16 @@ class Holds(NamedTuple):
     named: bool
 
 
-#: How much the tables had written down of touched nodes; None = it cannot be told later.
+#: A position in the tables' logs of touched nodes; None = a fork, which has no logs.
 Position = tuple[int, int] | None
 
 
 class Leaving(NamedTuple):
-    """What pods that are to leave hold, and the API shows for a while after they are gone.
+    """What leaving pods hold, and the API still shows for a while after they are gone.
 
     Attributes:
         claims: keys of ResourceClaims.
-        volumes: that a node attaches.
+        volumes: the attached volumes, each with its node.
     """
 
     pods: frozenset[PodUID] = frozenset()
@@ -121,10 +121,10 @@ NOTHING_LEAVES: Final = Leaving()
 
 
 def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
-    """A claim as it would be if these pods were deleted and created again; None = as it is.
+    """A claim as it would be if these pods were deleted and recreated; None = unchanged.
 
-    One that was made for a pod goes with it, and is made anew; from one that has a name of its own
-    only the reservation goes.
+    A claim that was made for a pod is deleted with it and made anew; a claim that the user named
+    loses only the reservation.
     """
     if isinstance(fact, PersistentVolumeClaim) and fact.owner in pods:
         return replace(fact, volume="", bind_completed=False, selected_node=None)
@@ -143,7 +143,7 @@ class Ledgers:
 
     Args:
         volumes: None = an empty table.
-        devices: likewise.
+        devices: None = an empty table.
     """
 
     __slots__ = ("devices", "volumes")
@@ -154,7 +154,7 @@ class Ledgers:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Differs whenever an object, or what is held, has changed."""
+        """A version that changes with every change of an object or of what is held."""
         return self.volumes.version, self.devices.version
 
     def concerns(self, pod: Pod) -> bool:
@@ -176,23 +176,23 @@ class Ledgers:
 
     @property
     def position(self) -> Position:
-        """From where on `touched` can tell what has changed; None = in a fork it cannot."""
+        """The position to pass to `touched` later; None = this is a fork."""
         logs = self._logs
         return (logs[0].end, logs[1].end) if logs is not None else None
 
     @property
     def _logs(self) -> tuple[NodeLog, NodeLog] | None:
-        """Where the tables write down which nodes were touched; None = this is a fork."""
+        """The tables' logs of touched nodes; None = this is a fork."""
         volumes, devices = self.volumes.touched, self.devices.settled()
         return (volumes, devices) if volumes is not None and devices is not None else None
 
     def touched(self, since: Position) -> Collection[str] | None:
-        """The nodes on which something but a pod has changed what they have for pods.
+        """The nodes whose offer to pods changed since `since`, other than by pods.
 
-        Of volumes what they attach, of devices those that no other node sees.
+        For volumes this is what nodes can attach, for devices those that no other node sees.
 
         Returns:
-            None when that is not known any more.
+            None if that is no longer known.
         """
         logs = self._logs
         if logs is None or since is None:
@@ -212,29 +212,29 @@ class Ledgers:
         return None
 
     def put(self, fact: Fact) -> Fact | None:
-        """Add an object, or change it; gives it as it was."""
+        """Add or update an object; returns the previous one."""
         ledger = self._of(fact.kind)
         old: Fact | None = None if ledger is None else ledger.put(fact)
         return old
 
     def drop(self, kind: str, key: str) -> Fact | None:
-        """Remove an object; gives it as it was."""
+        """Remove an object; returns it."""
         ledger = self._of(kind)
         old: Fact | None = None if ledger is None else ledger.drop(kind, key)
         return old
 
     def enter(self, pod: Pod) -> None:
-        """A pod exists, or has changed."""
+        """Record that a pod exists or has changed."""
         self.volumes.enter(pod)
         self.devices.enter(pod)
 
     def leave(self, uid: PodUID) -> None:
-        """A pod is gone."""
+        """Record that a pod is gone."""
         self.volumes.leave(uid)
         self.devices.leave(uid)
 
     def place(self, pod: Pod, node: str, nodes: Nodes, decided: Decisions | None) -> None:
-        """A pod is on a node; None = what it gets there is to be decided, unless it is bound.
+        """Put a pod on a node; `decided` None = decide what it gets there, unless it is bound.
 
         Only a fork decides anything.
         """
@@ -249,22 +249,22 @@ class Ledgers:
             self.devices.place(pod, node, nodes)
 
     def remove(self, pod: Pod) -> None:
-        """A pod is on no node any more."""
+        """Take a pod off its node."""
         self.volumes.remove(pod)
         self.devices.remove(pod)
 
     def decided(self, pod: Pod) -> Decisions:
-        """What was decided for a pod where it is."""
+        """The decisions for a pod on its node."""
         if not self.concerns(pod):
             return NOTHING_DECIDED
         return Decisions(self.volumes.decision(pod.uid), self.devices.decision(pod.uid))
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> LeftOver | None:
-        """What an earlier attempt has left of a pod that is nowhere; None = nothing.
+        """What an earlier attempt left behind for a pod that has no node; None = nothing.
 
         Args:
-            pod: that could not be placed.
-            members: of its group, that are nowhere either; what others use is theirs.
+            pod: the pod that could not be placed.
+            members: the members of its group without a node; what others use is not left over.
         """
         if not self.concerns(pod):
             return None
@@ -275,10 +275,10 @@ class Ledgers:
         return LeftOver(node, Decisions(volumes, devices))
 
     def stands(self, pod: Pod, *, written: Decisions | None = None) -> bool:
-        """Whether what was decided for a pod can still be had.
+        """Whether the decisions for a pod are still possible.
 
         Args:
-            pod: that is on a node.
+            pod: a pod that is on a node.
             written: what PreBind has written for it, and the watch has shown; None = nothing yet.
         """
         if not self.concerns(pod):
@@ -289,22 +289,23 @@ class Ledgers:
         )
 
     def withdrawn(self, member: Withdrawn, decided: Decisions | None) -> None:
-        """A plan was given up whose requests may be under way.
+        """Record that a plan was abandoned whose requests may still be under way.
 
-        What could be given to two pods stays in use: volumes cannot, as each names its claim.
+        What might otherwise be given to two pods stays in use. Volumes do not: each names its
+        claim.
 
         Args:
-            member: of the plan.
-            decided: what it was to get; None = all that was done for it is taken back.
+            member: a member of the plan.
+            decided: its decisions; None = everything done for it has been undone.
         """
         self.devices.withdrawn(member, decided.devices if decided is not None else None)
 
     def reclaim(self, group: GroupKey) -> None:
-        """The group may plan with what its earlier plans held."""
+        """Let the group plan with what its earlier plans held."""
         self.devices.reclaim(group)
 
     def leaving(self, pods: Iterable[Pod]) -> Leaving:
-        """What bound pods hold that becomes free some time after they are gone."""
+        """What bound pods hold that is freed some time after they are gone."""
         held = [pod for pod in pods if pod.spec.holds]
         return Leaving(
             frozenset(pod.uid for pod in held),
@@ -313,21 +314,21 @@ class Ledgers:
         )
 
     def lingers(self, left: Leaving) -> bool:
-        """Whether any of that is held yet, and for nobody else."""
+        """Whether any of it is still held, and by no other pod."""
         return any(self.devices.lingers(key, left.pods) for key in left.claims) or any(
             self.volumes.lingers(node, volume) for node, volume in left.volumes
         )
 
     def fork(self) -> "Ledgers":
-        """A copy of one's own."""
+        """An independent copy."""
         return Ledgers(self.volumes.fork(), self.devices.fork())
 
 
 def ledgers_of(nodes: Nodes) -> Ledgers:
-    """What goes with a node table; not to be written to.
+    """The ledgers of a node table, read-only.
 
     Raises:
-        RuntimeError: it is that of a snapshot whose origin has changed since.
+        RuntimeError: the table is a snapshot whose origin has changed since.
     """
     found = nodes.ledgers
     assert isinstance(found, Ledgers), "a node table with ledgers of another kind"
@@ -335,16 +336,16 @@ def ledgers_of(nodes: Nodes) -> Ledgers:
 
 
 def own_ledgers(nodes: Nodes) -> Ledgers:
-    """The same, to be written to: see `Nodes.own_ledgers`."""
+    """The ledgers of a node table, writable: see `Nodes.own_ledgers`."""
     found = nodes.own_ledgers()
     assert isinstance(found, Ledgers), "a node table with ledgers of another kind"
     return found
 
 
 def reclaim(nodes: Nodes, group: GroupKey) -> None:
-    """On a fork, or a snapshot: a group may plan with what its earlier plans held.
+    """Let a group plan with what its earlier plans held, on a fork or a snapshot.
 
-    That is being taken back.
+    That is being released.
     """
     if ledgers_of(nodes).devices.any_withdrawn:
         own_ledgers(nodes).reclaim(group)

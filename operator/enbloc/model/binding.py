@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bindings: why one is refused, and so whom that blames."""
+"""Bindings: the causes for which one is refused."""
 
 import enum
 
 
 class Cause(enum.StrEnum):
-    """Why a Binding was refused, and so whom it blames (semantics §3.6): never the node."""
+    """Why a Binding was refused, and so what is at fault (semantics §3.6): never the node."""
 
     MEMBER_CHANGED = "MemberChanged"  # the pod is gone, another one, bound, gated or deleting
     NAMESPACE_TERMINATING = "NamespaceTerminating"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Binding records: what a Binding leaves on its pod; a restart knows which plan placed it."""
+"""Binding records: the annotation that tells a restarted scheduler which plan placed a pod."""
 
 from typing import Annotated, Final
 
@@ -14,13 +14,14 @@ _LARGEST: Final = 1024
 class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
     """The annotation `enbloc.dev/plan` (semantics §1).
 
-    Anybody can write one by hand, so what no scheduler of ours would write cannot be read.
+    Anybody can write one by hand, so records that enbloc would not write are rejected.
 
     Attributes:
         plan: the plan's id.
         incarnation: which life of the group's members it was made for.
         floor: the group's minimum at that time.
-        queue_time: server seconds since the epoch, from which the group's place in the queue comes.
+        queue_time: the time that gives the group its place in the queue, server seconds since the
+            epoch.
         started: the group had started before.
     """
 
@@ -37,20 +38,20 @@ _DECODER: Final = msgspec.json.Decoder(BindingRecord)
 def binding_record(
     plan: str, incarnation: str, floor: int, queue_time: float, *, started: bool = False
 ) -> str:
-    """The binding record as compact JSON; "" when it would pass 1 KiB, since it may be missing."""
+    """The binding record as compact JSON; "" if longer than 1 KiB, as a record is optional."""
     encoded = msgspec.json.encode(BindingRecord(plan, incarnation, floor, queue_time, started))
     return encoded.decode() if len(encoded) <= _LARGEST else ""
 
 
 def short_record(text: str) -> str:
-    """The annotation as found; "" = none of ours is so long, whoever may write it."""
+    """The annotation as found; "" if it is longer than any record of ours."""
     return text if len(text) <= _LARGEST else ""
 
 
 def read_binding_record(text: str) -> BindingRecord | None:
-    """A binding record found on a pod; None if there is none that can be read.
+    """The binding record found on a pod; None if there is none, or it cannot be read.
 
-    Within 1 KiB, too, JSON can nest deeper than a decoder follows.
+    Even within 1 KiB, JSON can nest deeper than a decoder follows.
     """
     if len(text) > _LARGEST:
         return None

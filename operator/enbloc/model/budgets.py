@@ -15,18 +15,18 @@ from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator
 from enbloc.model.selectors import Labels, Selector
 
-#: So many values of a requirement are compared in the time that the requirement itself takes; a
-#: budget is found by a label only where it names no more of them.
+#: How many values are compared in the time that one requirement takes; a budget is indexed by a
+#: label only if its requirement names no more values.
 _VALUES_A_LOOK: Final = 16
-#: So many budgets and requirements are looked at for the labels of one pod; what is more is taken
-#: for a budget that allows nothing.
+#: How many budgets and requirements are checked for one pod's labels; beyond that, the pod counts
+#: as covered by a budget that allows nothing.
 _MOST_LOOKS_A_POD: Final = 600
-#: So many are in one search, for pods that take more than a few each,
+#: How many are checked in one search, counting pods that take more than a few each.
 _MOST_LOOKS: Final = 100_000
 _FEW_LOOKS: Final = 16
-#: and pods that go together are under no more budgets than these.
+#: How many budgets may cover pods that go together.
 _MOST_COVERING: Final = 8
-#: Budgets and requirements that are looked at in the time of one step of a search.
+#: How many budgets and requirements are checked in the time of one search step.
 _LOOKS_A_STEP: Final = 10
 
 
@@ -35,10 +35,10 @@ class Budget(NamedTuple):
 
     Attributes:
         key: "namespace/name".
-        selector: of its pods; one without requirements, or None, selects no pod here.
-        allowed: `status.disruptionsAllowed`: so many of its pods may be evicted now.
+        selector: selects its pods; without requirements, or None, it selects no pod here.
+        allowed: `status.disruptionsAllowed`: how many of its pods may be evicted now.
         disrupted: names of pods whose eviction is already counted in that.
-        problem: what could not be read of it; then it covers every pod of its namespace.
+        problem: what could not be read; the budget then covers every pod of its namespace.
     """
 
     key: str
@@ -49,11 +49,11 @@ class Budget(NamedTuple):
     problem: str = ""
 
     def selects(self, namespace: str, labels: Labels) -> bool:
-        """Whether pods of a namespace with these labels are its own."""
+        """Whether it selects pods of a namespace with these labels."""
         return self.namespace == namespace and self.selects_labels(dict(labels))
 
     def selects_labels(self, labels: Mapping[str, str]) -> bool:
-        """Whether pods of its namespace with these labels are its own."""
+        """Whether it selects pods of its own namespace with these labels."""
         if self.problem:
             return True
         selector = self.selector
@@ -67,29 +67,29 @@ class _Some:
 
     def __init__(self) -> None:
         self.budgets: dict[str, Budget] = {}
-        #: What looking at all of them takes: budgets and requirements, with their values.
+        #: The cost of checking them all: budgets and requirements, with their values.
         self.looks = 0
 
 
 class BudgetTable:
-    """Every PodDisruptionBudget, by what its pods have in common.
+    """Every PodDisruptionBudget, indexed by a label that its pods share.
 
     Args:
-        budgets: to begin with.
+        budgets: the initial ones.
     """
 
     def __init__(self, budgets: Iterable[Budget] = ()) -> None:
         self._budgets: dict[str, Budget] = {}
-        #: By namespace, and by a label that all of their pods have; of no such label, by None.
-        #: Those that select no pod are in none, and none is empty.
+        #: By namespace, and by a label that each of their pods has (None = there is no such label).
+        #: Budgets that select no pod are in no entry, and no entry is empty.
         self._by_label: dict[tuple[str, tuple[str, str] | None], _Some] = {}
-        #: By namespace, those that select every pod with labels, for the Eviction API alone.
+        #: By namespace, the budgets that select every pod with labels, for the Eviction API alone.
         self._of_all: dict[str, dict[str, Budget]] = {}
         for budget in budgets:
             self.put(budget)
 
     def __bool__(self) -> bool:
-        """There are some that select pods."""
+        """Whether any budget selects pods."""
         return bool(self._by_label)
 
     def __iter__(self) -> Iterator[Budget]:
@@ -97,7 +97,7 @@ class BudgetTable:
         return iter(self._budgets.values())
 
     def put(self, budget: Budget) -> None:
-        """A budget is new, or changed."""
+        """Add or update a budget."""
         self.drop(budget.key)
         self._budgets[budget.key] = budget
         if _is_of_all(budget):
@@ -108,7 +108,7 @@ class BudgetTable:
             some.looks += _looks_of(budget)
 
     def drop(self, key: str) -> None:
-        """A budget is gone, if it was known."""
+        """Remove a budget, if it is known."""
         budget = self._budgets.pop(key, None)
         if budget is None:
             return
@@ -124,15 +124,15 @@ class BudgetTable:
                 del self._by_label[budget.namespace, label]
 
     def near(self, namespace: str, labels: Labels) -> Sequence[tuple[int, Iterable[Budget]]]:
-        """Those that may select pods of a namespace with these labels, no others, in parts.
+        """The budgets that may select pods of a namespace with these labels, in parts.
 
-        Before each part stands what it takes to look at it: budgets and requirements.
+        Each part comes with the cost of checking it: its budgets and requirements.
         """
         parts = [self._by_label.get((namespace, label)) for label in (None, *labels)]
         return [(some.looks, some.budgets.values()) for some in parts if some is not None]
 
     def of_all(self, namespace: str) -> Sequence[Budget]:
-        """Those of a namespace that the Eviction API takes for budgets of all pods with labels."""
+        """The namespace's budgets that the Eviction API applies to all pods with labels."""
         return tuple(self._of_all.get(namespace, {}).values())
 
 
@@ -142,7 +142,7 @@ def _is_of_all(budget: Budget) -> bool:
 
 
 def _labels_of(budget: Budget) -> Sequence[tuple[str, str] | None]:
-    """Labels of which each of its pods has one; None = it may have any."""
+    """Labels of which each of its pods has one; None = its pods may have any labels."""
     if budget.problem:
         return (None,)
     requirements = budget.selector.requirements if budget.selector else ()
@@ -155,19 +155,19 @@ def _labels_of(budget: Budget) -> Sequence[tuple[str, str] | None]:
 
 
 def _looks_of(budget: Budget) -> int:
-    """What it takes to see whether it selects a pod: itself, and its requirements."""
+    """The cost of checking whether it selects a pod: itself, and its requirements."""
     requirements = budget.selector.requirements if budget.selector else ()
     return 1 + sum([1 + len(each.values) // _VALUES_A_LOOK for each in requirements])
 
 
-#: The key of a budget, how many disruptions it allows, and how many pods it covers of some.
+#: A budget's key, how many disruptions it allows, and how many of the given pods it covers.
 Used = tuple[str, int, int]
 
 
 class Budgets:
-    """Budgets as one search asks about many pods: alike ones are looked up once.
+    """Budgets for one search over many pods; alike pods are looked up once.
 
-    What they answer is the same whatever was asked before this search, so that it can be repeated.
+    The answers do not depend on earlier searches, so that a search can be repeated.
 
     Args:
         budgets: every PodDisruptionBudget.
@@ -176,25 +176,25 @@ class Budgets:
     def __init__(self, budgets: Iterable[Budget]) -> None:
         self._table = budgets if isinstance(budgets, BudgetTable) else BudgetTable(budgets)
         self._known: dict[tuple[str, Labels], Sequence[Budget]] = {}
-        #: By the identity of pods, which are kept so that it stays theirs.
+        #: By `id` of the sequence of pods, which is kept so that the id stays its own.
         self._of: dict[int, tuple[Sequence[Pod], Sequence[Used]]] = {}
-        #: Budgets and requirements that were looked at, and pods under each budget; of these,
-        #: those that were for pods of which each takes more than a few.
+        #: Cost so far: budgets and requirements checked, and pods under each budget; and the part
+        #: of it that was for pods that take more than a few checks each.
         self._looks = self._dear = 0
 
     def __bool__(self) -> bool:
-        """There are some."""
+        """Whether there are any."""
         return bool(self._table)
 
     @property
     def steps(self) -> int:
-        """What looking them up has taken, in steps of a search."""
+        """The cost of the lookups so far, in search steps."""
         return self._looks // _LOOKS_A_STEP
 
     def covering(self, pod: Pod) -> Sequence[Budget]:
-        """Those of which evicting this pod would use a disruption.
+        """The budgets of which evicting this pod would use a disruption.
 
-        One that allows nothing stands for those that are too much to look at.
+        A budget that allows nothing stands for those that are too many to check.
         """
         if not self._table:
             return ()
@@ -219,7 +219,7 @@ class Budgets:
         """The budgets that cover some of these pods.
 
         Args:
-            pods: that go together; the same sequence is looked up once.
+            pods: pods that go together; the same sequence is looked up once.
         """
         known = self._of.get(id(pods))
         if known is None:
@@ -241,10 +241,10 @@ class Budgets:
         return [(key, each, counts[key]) for key, each in allowed.items()]
 
     def refused(self, pods: Sequence[Pod]) -> bool:
-        """Whether the Eviction API refuses some of these where `covering` may not show it.
+        """Whether the Eviction API refuses some pods for a reason that `covering` may not show.
 
-        It does where several budgets cover a pod, whatever they allow; and it takes a selector
-        without requirements for one of all pods with labels, as kube-scheduler does not.
+        It refuses if several budgets cover a pod, whatever they allow; and for it, unlike for
+        kube-scheduler, a selector without requirements selects all pods with labels.
 
         Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go.
         """
@@ -258,12 +258,12 @@ class Budgets:
 
 
 def _allowing_nothing(namespace: str) -> Budget:
-    """It stands for budgets of a namespace that are too much to look at."""
+    """A stand-in for budgets of a namespace that are too many to check."""
     return Budget(f"{namespace}/", namespace, None, problem="too much to look at")
 
 
 class Allowance:
-    """What budgets allow, less what was taken so far.
+    """What budgets allow, less the disruptions taken so far.
 
     Source of the rule: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
     default_preemption.go filterPodsWithPDBViolation.
@@ -271,11 +271,11 @@ class Allowance:
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
-        #: By the key of a budget, how many of its pods; there may be more than it allows.
+        #: How many pods were taken, by budget key; may exceed what the budget allows.
         self._taken: dict[str, int] = {}
 
     def violates(self, pods: Sequence[Pod]) -> bool:
-        """Take a disruption of each budget for each pod; whether any budget had none left."""
+        """Take a disruption of each budget per pod; returns whether any budget had none left."""
         beyond, taken = False, self._taken
         for key, allowed, count in self._budgets.used(pods):
             now = taken[key] = taken.get(key, 0) + count

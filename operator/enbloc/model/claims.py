@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups of Kubernetes whose pods are members of another group, each in a role of that."""
+"""Claims: Kubernetes PodGroups whose pods are members of another group, in one of its roles."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
@@ -10,14 +10,14 @@ from enbloc.model.groups import GroupKey, Role
 
 
 class Claim(NamedTuple):
-    """What pods are that name such a PodGroup by `spec.schedulingGroup`."""
+    """The group and role of pods that name such a PodGroup by `spec.schedulingGroup`."""
 
     group: GroupKey
     role: str
 
 
 def claimed(roles: Iterable[Role]) -> dict[str, str]:
-    """Whose pods these roles have: the role by the PodGroup; of several roles the first."""
+    """The role that claims each PodGroup's pods, by PodGroup; of several roles the first."""
     found: dict[str, str] = {}
     for role in roles:
         if role.pod_group:
@@ -26,9 +26,9 @@ def claimed(roles: Iterable[Role]) -> dict[str, str]:
 
 
 class Claims:
-    """Which group has the pods of which PodGroup; of several, the first by name.
+    """Which group claims the pods of which PodGroup; of several, the first by name.
 
-    So scheduler and controller agree, whatever they saw first.
+    So scheduler and controller agree, whichever object they see first.
     """
 
     def __init__(self) -> None:
@@ -36,11 +36,11 @@ class Claims:
         self._of: dict[GroupKey, list[Claim]] = {}
 
     def put(self, group: GroupKey, roles: Mapping[str, str]) -> list[GroupKey]:
-        """A group as it is shown, without roles when it is gone; the PodGroups that it touches.
+        """Update a group's claims (no roles = it is gone); returns the PodGroups concerned.
 
         Args:
-            group: whose they are.
-            roles: by the PodGroups that it names, as `claimed` gives them.
+            group: the group that claims.
+            roles: its role by PodGroup, as `claimed` returns them.
         """
         before = self._by.pop(group, {})
         if roles:
@@ -58,11 +58,11 @@ class Claims:
         return [GroupKey(group.namespace, name) for name in changed]
 
     def of(self, podgroup: GroupKey) -> Claim | None:
-        """What the pods are that name this PodGroup; None = members of the group of that name."""
+        """What pods that name this PodGroup belong to; None = the group of that name."""
         claims = self._of.get(podgroup)
         return claims[0] if claims else None
 
     def under(self, group: GroupKey) -> list[GroupKey]:
-        """The PodGroups whose pods this group has."""
+        """The PodGroups whose pods this group claims."""
         named = (GroupKey(group.namespace, name) for name in self._by.get(group, ()))
         return [key for key in named if self._of[key][0].group == group]

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Leases: who may write what several tables look at.
+"""Leases: who may write arrays that several tables read.
 
 ::
 
     owner (Ownership) ──lease()──► reader (Lease) ──lease()──► reader (the same Lease)
       │ writes in place while nobody holds a Lease; else it copies and starts a new Ownership
 
-A reader gives its lease back by being forgotten. Where a copy costs too much, the owner revokes the
-leases instead, and who has one may not read any more.
+A lease ends when its reader is garbage-collected. Where a copy costs too much, the owner revokes
+the leases instead, and their holders may no longer read.
 """
 
 import weakref
@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 
 class Lease:
-    """The right to read arrays that stay as they are for as long as this object lives.
+    """The right to read arrays, which do not change for as long as this object lives.
 
     Attributes:
-        revoked: the owner has changed in place what was to be read.
+        revoked: the owner has changed the arrays in place.
     """
 
     __slots__ = ("__weakref__", "revoked")
@@ -33,12 +33,12 @@ class Lease:
         self.revoked = False
 
     def lease(self) -> "Lease":
-        """What one more reader of the same arrays holds."""
+        """A lease for another reader of the same arrays."""
         return self
 
 
 class Ownership:
-    """The right to write arrays, in place when `exclusive`, after copying them when not."""
+    """The right to write arrays: in place if `exclusive`, else after copying them."""
 
     __slots__ = ("_lent",)
 
@@ -49,11 +49,11 @@ class Ownership:
 
     @property
     def exclusive(self) -> bool:
-        """Nobody else looks at the arrays."""
+        """Whether nobody else reads the arrays."""
         return self._lent is None or self._lent() is None
 
     def lease(self) -> Lease:
-        """What a reader of the arrays holds; one object for all of them."""
+        """The lease for readers of the arrays; one object for all of them."""
         lease = self._lent() if self._lent else None
         if lease is None:
             lease = Lease()
@@ -61,7 +61,7 @@ class Ownership:
         return lease
 
     def revoke(self) -> None:
-        """What readers look at changes in place: they may read it no more."""
+        """Revoke the readers' lease, because the arrays change in place."""
         lease = self._lent() if self._lent else None
         if lease is not None:
             lease.revoked = True

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials stay in the process: what may hold some is shown without them."""
+"""Credentials: removed from texts and URLs that are shown."""
 
 import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-#: Stands for what is not shown.
+#: Replaces what is not shown.
 HIDDEN: Final = "***"
 
 _USER_OF_URL: Final = re.compile(r"""(?<=://)[^/\s"'<>]+(?=@)""")
@@ -18,17 +18,17 @@ _QUOTED: Final = re.compile(r"'(?!<[a-z ]+>'|\\t')[^']{2,}'")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class URL:
-    """A configured URL: as text it shows no credentials.
+    """A configured URL; its text shows no credentials.
 
     Attributes:
-        full: all of it; only for who connects.
+        full: the whole URL, for connecting only.
     """
 
     full: str
 
     @property
     def usable(self) -> bool:
-        """Whether somebody could be connected to: it has a scheme of HTTP, a host, a sane port."""
+        """Whether it can be connected to: it has an HTTP scheme, a host and a valid port."""
         try:
             parts = urlsplit(self.full)
             known = self.full.startswith(("http://", "https://"))
@@ -49,7 +49,7 @@ class URL:
 
 
 def redacted(url: str) -> str:
-    """A URL without user, password and query; what is malformed loses rather more than less."""
+    """A URL without user, password and query; a malformed one loses more rather than less."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, rest = "", url
@@ -59,7 +59,7 @@ def redacted(url: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """A text without the users and passwords of URLs in it, and without tokens of HTTP headers."""
+    """A text without users and passwords of URLs, and without tokens of HTTP headers."""
     if "://" in text:
         text = _USER_OF_URL.sub(HIDDEN, text)
     if "Bearer " in text or "Basic " in text:
@@ -68,10 +68,10 @@ def without_credentials(text: str) -> str:
 
 
 def yaml_problem(error: Exception) -> str:
-    """Where a text is no YAML, and why, without the text: the line may hold a token or a key.
+    """Where and why a text is invalid YAML, without the text: it may hold a token or a key.
 
     Args:
-        error: of PyYAML, whose own text quotes the line.
+        error: PyYAML's error, whose own text quotes the line.
     """
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     if mark is None or not problem:

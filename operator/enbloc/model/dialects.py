@@ -23,15 +23,15 @@ from enbloc.model.near_misses import near_misses
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one project's pods say what they belong to.
+    """The keys with which one project's pods name their group.
 
     Attributes:
         project: its name, for messages.
         groups: annotation or label keys whose value is the group's name, the preferred one first.
-        roles: the same for the role; empty = the dialect has none.
-        part: the key of a number, which tells parts of a role apart; "" = the dialect has none.
+        roles: keys whose value is the role's name; empty = the dialect has none.
+        part: the key of the number of a part within a role; "" = the dialect has none.
         only_with: a pod is a member only if it has this annotation or label too; "" = always.
-        alone: keys that mean nothing but that the pod has a group, which it must name as well.
+        alone: keys that only imply a group, which the pod must name by another key.
     """
 
     project: str
@@ -78,12 +78,12 @@ DIALECTS: Final = (
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
     Dialect("Grove", ("grove.io/podgang",), ("grove.io/podclique",)),
 )
-#: The place of the dialect in DIALECTS that each key names a group in.
+#: By key that names a group, the place of its dialect in DIALECTS.
 _TOLD_IN: Final = {key: place for place, each in enumerate(DIALECTS) for key in each.groups}
 _ALONE: Final[Mapping[str, Dialect]] = {
     key: dialect for dialect in DIALECTS for key in dialect.alone
 }
-#: What a pod says of the topology of a group that is made for it, the most telling first.
+#: Keys for the topology of a group that is made for the pod, the most specific first.
 _TOPOLOGY_KEYS: Final = (
     TOPOLOGY_REQUIRED_KEY, TOPOLOGY_PREFERRED_KEY, TOPOLOGY_SLICES_KEY, TOPOLOGY_KEY
 )  # fmt: skip
@@ -96,12 +96,12 @@ class Membership(NamedTuple):
 
     Attributes:
         group: the name, in the pod's namespace; "" = none.
-        conflict: another name, which the label gives while the annotation gives `group`.
-        problem: two dialects name different groups, or a group is meant that cannot be told; then
-            `group` may be "" and the pod must not be placed on its own. "" = none.
-        hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
-        key: by which the pod names its group.
-        topology_key: by which it says something of the topology of its group; "" = it does not.
+        conflict: the label's group, if it differs from the annotation's, which is `group`.
+        problem: two dialects name different groups, or the pod means a group but does not name it;
+            then `group` may be "", and the pod must not be placed on its own. "" = none.
+        hint: a likely mistake that does not prevent scheduling; "" = none.
+        key: the key by which the pod names its group.
+        topology_key: the key by which it sets its group's topology; "" = none.
     """
 
     group: str = ""
@@ -117,7 +117,7 @@ _NOTHING: Final = Membership()
 
 _LONGEST_ROLE: Final = 63
 _QUOTED: Final = 40
-#: Of the number of a part; no gang has more than 100,000 members.
+#: Digits in the number of a part; no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
 
 
@@ -126,14 +126,14 @@ def membership(
 ) -> Membership:
     """The group that a pod names; an annotation wins over the label of the same key.
 
-    A kubelet's mirror pod names none: a node may create one in any namespace, and would otherwise
-    be counted in anybody's gang. A pod that names a group only by a misspelt key must not be
-    placed on its own: half of a gang would start.
+    A kubelet's mirror pod names none: a node may create one in any namespace, and it would count in
+    anybody's gang. A pod that names a group only by a misspelt key must not be placed on its own:
+    half of a gang would start.
 
     Args:
         labels: of the pod.
         annotations: of the pod.
-        native: the group that Kubernetes' own field names; "" = none.
+        native: the group named by Kubernetes' own field; "" = none.
     """
     if MIRROR_POD_KEY in annotations:
         return _NOTHING
@@ -177,7 +177,7 @@ def _named(
 
 
 def _nameless(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """What a pod lacks that says something of its group, and names none; "" = it does not."""
+    """What a pod lacks if its keys imply a group but name none; "" = nothing."""
     if _ALONE.keys().isdisjoint(annotations) and _ALONE.keys().isdisjoint(labels):
         return ""
     for key, dialect in _ALONE.items():
@@ -211,15 +211,15 @@ def _said(
 
 
 def part_of(role: str, number: int) -> str:
-    """The role that a part of a role is; one with too long a name is the role itself."""
+    """The role name of a part of a role; the role itself if that name is too long."""
     part = f"{role}-{number}"
     return part if len(part) <= _LONGEST_ROLE else role
 
 
 def readable(member: Membership) -> Membership:
-    """The same without names that nothing can have, and a problem that says so.
+    """The membership without impossible names, and with a problem that says so.
 
-    An annotation may have 256 KiB: such a text is told of, and not kept.
+    An annotation may have 256 KiB: such a text is reported, but not kept.
     """
     if not member.group:
         return member
@@ -241,7 +241,7 @@ def _is_subdomain(name: str) -> bool:
 
 
 def _unreadable(key: str, group: str) -> str:
-    """What is wrong with the name of a group that none can have."""
+    """What is wrong with a name that no group can have."""
     namespace, slash, name = group.rpartition("/")
     if slash and name and SUBDOMAIN.fullmatch(name) and "/" not in namespace:
         return (

@@ -9,5 +9,5 @@ from typing import Final
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 #: Of any length; the API takes 253 characters.
 SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-#: So many characters has the name of an object at most.
+#: The longest name of an object, in characters.
 LONGEST_NAME: Final = 253

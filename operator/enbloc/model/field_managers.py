@@ -3,7 +3,7 @@
 """Field managers of schedulers: which of several in one cluster wrote a status.
 
 A manager names the profiles of its scheduler: `enbloc-scheduler:batch,enbloc`. The name is the same
-for all replicas, after restarts, and wherever the scheduler is installed. Releases before had
+for all replicas, after restarts, and wherever the scheduler is installed. Earlier releases used
 `enbloc-scheduler` for every scheduler.
 """
 
@@ -14,18 +14,18 @@ from typing import Final
 
 from enbloc.model.names import SCHEDULER_MANAGER
 
-#: What the API server allows a field manager (characters).
+#: The API server's limit for a field manager (characters).
 _LIMIT: Final = 128
 _PREFIX: Final = f"{SCHEDULER_MANAGER}:"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
-#: So many are looked at: nobody has more schedulers, and anybody may write such names.
+#: How many are considered: nobody runs more schedulers, and anybody may write such names.
 MOST_WRITERS: Final = 8
 
 
 def field_manager(names: Iterable[str]) -> str:
     """The field manager of the scheduler that serves these schedulerNames.
 
-    It is a digest of them where they would be too long for one.
+    If the names together are too long, it holds a digest of them.
     """
     ordered = sorted(names)
     manager = _PREFIX + ",".join(ordered)
@@ -36,13 +36,13 @@ def field_manager(names: Iterable[str]) -> str:
 
 
 def schedulers_among(managers: Iterable[str]) -> tuple[str, ...]:
-    """Those field managers that are schedulers of ours, in order, each once."""
+    """The field managers that are enbloc schedulers, in order, each once."""
     found = {m for m in managers if m == SCHEDULER_MANAGER or m.startswith(_PREFIX)}
     return tuple(sorted(found)[:MOST_WRITERS])
 
 
 def serves(manager: str, name: str) -> bool:
-    """Whether the scheduler of this field manager serves a schedulerName; of a digest, perhaps."""
+    """Whether this field manager's scheduler serves a schedulerName; True for a digest."""
     served = manager.removeprefix(_PREFIX)
     return served.startswith("#") or name in served.split(",")
 
@@ -50,7 +50,8 @@ def serves(manager: str, name: str) -> bool:
 def is_another(manager: str, names: Collection[str]) -> bool:
     """Whether a manager belongs to another scheduler than the one that serves these names.
 
-    One of an older release, and one that shares a name with it, is what it was itself before.
+    False for the manager of older releases, and for one that shares a name with these: that was
+    this scheduler, earlier.
     """
     if manager in (SCHEDULER_MANAGER, field_manager(names)):
         return False

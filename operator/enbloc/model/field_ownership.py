@@ -15,8 +15,8 @@ class OwnedFields:
 
     Attributes:
         manager: the field manager of its server-side apply; a scheduler's names its profiles too.
-        fields: of `status`, but for `roles` and `conditions`.
-        role_fields: of each item of `status.roles`, beside its name.
+        fields: fields of `status`, except `roles` and `conditions`.
+        role_fields: fields of each item of `status.roles`, besides its name.
         conditions: types of items of `status.conditions`.
     """
 
@@ -26,7 +26,7 @@ class OwnedFields:
     conditions: tuple[Condition, ...]
 
     def part(self, status: Mapping[str, Any]) -> dict[str, Any]:
-        """What this manager owns of a status (JSON): roles by name, conditions in table order."""
+        """The part of a status (JSON) that this manager owns; conditions in table order."""
         part = {field: status[field] for field in self.fields if field in status}
         roles = [
             {field: role[field] for field in ("name", *self.role_fields) if field in role}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pod groups: the scheduling unit, its minimums, and what a PodGroup's status remembers."""
+"""Pod groups: the scheduling unit, its minimums, and what a PodGroup's status stores."""
 
 import enum
 from collections import Counter
@@ -22,8 +22,8 @@ class GroupKey(NamedTuple):
     `str` gives `namespace/name (pod)`.
 
     Attributes:
-        life: tells the lives of one PodGroup's members apart that overlap, in one process; the
-            later ones are larger. What pods and PodGroups name is 0.
+        life: distinguishes overlapping lives of one PodGroup's members, within one process; later
+            ones are larger. 0 = as pods and PodGroups name it.
     """
 
     namespace: str
@@ -32,7 +32,7 @@ class GroupKey(NamedTuple):
 
     @property
     def podgroup(self) -> "GroupKey":
-        """The same as pods and the PodGroup name it, whichever life is meant."""
+        """The key as pods and the PodGroup name it, without the life."""
         return self._replace(life=0) if self.life else self
 
     def __str__(self) -> str:
@@ -46,9 +46,9 @@ class Role:
     """A role of a group, with a minimum of its own.
 
     Attributes:
-        parent: the sub-group that it is of; "" = the PodGroup.
+        parent: the sub-group that it belongs to; "" = the PodGroup.
         pod_group: pods whose `spec.schedulingGroup` names this PodGroup are members in this role;
-            "" = only those are that name the group itself.
+            "" = only pods that name the group itself are.
     """
 
     name: str
@@ -59,10 +59,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
-    """Roles and sub-groups that name it as their parent, of which so many are needed.
+    """An inner node of a group's tree: how many of its children must start.
 
     Attributes:
-        min_group_count: how many of them; 0 = all.
+        min_group_count: how many of the roles and sub-groups that name it as parent; 0 = all.
         parent: another sub-group; "" = the PodGroup.
     """
 
@@ -72,7 +72,7 @@ class SubGroup:
 
 
 class OnIncomplete(enum.StrEnum):
-    """What to do when a gang is bound below its minimum (semantics §4.3)."""
+    """What to do if a gang is bound below its minimum (semantics §4.3)."""
 
     REPAIR = "Repair"
     KEEP = "Keep"
@@ -80,21 +80,21 @@ class OnIncomplete(enum.StrEnum):
 
 
 class LifeMemory(msgspec.Struct, frozen=True, gc=False):
-    """What status keeps of one life of a group's members (semantics §2.2).
+    """What status stores about one life of a group's members (semantics §2.2).
 
     Attributes:
-        incarnation: its name.
-        identities: of its members, the first 32.
+        incarnation: the name of the life.
+        identities: its members' identities, the first 32.
         minimums: the captured floor, `(role, minimum)`, "" = the group's own; empty = none.
-        group_counts: how many children were enough then, `(sub-group, count)`, "" = of the
-            PodGroup; empty = there is no tree.
-        scheduled: server time at which its floor was first held; None = not yet.
-        started: server time at which the floor was first Running together since it was last
-            without a bound member; None = not yet.
+        group_counts: how many children sufficed then, `(sub-group, count)`, "" = the PodGroup;
+            empty = there is no tree.
+        scheduled: server time when its floor was first held; None = not yet.
+        started: server time when the floor was first Running together since it last had no bound
+            member; None = not yet.
         succeeded: members that succeeded in it.
-        roles: the same per role, `(role, count)`.
+        roles: succeeded members per role, `(role, count)`.
         queue_time: its place in the queue, server seconds; None = it has none yet.
-        plan: the last plan of which a Binding was sent; "" = none was.
+        plan: the last plan for which a Binding was sent; "" = none.
     """
 
     incarnation: str
@@ -109,27 +109,27 @@ class LifeMemory(msgspec.Struct, frozen=True, gc=False):
     group_counts: tuple[tuple[str, int], ...] = ()
 
 
-#: So many lives are in status at most; the schema says so.
+#: How many lives status holds at most, as in the schema.
 MOST_LIVES_KEPT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What status keeps of a group, read back at start (semantics §2.2).
+    """What status stores about a group, read back at start (semantics §2.2).
 
     Attributes:
-        incarnation: name of the members' newest life; "" = none known.
-        started: server time at which the floor was first Running together, seconds since the
-            epoch; None = not yet.
+        incarnation: the name of the members' newest life; "" = none known.
+        started: server time when the floor was first Running together, seconds since the epoch;
+            None = not yet.
         succeeded: members that succeeded in this incarnation, monotonic within it.
-        roles: the same per role, `(role, count)`.
+        roles: succeeded members per role, `(role, count)`.
         attempts: how often a plan was tried.
-        initially_scheduled: condition InitiallyScheduled stands at True.
-        lives: what is kept of each life that matters still, the newest last.
-        expected: how many members their owners can run at once from now on, as the controller
-            says; None = nobody knows.
-        preempted: by whom members were preempted since the floor was bound last, as condition
-            DisruptionTarget says it; "" = none were.
+        initially_scheduled: condition InitiallyScheduled is True.
+        lives: the lives that still matter, the newest last.
+        expected: how many members their owners can run at once from now on, according to the
+            controller; None = unknown.
+        preempted: who preempted members since the floor was last bound, as condition
+            DisruptionTarget says it; "" = none were preempted.
     """
 
     incarnation: str = ""
@@ -145,29 +145,28 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A PodGroup object, as far as scheduling reads it.
+    """The parts of a PodGroup object that scheduling reads.
 
     Attributes:
         min_member: the group's own minimum.
-        roles: roles with minimums of their own; every one holds as well as the group's, unless
-            there is a tree.
-        sub_groups: the inner nodes of the tree; empty where every role is needed.
-        min_group_count: how many of the children that have no parent are needed; 0 = all.
+        roles: roles with minimums of their own, which apply in addition to the group's; with a
+            tree, only those of chosen roles do.
+        sub_groups: the inner nodes of the tree; empty if every role is needed.
+        min_group_count: how many of the children without a parent are needed; 0 = all.
         min_resources: capacity the whole group needs before any member starts, `(name, amount)`
             in name order; CPU in milli, everything else in whole units.
-        timeout: seconds that bound every wait which holds capacity; 0 = the configured default.
+        timeout: limit of every wait that holds capacity, in seconds; 0 = the configured default.
         priority_class: may lower the group's priority; "" = none.
         generation: metadata.generation, for observedGeneration.
-        annotations: those that some plugin declared, `(key, value)` in key order.
-        on_incomplete: what to do when it is bound below its minimum.
-        owner: kind and UID of its controller, `kind/uid`; "" = none.
-        writers: the field managers of schedulers of ours that own a part of its status, in order.
-        derived: it was made for an object of another project, which need not list every role that
-            its pods name.
-        checkpointed: when the work of all members was saved last, as `Pod.checkpointed`.
-        topology: where its members are to lie; None = anywhere.
-        topology_parts: where those of single roles are to lie, beside that.
-        labels: of the PodGroup, `(key, value)` in key order.
+        annotations: the annotations that some plugin declared, `(key, value)` in key order.
+        on_incomplete: what to do if it is bound below its minimum.
+        owner: the kind and UID of its controller, `kind/uid`; "" = none.
+        writers: the field managers of enbloc schedulers that own a part of its status, in order.
+        derived: it was made for another object, which need not list every role that its pods name.
+        checkpointed: when the work of all members was last saved, as `Pod.checkpointed`.
+        topology: where its members must be placed; None = anywhere.
+        topology_parts: further constraints for the members of single roles.
+        labels: the PodGroup's labels, `(key, value)` in key order.
     """
 
     key: GroupKey
@@ -196,20 +195,20 @@ class Group:
 
     @property
     def tree(self) -> Tree | None:
-        """Which roles and sub-groups are enough together; None = every role is needed."""
+        """Which roles and sub-groups together suffice; None = every role is needed."""
         if not (self.sub_groups or self.min_group_count):
             return None
         return tree_of(self.roles, self.sub_groups, self.min_group_count)
 
     @property
     def least(self) -> int:
-        """How many members are needed at least, whichever sub-groups start."""
+        """The fewest members that are needed, whichever sub-groups start."""
         tree = self.tree
         least = tree.least(dict(self.minimums())) if tree is not None else 0
         return max(self.min_member, least)
 
     def reached(self, counts: Counter[str]) -> bool:
-        """Whether so many members of each role ("" = without one) meet every minimum."""
+        """Whether these counts of members by role ("" = without one) meet every minimum."""
         if counts.total() < self.min_member:
             return False
         whole = {role.name for role in self.roles if counts[role.name] >= role.min_member}
@@ -218,7 +217,7 @@ class Group:
 
     @property
     def family(self) -> str:
-        """Who shares reservations: the groups of one namespace and controller; "" = nobody.
+        """Groups with the same family (namespace and controller) share reservations; "" = none.
 
         Whoever may write a PodGroup may name any controller, so the namespace is part of it.
         """
@@ -237,7 +236,7 @@ class Group:
 def tree_of(
     roles: tuple[Role, ...], sub_groups: tuple[SubGroup, ...], min_group_count: int
 ) -> Tree:
-    """The tree of a PodGroup that has one."""
+    """Build the tree of a PodGroup that has one."""
     return _node("", min_group_count, roles, sub_groups)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""HyperNode: nodes, or other HyperNodes, that Volcano says are near each other."""
+"""HyperNode: Volcano's object that groups nodes, or other HyperNodes, that are close."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ class Pattern:
     """A regular expression.
 
     Attributes:
-        text: as it is written.
-        search: looks for it in a text; None = it is not there.
+        text: the expression as written.
+        search: finds it in a text; None = no match.
     """
 
     text: str
@@ -26,12 +26,12 @@ class HyperNode:
     """A HyperNode object.
 
     Attributes:
-        tier: the lower, the nearer are its nodes to each other.
-        tier_name: what the tier is called; "" = by its number.
-        nodes: names of nodes that are in it.
-        patterns: of which one is found in the name of a node that is in it.
-        selectors: of which one selects a node that is in it.
-        children: names of HyperNodes that are in it.
+        tier: the lower, the closer its nodes are to each other.
+        tier_name: the tier's name; "" = it goes by its number.
+        nodes: the names of nodes in it.
+        patterns: nodes whose name matches one of these are in it.
+        selectors: nodes that one of these selects are in it.
+        children: the names of HyperNodes in it.
         problem: what could not be read, with the fix; "" = nothing. That member counts as absent.
     """
 

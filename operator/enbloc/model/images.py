@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Images: which container image is on which node, and how large it is there."""
+"""Images: which container images are on which nodes, with their sizes."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 Amounts = npt.NDArray[np.int64]
 
-#: Images whose sizes are kept as an array at a time. Each costs 8 bytes a node.
+#: How many images have their sizes kept as an array. Each array costs 8 bytes per node.
 _MOST_ARRAYS: Final = 256
 
 
 class Images:
-    """Sparse, by name: a cluster has thousands of images, each on some of the nodes.
+    """The images of all rows, sparse, by name: thousands of images, each on some nodes.
 
-    A copy shares the sizes of each image until one of the two changes them.
+    A copy shares the sizes of each image until either changes them.
     """
 
     __slots__ = ("_arrays", "_mine", "_on")
@@ -27,7 +27,7 @@ class Images:
         self._arrays: dict[str, Amounts] = {}
 
     def sizes(self, name: str, count: int) -> Amounts | None:
-        """int64[count], bytes: the image's size on each row, 0 = not there; None = on no row."""
+        """int64[count]: the image's bytes on each row, 0 = not there; None = on no row."""
         on = self._on.get(name)
         if on is None:
             return None
@@ -45,7 +45,7 @@ class Images:
     def write(
         self, row: int, old: tuple[tuple[str, int], ...], new: tuple[tuple[str, int], ...]
     ) -> None:
-        """Make the images of a row `new`; they were `old`."""
+        """Replace the images `old` of a row by `new`."""
         if old == new:
             return
         before, after = dict(old), dict(new)
@@ -56,13 +56,13 @@ class Images:
             self._forget(name, row)
 
     def move(self, row: int, last: int, images: tuple[tuple[str, int], ...]) -> None:
-        """Give the images of row `last` to `row`, which has none."""
+        """Move the images of row `last` to `row`, which has none."""
         for name, size in dict(images).items():
             self._forget(name, last)
             self._sizes_of(name)[row] = size
 
     def copy(self) -> "Images":
-        """The same images, to be written without anyone noticing."""
+        """An independent copy."""
         twin = Images()
         twin._on = self._on.copy()
         twin._arrays = self._arrays.copy()
@@ -70,7 +70,7 @@ class Images:
         return twin
 
     def _sizes_of(self, name: str) -> dict[int, int]:
-        """The sizes of one image, to be written."""
+        """The sizes of one image, writable."""
         self._arrays.pop(name, None)
         sizes = self._on.get(name)
         if sizes is None or name not in self._mine:

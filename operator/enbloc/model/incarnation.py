@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incarnations: which life of a group a pod belongs to (semantics §1, §2.4).
 
-Each pod has an identity: what its labels or its controller say of the life that it is of. A life
-is the identities that held the floor together; the engine keeps lives (`engine.state.lives`), the
-controller reads of them in status.
+Each pod has an identity: its labels or its controller say which life it belongs to. A life is the
+set of identities that together held the floor; the engine keeps lives (`engine.state.lives`), the
+controller reads them from status.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ BARE: Final = "bare"
 
 _LONGEST: Final = 200
 
-#: A controller of the group of these kinds does not gather pods of several: a CronJob makes one run
-#: after the other, and all pods of a Job are its own.
+#: If a group's controller is of these kinds, its life does not gather pods of several controllers:
+#: a CronJob makes one run after the other, and all pods of a Job are its own.
 _SINGLE: Final = ("CronJob/", "Job/")
 
 
@@ -34,22 +34,22 @@ class Identified(Protocol):
 
     @property
     def incarnation(self) -> str:
-        """What its controller or its labels say of its life; "" = nothing."""
+        """The life that its labels or its controller name; "" = none."""
         ...
 
 
 def identity(pod: Identified) -> str:
-    """Which life a pod belongs to, apart from pods that own others."""
+    """The identity of a pod, not counting ownership by another pod."""
     return short(pod.incarnation) or BARE
 
 
 def short(said: str) -> str:
-    """What a life is recognized by, no longer than status can keep: a UID may be of any length."""
+    """An identity shortened to what status can store: a UID may have any length."""
     return said if len(said) <= _LONGEST else hashlib.sha256(said.encode()).hexdigest()
 
 
 def attempt_of(identity: str) -> tuple[str, int] | None:
-    """The JobSet and the number of its attempt that an identity names; None = it names none."""
+    """The JobSet and its attempt number that an identity names; None = it names none."""
     jobset, slash, attempt = identity.partition("/")
     digits = attempt.isascii() and attempt.isdigit() and len(attempt) <= 9
     return (jobset, int(attempt)) if slash and digits else None
@@ -58,9 +58,9 @@ def attempt_of(identity: str) -> tuple[str, int] | None:
 def joins(identity: str, owner: str) -> bool:
     """Whether a new identity belongs to the life that is live.
 
-    Who owns the PodGroup makes one life alone, of pods that may come one after the other: MPI's
-    launcher after the workers. A CronJob makes several, and so does a JobSet that starts anew; what
-    another Job makes is no part of a Job.
+    All pods of the PodGroup's owner are one life, even if they come one after the other: MPI's
+    launcher after the workers. Exceptions: a CronJob makes several lives, and so does a JobSet that
+    restarts; pods of another Job never join a Job's life.
 
     Args:
         identity: the new one.
@@ -70,14 +70,14 @@ def joins(identity: str, owner: str) -> bool:
 
 
 def count_succeeded(seen: Counter[str], memory: Memory | LifeMemory) -> Counter[str]:
-    """How many members of each role succeeded in a life, those of pods gone since included.
+    """How many members of each role succeeded in a life, including pods that are gone.
 
-    Of roles that the PodGroup does not name, status remembers the sum alone: what of it was not
-    seen counts as "", without a role.
+    For roles that the PodGroup does not name, status stores only the sum: the part of it that was
+    not seen counts as "", without a role.
 
     Args:
-        seen: by role, of the pods that were seen in it; "" = without a role.
-        memory: what status remembers of it; it may lag behind, or know of more.
+        seen: successes among the pods seen in it, by role; "" = without a role.
+        memory: what status stores of it; it may lag behind, or know more.
     """
     remembered = Counter(dict(memory.roles))
     unnamed = sum(count for role, count in seen.items() if role not in remembered)

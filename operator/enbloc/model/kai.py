@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What pods of the KAI scheduler say that is no name of a group.
+"""What pods of the KAI scheduler say, besides a group's name.
 
 Source of both: KAI-Scheduler v0.13, pkg/podgrouper/pod_controller.go and
 pkg/common/resources/gpu_sharing.go.
@@ -12,7 +12,7 @@ from typing import Final
 from enbloc.model.names import DEFAULT_SCHEDULER, MIRROR_POD_KEY
 
 SCHEDULER: Final = "kai-scheduler"
-#: In the place of the name of a group that a pod is to be given; no PodGroup can have it.
+#: Stands for the name of a group that a pod will be given; no PodGroup can have it.
 UNNAMED: Final = "(unnamed)"
 UNNAMED_TEXT: Final = (
     f"schedulerName is {SCHEDULER}, and annotation pod-group-name is missing, which KAI's pod "
@@ -22,10 +22,10 @@ _PARTS: Final = ("gpu-fraction", "gpu-memory")
 
 
 def awaits_group(scheduler: str, annotations: Mapping[str, str]) -> bool:
-    """Whether a pod that names no group is about to.
+    """Whether a pod that names no group is about to be given one.
 
-    The pod grouper writes the annotation after the pod was created. Placed before that, the
-    members of a gang would start one by one.
+    The pod grouper writes the annotation after the pod is created. If they were placed before that,
+    the members of a gang would start one by one.
 
     Args:
         scheduler: its schedulerName.
@@ -35,10 +35,10 @@ def awaits_group(scheduler: str, annotations: Mapping[str, str]) -> bool:
 
 
 def part_of_gpu(scheduler: str, annotations: Mapping[str, str]) -> str:
-    """Why a pod that asks for a part of a GPU cannot be placed, with the fix; "" = it does not.
+    """Why a pod that asks for part of a GPU cannot be placed, with the fix; "" = it asks for none.
 
-    It requests no GPU as a resource, and would be placed as if it needed none. To a pod of
-    default-scheduler these words mean nothing.
+    Such a pod requests no GPU as a resource, and would be placed as if it needed none. On pods of
+    default-scheduler the annotations mean nothing.
 
     Args:
         scheduler: its schedulerName.

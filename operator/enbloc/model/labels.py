@@ -17,20 +17,20 @@ Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Rows = slice | npt.NDArray[np.int64]
 
-#: Values that nobody has any more are looked for when a column has so many new ones.
+#: A column looks for unused values when it has this many new ones.
 _SLACK: Final = 256
-#: And when the new ones have so many bytes, of values of which that is known.
+#: It also does when the new ones have this many bytes, if sizes are known.
 _SLACK_BYTES: Final = 16 * 2**20
-#: Keys that have a column at a time. Each costs 4 bytes a row.
+#: How many keys have a column at a time. Each costs 4 bytes per row.
 _MOST_KEYS: Final = 256
 
 
 class Interned(Generic[T]):
-    """A column of values kept as codes, so that a question is asked once per distinct value.
+    """A column of values stored as codes, so that predicates run once per distinct value.
 
-    Code 0 is `missing`. `size` says how many bytes a value has, roughly; None = few. Copies share
-    what the codes stand for: it only ever grows, until the column finds most values unused, or
-    too many bytes, and numbers the rest anew, for itself alone.
+    Code 0 is `missing`. `size` gives the approximate bytes of a value; None = few. Copies share the
+    list of values, which only grows. When a column finds most values unused, or too many bytes, it
+    renumbers the used ones for itself alone.
 
     Attributes:
         cells: int32[capacity], the code of each row.
@@ -42,7 +42,7 @@ class Interned(Generic[T]):
     def __init__(self, missing: T, capacity: int, size: Callable[[T], int] | None = None) -> None:
         self._values = [missing]
         self._codes = {missing: 0}
-        #: What `set` was given last, and its code.
+        #: The last value given to `set`, and its code.
         self._given, self._latest = missing, 0
         self._integers: tuple[npt.NDArray[np.int64], Mask] | None = None
         self._limit = _SLACK
@@ -51,7 +51,7 @@ class Interned(Generic[T]):
         self.cells: Codes = np.zeros(capacity, np.int32)
 
     def __len__(self) -> int:
-        """How many codes there are: D."""
+        """The number of codes: D."""
         return len(self._values)
 
     def set(self, row: int, value: T) -> None:
@@ -71,7 +71,7 @@ class Interned(Generic[T]):
         self._given = value
 
     def fill(self, values: Iterable[T]) -> None:
-        """Give the first rows of a new column their values: as `set`, and faster."""
+        """Set the values of the first rows of a new column; faster than `set`."""
         codes = self._codes
         cells = [codes.setdefault(value, len(codes)) for value in values]
         self._values += list(codes)[1:]
@@ -79,7 +79,7 @@ class Interned(Generic[T]):
         self.cells[: len(cells)] = cells
 
     def move(self, row: int, last: int) -> None:
-        """Give `row` the value of `last`, and `last` none."""
+        """Move the value of `last` to `row`."""
         self.cells[row] = self.cells[last]
         self.cells[last] = 0
 
@@ -96,11 +96,11 @@ class Interned(Generic[T]):
         return [self._values[code] for code in self.cells[rows].tolist()]
 
     def where(self, predicate: Callable[[T], bool]) -> Mask:
-        """bool[D], by code: what `predicate` says of each of the D distinct values."""
+        """bool[D], by code: `predicate` of each of the D distinct values."""
         return np.fromiter(map(predicate, self._values), np.bool_, len(self._values))
 
     def count(self, measure: Callable[[T], int]) -> npt.NDArray[np.int64]:
-        """int64[D], by code: what `measure` says of each of the D distinct values."""
+        """int64[D], by code: `measure` of each of the D distinct values."""
         return np.fromiter(map(measure, self._values), np.int64, len(self._values))
 
     def among(self, values: Collection[T], rows: Rows) -> Mask:
@@ -144,7 +144,7 @@ class Interned(Generic[T]):
         return are & ((numbers > limit) if above else (numbers < limit))
 
     def copy(self, capacity: int) -> "Interned[T]":
-        """A column of one's own with the same values, and room for `capacity` rows."""
+        """An independent copy of the column, with space for `capacity` rows."""
         twin: Interned[T] = object.__new__(Interned)
         twin._values, twin._codes, twin._limit = self._values, self._codes, self._limit
         twin._integers, twin._given, twin._latest = self._integers, self._given, self._latest
@@ -172,11 +172,11 @@ class Interned(Generic[T]):
 
 
 class LabelColumns:
-    """The labels of many rows, with a column for every key that anyone asks about.
+    """The labels of many rows, with a column for each key that is asked about.
 
-    A column is made when its key is first asked about, and kept up to date from then on: a
-    cluster has many keys, of which few are ever selected by. A key that no row carries has none:
-    whoever writes selectors may name any number of those.
+    A column is made when its key is first asked about, and kept up to date from then on: of a
+    cluster's many keys, selectors use few. A key that no row has gets no column, because selectors
+    may name any number of those.
     """
 
     __slots__ = ("_capacity", "_carried", "_columns", "_rows")
@@ -200,7 +200,7 @@ class LabelColumns:
             column = self._made(key)
             if len(self._columns) >= _MOST_KEYS:
                 del self._columns[next(iter(self._columns))]
-        # The one that was not asked about for longest stands first.
+        # The least recently used column comes first.
         self._columns[key] = column
         return column
 
@@ -209,7 +209,7 @@ class LabelColumns:
         return self.column(requirement.key).satisfies(requirement, rows)
 
     def write(self, row: int, labels: Labels) -> None:
-        """Give an existing row, or the next one, its labels."""
+        """Set the labels of an existing row, or of the next one."""
         if row == len(self._rows):
             self._append()
         old = self._rows[row]
@@ -225,7 +225,7 @@ class LabelColumns:
                 column.set(row, value)
 
     def remove(self, row: int) -> None:
-        """Take a row out by moving the last one into its place."""
+        """Remove a row by moving the last one into its place."""
         last = len(self._rows) - 1
         for column in self._columns.values():
             column.move(row, last)
@@ -235,7 +235,7 @@ class LabelColumns:
             self._rows[row] = labels
 
     def copy(self) -> "LabelColumns":
-        """The same labels, to be written without anyone noticing."""
+        """An independent copy."""
         twin = LabelColumns()
         twin._rows = self._rows.copy()
         twin._carried = self._carried.copy()
@@ -244,7 +244,7 @@ class LabelColumns:
         return twin
 
     def _count(self, old: Labels, new: Labels) -> None:
-        """A row carries `new` in place of `old`."""
+        """Update the counts of keys when a row changes from `old` to `new`."""
         carried = self._carried
         for key, _ in new:
             carried[key] = carried.get(key, 0) + 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layered: tables whose forks cost what was changed in them."""
+"""Layered: tables whose forks cost only what is changed in them."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Final, Generic, Self, TypeVar
@@ -13,7 +13,7 @@ _GONE: Final = None
 
 
 class Layered(Generic[K, V]):
-    """Values by key; those of a fork are its origin's until it sets others.
+    """Values by key; a fork has its origin's values until it sets others.
 
     Values are never changed, only replaced. The origin must not change while a fork is in use.
     """
@@ -31,7 +31,7 @@ class Layered(Generic[K, V]):
         return self._base.get(key)
 
     def set(self, key: K, value: V | None) -> V | None:
-        """Give a key its value, None = it has none; gives the old one."""
+        """Set a key's value (None = remove it); returns the old one."""
         old = self.get(key)
         if self._own is not None:
             self._own[key] = value
@@ -40,25 +40,25 @@ class Layered(Generic[K, V]):
         return old
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """All keys with their values; none may be set meanwhile."""
+        """All keys with their values; do not set any while iterating."""
         own = self._own or {}
         yield from ((key, value) for key, value in self._base.items() if key not in own)
         yield from ((key, value) for key, value in own.items() if value is not None)
 
     @property
     def used(self) -> bool:
-        """Some key has, or had, a value."""
+        """Whether any key has, or had, a value."""
         return bool(self._base or self._own)
 
     def remember(self, key: K, value: V | None) -> None:
-        """As `set`, for the origin and all of its forks that have set no other."""
+        """As `set`, for the origin and those of its forks that have not set the key."""
         if value is None:
             self._base.pop(key, _GONE)
         else:
             self._base[key] = value
 
     def differs(self, key: K) -> bool:
-        """Whether this fork has set a value of its own."""
+        """Whether this fork has set a value of its own for the key."""
         return self._own is not None and key in self._own
 
     def fork(self) -> "Layered[K, V]":
@@ -69,7 +69,7 @@ class Layered(Generic[K, V]):
 
 
 class LayeredGroups(Generic[K, I, V]):
-    """Values by group and key within it, of which a group may have very many."""
+    """Values by group, and by key within the group; a group may have very many keys."""
 
     __slots__ = ("_base", "_own")
 
@@ -96,7 +96,7 @@ class LayeredGroups(Generic[K, I, V]):
         return None if base is None else base.get(key)
 
     def set(self, group: K, key: I, value: V | None) -> None:
-        """Give a key its value; None = it has none."""
+        """Set the value of a key of a group; None = remove it."""
         if self._own is not None:
             self._own.setdefault(group, {})[key] = value
         elif value is not None:
@@ -115,10 +115,10 @@ class LayeredGroups(Generic[K, I, V]):
 
 
 class Forked:
-    """A table of several attributes: a fork has forks of some of them, and shares the others.
+    """A table with several attributes, some of which `fork` forks; the others are shared.
 
     Attributes:
-        own: the names of those of which it has a fork.
+        own: the names of the attributes that are forked.
     """
 
     own: ClassVar[tuple[str, ...]]

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ledger: what pods hold beyond the resources of their node, and what is left of it.
+"""Ledger: what pods hold beyond their nodes' resources, and what is free.
 
-Two tables are one: volumes and devices. Each knows the objects of some kinds as the API server
-shows them, who is where, and what was decided for pods that are not bound yet::
+There are two: volumes and devices. Each knows the objects of some kinds as the API server shows
+them, the nodes of pods, and what was decided for pods that are not bound yet::
 
     the cluster's ──fork──► a trial's: place, place, … ──decision──► plan ──keep──► the cluster's
 """
@@ -19,7 +19,7 @@ from enbloc.model.pods import Pod, PodUID
 
 
 class Fact(Protocol):
-    """An object of the API, as far as scheduling reads it; frozen.
+    """The parts of an API object that scheduling reads; frozen.
 
     Attributes:
         kind: the Kubernetes kind.
@@ -29,12 +29,12 @@ class Fact(Protocol):
 
     @property
     def key(self) -> str:
-        """Its name, with "namespace/" before it where the kind has one."""
+        """Its name, preceded by "namespace/" if the kind is namespaced."""
         ...
 
 
 class OfCluster:
-    """A base of facts of a kind without namespaces."""
+    """Base class of facts of cluster-scoped kinds."""
 
     __slots__ = ()
     name: str
@@ -46,7 +46,7 @@ class OfCluster:
 
 
 class OfNamespace:
-    """A base of facts of a kind with namespaces."""
+    """Base class of facts of namespaced kinds."""
 
     __slots__ = ()
     namespace: str
@@ -59,11 +59,11 @@ class OfNamespace:
 
 
 class ByName(NamedTuple):
-    """Said of an object that no other is like, so that pods which name it are told apart by it.
+    """Identifies an object that no other equals, so that pods that name it differ from others.
 
     Attributes:
-        key: of the object.
-        reserved: it is, for the pod that asks.
+        key: the key of the object.
+        reserved: it is reserved for the pod that asks.
     """
 
     key: str
@@ -76,12 +76,12 @@ S = TypeVar("S")
 
 
 class ClaimNames:
-    """Which pods name which claims, whether they are anywhere or not."""
+    """Which pods name which claims, whether the pods have nodes or not."""
 
     __slots__ = ("_by_claim", "_by_pod")
 
     def __init__(self) -> None:
-        #: Each is the other's inverse, and has no empty entry.
+        #: Each is the inverse of the other, and has no empty entry.
         self._by_claim: dict[str, set[PodUID]] = {}
         self._by_pod: dict[PodUID, tuple[str, ...]] = {}
 
@@ -90,7 +90,7 @@ class ClaimNames:
         return self._by_claim.get(key, ())
 
     def put(self, uid: PodUID, keys: Iterable[str]) -> None:
-        """A pod names these claims, and no others."""
+        """Record that a pod names these claims, and no others."""
         named = tuple(dict.fromkeys(keys))
         if named == self._by_pod.get(uid, ()):
             return
@@ -108,13 +108,13 @@ class ClaimNames:
 class Ledger(Forked, ABC, Generic[F, D, S]):
     """The objects of some kinds, and what pods hold of them.
 
-    Every method is total: what cannot be true is taken as it comes, and is for a filter to refuse.
+    Every method is total: inconsistent input is accepted, and left for filters to refuse.
 
     Attributes:
         kinds: the Kubernetes kinds of the objects that it knows.
         version: grows with every change of an object or of what is held.
-        touched: the nodes of which something but a pod has changed what they have for pods; None =
-            of a fork it is not written down.
+        touched: the log of nodes whose offer to pods changed, other than by pods; None = a fork,
+            which has no log.
     """
 
     kinds: ClassVar[frozenset[str]]
@@ -122,31 +122,31 @@ class Ledger(Forked, ABC, Generic[F, D, S]):
     def __init__(self) -> None:
         self.version = 0
         self.touched: NodeLog | None = NodeLog()
-        #: Where pods are, and what they have there.
+        #: The nodes of pods, and what they hold there.
         self._seats: Layered[PodUID, S] = Layered()
-        #: All forks share it: pods do not come into being on them.
+        #: Shared by all forks: no pod is created on a fork.
         self._names = ClaimNames()
 
     def fork(self) -> Self:
-        """A copy of one's own, which costs what was placed since the cluster's own."""
+        """An independent copy; its cost grows with what was placed since the cluster's own."""
         made = super().fork()
         made.touched = None
         return made
 
     @abstractmethod
     def put(self, fact: F) -> F | None:
-        """Add an object, or change it; gives it as it was."""
+        """Add or update an object; returns the previous one."""
 
     @abstractmethod
     def drop(self, kind: str, key: str) -> F | None:
-        """Remove an object; gives it as it was."""
+        """Remove an object; returns it."""
 
     def enter(self, pod: Pod) -> None:
-        """A pod exists, or has changed: pods that share a claim are told apart from others."""
+        """Record that a pod exists or has changed: pods that share a claim differ from others."""
         self._names.put(pod.uid, self.named(pod))
 
     def leave(self, uid: PodUID) -> None:
-        """A pod is gone."""
+        """Record that a pod is gone."""
         self._names.put(uid, ())
 
     @abstractmethod
@@ -155,31 +155,31 @@ class Ledger(Forked, ABC, Generic[F, D, S]):
 
     @abstractmethod
     def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
-        """Equal for pods that are alike to everybody who reads this table, as it is now.
+        """A value that is equal for pods which this table, as it is now, does not distinguish.
 
-        For each thing that a pod asks for, what it is alike in; None = nothing of the pod concerns
+        It has one entry for each thing that the pod asks for; None = nothing of the pod concerns
         the table.
         """
 
     @abstractmethod
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
-        """The pod is on that node from now on: decide what it gets there.
+        """Put a pod on a node, and decide what it gets there.
 
-        What was decided in this fork for others may be decided anew where that helps.
+        Earlier decisions of this fork for other pods may be changed if that helps.
         """
 
     @abstractmethod
     def keep(self, pod: Pod, node: str, decision: D) -> None:
-        """The pod is on that node from now on, with what a plan decided."""
+        """Put a pod on a node, with what a plan decided."""
 
     @abstractmethod
     def remove(self, pod: Pod) -> None:
-        """The pod is nowhere any more, and what it held is free."""
+        """Take a pod off its node, and free what it held."""
 
     @abstractmethod
     def decision(self, uid: PodUID) -> D | None:
-        """What was decided for a pod; None = nothing need be done before it is bound."""
+        """The decision for a pod; None = nothing needs to be done before it is bound."""
 
     @abstractmethod
     def stands(self, uid: PodUID) -> bool:
-        """Whether what was decided for a pod can still be had, by the objects as they are now."""
+        """Whether the decision for a pod is still possible, with the objects as they are now."""

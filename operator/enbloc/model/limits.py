@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Limits: what one pod may state about where it may go, and one group's members (semantics §9.8).
+"""Limits on placement constraints, per pod and per group (semantics §9.8).
 
-The API server bounds an object by its bytes alone: one pod may state tens of thousands of terms,
-each of which is asked of every node or of every placed pod, and every member of a gang others.
+The API server limits only the bytes of an object: one pod may have tens of thousands of terms, each
+of which is evaluated for every node or every placed pod, and each member of a gang may have others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +17,9 @@ from enbloc.model.selectors import NO_AFFINITY, PodAffinityTerm, Selector
 
 #: Terms of pod affinity and anti-affinity, and topology spread constraints, together.
 MOST_POD_TERMS: Final = 64
-#: Requirements in the selectors of those.
+#: Requirements in the selectors of those terms and constraints.
 MOST_POD_REQUIREMENTS: Final = 256
-#: Values in those, and namespaces.
+#: Values in those requirements, and namespaces.
 MOST_POD_VALUES: Final = 4096
 #: Labels in nodeSelector, expressions and fields in node affinity.
 MOST_NODE_REQUIREMENTS: Final = 512
@@ -29,19 +29,19 @@ MOST_TOLERATIONS: Final = 512
 MOST_HOST_PORTS: Final = 1024
 MOST_RESOURCES: Final = 128
 MOST_IMAGES: Final = 512
-#: Resources of one node; each name that any node offers has a column for all of them.
+#: Resources of one node; each name that any node offers is a column for all nodes.
 MOST_OFFERED: Final = 256
 
-#: What the pending members of one group may be worth together, a pod template without constraints
-#: being 16. On a thousand nodes one is worth about 20 µs, on five thousand twice that.
+#: The most effort for the pending members of one group; a pod template without constraints costs
+#: 16. One unit takes about 20 µs on a thousand nodes, twice that on five thousand.
 MOST_EFFORT: Final = 6144
 _PLAIN: Final = 16
-#: What one term about other pods is worth: arrays over all nodes, of its own.
+#: The effort of one term about other pods: it has arrays of its own over all nodes.
 _TERM: Final = 8
-#: Each member hears once of each so many other kinds, and of so many at most.
+#: Each member adds one unit per _HEARD other pod templates, of which at most _MOST_HEARD count.
 _HEARD: Final = 32
 _MOST_HEARD: Final = 64
-#: So many terms of each member are asked again, as others are placed, at no charge.
+#: How many terms per member are free, although they are evaluated again as others are placed.
 _FREE_TERMS: Final = 4
 
 _PLACES: Final = "spec.nodeSelector and spec.affinity.nodeAffinity"
@@ -49,9 +49,9 @@ _PODS: Final = "spec.affinity and spec.topologySpreadConstraints"
 
 
 def limited(spec: PodSpec, problems: list[str]) -> PodSpec:
-    """A class within the limits: what is beyond them is added to `problems`, and left out.
+    """A class within the limits; what exceeds them is left out and added to `problems`.
 
-    Requests stay, since what runs takes them, and so do the first host ports.
+    Requests stay, because running pods use them, and so do the first host ports.
     """
     left_out: dict[str, Any] = {}
     nodes, pods = _NodeSide(spec), _PodSide(spec)
@@ -85,7 +85,7 @@ def limited(spec: PodSpec, problems: list[str]) -> PodSpec:
 
 
 def offered(allocatable: Mapping[str, int], problems: list[str]) -> Mapping[str, int]:
-    """What a node offers within the limit, those first that every node has."""
+    """What a node offers, within the limit; resources that every node has come first."""
     if len(allocatable) <= MOST_OFFERED:
         return allocatable
     problems.append(
@@ -96,7 +96,7 @@ def offered(allocatable: Mapping[str, int], problems: list[str]) -> Mapping[str,
 
 
 def beyond_effort(pending: Iterable[Pod]) -> str:
-    """Why these members are too costly to be placed together; "" = they are not."""
+    """Why these members are too costly to place together; "" = they are not."""
     kinds: dict[int, PodSpec] = {}
     total = members = 0
     for pod in pending:
@@ -113,7 +113,7 @@ def beyond_effort(pending: Iterable[Pod]) -> str:
         if host := host_of(spec):  # of one class with whoever differs in that alone
             named.add(host)
             spec = without_host(spec)  # noqa: PLW2901
-        # To compare large ones is dear, and pods of one template share theirs.
+        # Comparing large classes is slow, and pods of one template share one object.
         known = len(different)
         different.add(spec if spec.size <= LARGE else id(spec))
         if len(different) > known:
@@ -133,7 +133,7 @@ def beyond_effort(pending: Iterable[Pod]) -> str:
 
 
 def effort(spec: PodSpec) -> int:
-    """What finding out where pods of one class may go is worth; 16 for one without constraints."""
+    """The effort of finding where pods of one class may go; 16 without constraints."""
     nodes, pods = _NodeSide(spec), _PodSide(spec)
     return (
         _PLAIN
@@ -147,7 +147,7 @@ def effort(spec: PodSpec) -> int:
 
 
 class _NodeSide:
-    """How much a class says about nodes."""
+    """The size of a class's constraints on nodes."""
 
     def __init__(self, spec: PodSpec) -> None:
         said = list(_of_nodes(spec))
@@ -157,7 +157,7 @@ class _NodeSide:
 
 
 class _PodSide:
-    """How much a class says about other pods."""
+    """The size of a class's constraints on other pods."""
 
     def __init__(self, spec: PodSpec) -> None:
         self.terms = _terms(spec)

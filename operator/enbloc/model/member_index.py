@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Member index: which of its gang a pod is, as its controller numbers them."""
+"""Member index: a pod's number within its gang, as given by its controller."""
 
 import re
 from typing import Final
 
 from enbloc.model.pods import Pod
 
-#: Labels in which controllers write it, the one that counts over the whole gang first.
+#: Labels in which controllers write the index, the gang-wide one first.
 INDEX_LABELS: Final = (
     "jobset.sigs.k8s.io/job-global-index",
     "leaderworkerset.sigs.k8s.io/worker-index",
@@ -19,10 +19,10 @@ _NUMBER: Final = re.compile(r"[0-9]{1,6}")
 
 
 def member_index(pod: Pod) -> tuple[int, ...]:
-    """Sorts members as their controller numbers them; those that it does not number come last.
+    """A sort key: members in their controller's numbering, unnumbered ones last.
 
-    A JobSet numbers its Jobs, and each Job its pods: both count, in this order. Else the ordinal at
-    the end of the name does.
+    A JobSet numbers its Jobs, and each Job its pods: both count, in this order. Other pods use the
+    ordinal at the end of their name.
     """
     labels = dict(pod.labels)
     found = [

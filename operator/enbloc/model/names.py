@@ -9,7 +9,7 @@ from typing import Final
 API_GROUP: Final = "enbloc.dev"
 API_VERSION: Final = "v1alpha1"
 CONFIG_GROUP: Final = "config.enbloc.dev"
-#: Of what commands print for programs.
+#: The apiVersion of machine-readable command output.
 CLI_API_VERSION: Final = "cli.enbloc.dev/v1alpha1"
 POD_GROUP_KIND: Final = "PodGroup"
 POD_GROUP_PLURAL: Final = "podgroups"
@@ -17,9 +17,9 @@ TOPOLOGY_KIND: Final = "Topology"
 TOPOLOGY_PLURAL: Final = "topologies"
 SCHEDULER_NAME: Final = "enbloc"
 NAMESPACE: Final = "enbloc-system"
-#: Where chart and manifests put the scheduler's configuration.
+#: The ConfigMap in which chart and manifests put the scheduler's configuration.
 CONFIG_MAP: Final = "enbloc-scheduler"
-#: kube-scheduler's, and its Lease: who serves that name takes its place.
+#: kube-scheduler's name and Lease: a scheduler that serves the name replaces it.
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 KUBE_SCHEDULER_LEASE: Final = "kube-scheduler"
 KUBE_SYSTEM: Final = "kube-system"
@@ -27,9 +27,9 @@ KUBE_SYSTEM: Final = "kube-system"
 # ── labels and annotations ───────────────────────────────────────────────────────────────────
 POD_GROUP_KEY: Final = "enbloc.dev/pod-group"
 ROLE_KEY: Final = "enbloc.dev/role"
-#: On a pod: its group needs so many members, and is made where it does not exist.
+#: On a pod: its group's minimum; the group is made if it does not exist.
 MIN_MEMBER_KEY: Final = "enbloc.dev/min-member"
-#: On a pod: `spec.topology` of its group, where that is made for the pod or for its workload.
+#: On a pod: `spec.topology` of its group, if enbloc makes that for the pod or its workload.
 TOPOLOGY_KEY: Final = "enbloc.dev/topology"
 TOPOLOGY_REQUIRED_KEY: Final = "enbloc.dev/topology-required"
 TOPOLOGY_PREFERRED_KEY: Final = "enbloc.dev/topology-preferred"
@@ -37,15 +37,16 @@ TOPOLOGY_SLICES_KEY: Final = "enbloc.dev/topology-slices"
 PLAN_KEY: Final = "enbloc.dev/plan"
 #: On a PodGroup that enbloc made: the kind that it was made for, `plural.group`.
 DERIVED_KEY: Final = "enbloc.dev/derived-from"
-#: On a namespace: for which kinds of workload groups are made; on a pod: whether for its workload.
+#: On a namespace: the kinds of workload for which groups are made; on a pod: whether one is made
+#: for its workload.
 AUTO_GROUP_KEY: Final = "enbloc.dev/auto-group"
 SCHEDULE_TIMEOUT_KEY: Final = "enbloc.dev/schedule-timeout-seconds"
-#: On a pod or a PodGroup: when its work was saved last. Volcano's, where it has none of ours.
+#: On a pod or a PodGroup: when its work was last saved. Without it, Volcano's key is read.
 CHECKPOINT_KEY: Final = "enbloc.dev/checkpointed-at"
-#: On a pod: for how many seconds it is expected to run.
+#: On a pod: how many seconds it is expected to run.
 EXPECTED_SECONDS_KEY: Final = "enbloc.dev/expected-seconds"
 VOLCANO_CHECKPOINT_KEY: Final = "volcano.sh/last-checkpoint-time"
-#: By this label of a pod Kueue knows those that it admits, and evicts, together.
+#: The pod label by which Kueue groups pods that it admits and evicts together.
 KUEUE_GROUP_KEY: Final = "kueue.x-k8s.io/pod-group-name"
 RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
@@ -56,9 +57,10 @@ RUN_SECONDS_KEY: Final = "sandbox.enbloc.dev/run-seconds"
 EXIT_CODE_KEY: Final = "sandbox.enbloc.dev/exit-code"
 REFUSE_KEY: Final = "sandbox.enbloc.dev/refuse"
 SILENT_KEY: Final = "sandbox.enbloc.dev/silent"
-#: The API server lets a pod have it only if it is created with a node, and never takes it away.
+#: Marks mirror pods. The API server accepts it only on pods created with a node, and never removes
+#: it.
 MIRROR_POD_KEY: Final = "kubernetes.io/config.mirror"
-#: Labels that an API server copies from the node to the pod when it binds one to the other.
+#: Labels that an API server copies from the node to a pod that it binds to it.
 COPIED_TO_PODS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────
@@ -68,10 +70,10 @@ SCHEDULER_LEASE: Final = "enbloc-scheduler"
 CONTROLLER_LEASE: Final = "enbloc-controller"
 SCHEDULER_REPORTER: Final = "enbloc.dev/scheduler"
 CONTROLLER_REPORTER: Final = "enbloc.dev/controller"
-#: Where each process serves by HTTPS; kube-scheduler's port, and one of our own.
+#: Each process's HTTPS port; the scheduler's is kube-scheduler's.
 SCHEDULER_PORT: Final = 10259
 CONTROLLER_PORT: Final = 10261
-#: Where `enbloc ui` serves its page.
+#: The port on which `enbloc ui` serves its page.
 UI_PORT: Final = 10263
 
 # ── conditions of pods ───────────────────────────────────────────────────────────────────────
@@ -86,10 +88,10 @@ TAINT_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 # ── labels by which a life is told ────────────────────────────────────────────────────────────
 JOBSET_UID_KEY: Final = "jobset.sigs.k8s.io/jobset-uid"
 JOBSET_RESTART_KEY: Final = "jobset.sigs.k8s.io/restart-attempt"
-#: By this label of a pod its Deployment's name is known: that of its ReplicaSet without it.
+#: The pod label whose value, cut from the ReplicaSet's name, leaves the Deployment's name.
 POD_TEMPLATE_HASH_KEY: Final = "pod-template-hash"
 
-#: How long a group may hold room in any wait, unless it says otherwise.
+#: How long a group may hold capacity in any wait, unless it says otherwise.
 DEFAULT_SCHEDULE_TIMEOUT_SECONDS: Final = 60
 
 
@@ -130,7 +132,7 @@ class Reason(StrEnum):
     FAILED = "Failed"
 
 
-#: With these PodScheduled=False is replaced once the pod waits for anything else.
+#: PodScheduled=False with these reasons is replaced once the pod waits for anything else.
 OUTDATED_REASONS: Final = frozenset(
     {Reason.UNSCHEDULABLE, Reason.POD_GROUP_NOT_FOUND, Reason.INVALID_SPEC}
 )

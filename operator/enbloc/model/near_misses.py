@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that look like ours and are not: a slip of the pen must not place a member alone."""
+"""Keys that look like ours but are not: a typo must not place a member alone."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -43,9 +43,9 @@ _OURS: Final = frozenset(
         TOPOLOGY_SLICES_KEY,
     }
 )
-#: Those of them that people write.
+#: Those of our keys that people write.
 _WRITTEN: Final = sorted(_OURS - {PLAN_KEY, RANK_KEY, SIZE_KEY})
-#: So much alike is a slip of the pen to what was meant.
+#: The similarity from which a key counts as a typo.
 _ALIKE: Final = 0.8
 _PROJECT: Final = API_GROUP.partition(".")[0]
 _SEPARATORS: Final = str.maketrans("", "", "-_./ ")
@@ -54,7 +54,7 @@ _ROLES: Final = ("role", "roles", "rolename")
 
 
 class NearMiss(NamedTuple):
-    """A key that is not ours, and looks as if it was meant to be.
+    """A key that is not ours but looks as if it was meant to be.
 
     Attributes:
         said: what is wrong with it, and the key to write; follows its name in a sentence.
@@ -67,11 +67,11 @@ class NearMiss(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def near_miss(key: str) -> NearMiss | None:
-    """What is wrong with a key of a pod; None = nothing, it is ours or has nothing to do with us.
+    """What is wrong with a key of a pod; None = it is ours, or unrelated.
 
-    Certain are keys under our domain that we do not define, and those under names like it
-    (another ending, no domain at all) that end as ours do, whatever their case and dashes.
-    A key without a domain may be anybody's.
+    Certain: keys under our domain that we do not define, and keys under similar domains (another
+    ending, no domain at all) that end like a key of ours, whatever the case and dashes. A key
+    without a domain may be anybody's.
     """
     if key in _OURS:
         return None
@@ -95,14 +95,14 @@ def near_miss(key: str) -> NearMiss | None:
 
 
 def _meant(key: str) -> str:
-    """The key of ours that this one is most like; "" = it is like none."""
+    """The key of ours that is most similar to this one; "" = none is."""
     names = {each.partition("/")[2]: each for each in _WRITTEN}
     found = get_close_matches(key.lower().partition("/")[2], names, 1, _ALIKE)
     return names[found[0]] if found else ""
 
 
 def near_misses(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[str, bool]:
-    """The first certain one among a pod's keys, else the first; "" = none. And if it is certain."""
+    """A pod's first certain near miss, else its first ("" = none); and whether it is certain."""
     uncertain = ""
     for kind, pairs in (("annotation", annotations), ("label", labels)):
         for key in pairs:

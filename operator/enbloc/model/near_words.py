@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are nearly the one that was not found, for messages."""
+"""Names similar to one that was not found, for messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,11 +10,11 @@ _MOST: Final = 3
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """What is called nearly so, the nearest first."""
+    """The known names that are similar, the nearest first."""
     return get_close_matches(name, sorted(known), _MOST)
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """The same as what follows "not found"; "" = nothing."""
+    """The similar names as text to follow "not found"; "" = none."""
     found = nearest(name, known)
     return f" (did you mean {', '.join(found)}?)" if found else ""

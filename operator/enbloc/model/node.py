@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Node: what one Node object says, and what makes two of them differ."""
+"""Node: the content of one Node object, and how two of them differ."""
 
 import enum
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from enbloc.model.taints import Taint
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node object, as far as scheduling reads it.
+    """The parts of a Node object that scheduling reads.
 
     Attributes:
         labels: `(key, value)` in key order.
@@ -19,7 +19,7 @@ class Node:
         ready: its condition Ready is True.
         images: every name of every image on it, `(name, bytes)` in name order.
         features: `status.declaredFeatures`, sorted.
-        annotations: those that some plugin declared, `(key, value)` in key order.
+        annotations: the annotations that some plugin declared, `(key, value)` in key order.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
         problem: what could not be read, with the fix; "" = nothing. That part counts as absent.
     """

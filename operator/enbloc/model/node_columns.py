@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeColumns: what the Node objects say, one column per attribute."""
+"""NodeColumns: the content of the Node objects, one column per attribute."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
@@ -23,8 +23,8 @@ T = TypeVar("T")
 class NodeColumns:
     """Struct of arrays over the nodes, dense: rows 0 … size − 1 are in use.
 
-    Shared by every snapshot and fork of a table; the table that wants to change them while they
-    are makes a `copy` first. Rows from `size` on are zero.
+    Shared by every snapshot and fork of a table; a table that changes them while they are shared
+    makes a `copy` first. Rows from `size` on are zero.
 
     Attributes:
         allocatable: int64[R, capacity], one line per column of the ResourceSpace.
@@ -60,12 +60,12 @@ class NodeColumns:
         self.unschedulable: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
         self.ready: npt.NDArray[np.bool_] = np.zeros(_FIRST_CAPACITY, np.bool_)
         self._names: tuple[str, ...] | None = ()
-        #: What was made of these columns, by its name.
+        #: Values derived from these columns, by name.
         self._derived: dict[Hashable, Any] = {}
 
     @property
     def capacity(self) -> int:
-        """Rows that fit before the arrays are made longer."""
+        """How many rows fit before the arrays grow."""
         return int(self.allocatable.shape[1])
 
     @property
@@ -76,7 +76,7 @@ class NodeColumns:
         return self._names
 
     def copy(self, capacity: int) -> "NodeColumns":
-        """Columns of one's own with room for `capacity` rows, at least as many as now."""
+        """An independent copy with space for `capacity` rows, at least as many as now."""
         twin = NodeColumns(self.space)
         twin.index = self.index.copy()
         twin.objects = self.objects.copy()
@@ -93,18 +93,18 @@ class NodeColumns:
         return twin
 
     def only(self, space: ResourceSpace, lines: npt.NDArray[np.intp]) -> "NodeColumns":
-        """Columns of one's own, of resources only those on these lines, as `space` has them."""
+        """An independent copy with only the resources on these lines, numbered as in `space`."""
         twin = self.copy(self.capacity)
         twin.space = space
         twin.allocatable = self.allocatable.take(lines, 0)
         return twin
 
     def derived(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` makes of all but the images; made once until a row changes.
+        """A value that `make` derives from all but the images; cached until a row changes.
 
         Args:
-            name: what it is called; no more than a few are kept.
-            make: makes it of these columns.
+            name: the value's name; only a few values are kept.
+            make: derives the value from these columns.
         """
         if name not in self._derived:
             if len(self._derived) >= _MOST_DERIVED:
@@ -114,7 +114,7 @@ class NodeColumns:
         return found
 
     def write(self, row: int, node: Node) -> None:
-        """Make `row` (an existing one, or the next) say what `node` says."""
+        """Write `node` to `row`, an existing one or the next."""
         self._derived.clear()
         if row == len(self.objects):
             self.objects.append(node)
@@ -136,12 +136,12 @@ class NodeColumns:
             self.allocatable[self.space.column(name), row] = amount
 
     def write_images(self, row: int, node: Node) -> None:
-        """As `write`, where nothing but the images differs from what the row says."""
+        """As `write`, if only the images differ from the row."""
         self.images.write(row, self.objects[row].images, node.images)
         self.objects[row] = node
 
     def remove(self, row: int) -> None:
-        """Take a row out by moving the last one into its place."""
+        """Remove a row by moving the last one into its place."""
         self._derived.clear()
         last = len(self.objects) - 1
         self.images.write(row, self.objects[row].images, ())
@@ -165,7 +165,7 @@ class NodeColumns:
 
 
 def resized(array: npt.NDArray[np.generic], shape: tuple[int, ...]) -> npt.NDArray:  # type: ignore[type-arg]  # dtype in = dtype out, which the stubs cannot say
-    """A copy of `array` with zeros (or False) in what `shape` adds."""
+    """A copy of `array` with zeros (or False) where `shape` is larger."""
     wider = np.zeros(shape, array.dtype)
     wider[tuple(slice(0, length) for length in array.shape)] = array
     return wider

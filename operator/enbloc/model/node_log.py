@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeLog: on which nodes something has changed since somebody looked."""
+"""NodeLog: which nodes have changed since a reader last looked."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
 
-#: Who is further behind than so many changes has to look at all nodes.
+#: How many changes are kept at least; a reader further behind may have to look at all nodes.
 LONGEST: Final = 16_384
 
 
@@ -24,7 +24,7 @@ class NodeLog:
         return self._first + len(self._names)
 
     def note(self, names: Iterable[str]) -> None:
-        """Something about these nodes has changed."""
+        """Record that these nodes have changed."""
         self._names += names
         if len(self._names) > 2 * LONGEST:
             dropped = len(self._names) - LONGEST
@@ -32,7 +32,7 @@ class NodeLog:
             self._first += dropped
 
     def since(self, position: int) -> Collection[str] | None:
-        """The nodes that changed after so many changes; None = that is not kept any more."""
+        """The nodes that changed since `position`; None = the log does not reach back so far."""
         if position < self._first:
             return None
         return set(self._names[position - self._first :])

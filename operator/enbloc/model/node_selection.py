@@ -17,7 +17,7 @@ NAME_FIELD: Final = "metadata.name"
 
 
 def selected(spec: PodSpec, nodes: Nodes) -> Mask:
-    """bool[N]: every label of nodeSelector is there, and any of the required terms holds.
+    """bool[N]: nodes with every nodeSelector label, where any of the required terms holds.
 
     Source: kubernetes v1.36
     staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
@@ -32,7 +32,7 @@ def selected(spec: PodSpec, nodes: Nodes) -> Mask:
 
 
 def terms_match(terms: Iterable[NodeSelectorTerm], nodes: Nodes) -> Mask:
-    """bool[N]: any of the terms holds; none holds where there is none."""
+    """bool[N]: nodes where any of the terms holds; without terms, none."""
     mask = np.zeros(len(nodes), np.bool_)
     for term in terms:
         mask |= term_matches(term, nodes)
@@ -40,7 +40,7 @@ def terms_match(terms: Iterable[NodeSelectorTerm], nodes: Nodes) -> Mask:
 
 
 def term_matches(term: NodeSelectorTerm, nodes: Nodes) -> Mask:
-    """bool[N]: every expression and every field holds; a term with neither matches no node."""
+    """bool[N]: nodes where every expression and field holds; a term with neither matches none."""
     if not term.expressions and not term.fields:
         return np.zeros(len(nodes), np.bool_)
     mask = np.ones(len(nodes), np.bool_)
@@ -52,9 +52,9 @@ def term_matches(term: NodeSelectorTerm, nodes: Nodes) -> Mask:
 
 
 def names_of(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
-    """The only node names that the terms leave; None when some term leaves all of them.
+    """The only node names that the terms allow; None if some term allows any name.
 
-    The union over the terms of what the `metadata.name In` fields within one have in common.
+    It is the union over the terms of the intersection of each term's `metadata.name In` fields.
     """
     union: frozenset[str] = frozenset()
     for term in terms:

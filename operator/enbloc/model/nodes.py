@@ -8,10 +8,10 @@
     (ClusterState's)               │                        │
                                    └──────take(rows)────────┴──► the same, fewer rows
 
-A snapshot shares everything with its table, a fork what Node objects say; who changes what is
-shared copies it first, but only if the other table is still there (`enbloc.model.copy_on_write`).
-Arrays that a table gives are copies: they never change. Ledgers are too large for that: those of a
-snapshot or a fork may be asked until its origin writes to its own.
+A snapshot shares everything with its table, a fork only the content of Node objects. A table copies
+what is shared before it changes it, if the other table still exists (`enbloc.model.copy_on_write`).
+Arrays that a table returns are copies: they never change. Ledgers are too large to copy: those of a
+snapshot or a fork may be read until its origin writes to its own.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -35,53 +35,53 @@ __all__ = ["Amounts", "Mask", "NodeLedgers", "Nodes", "Rows"]
 
 Lines = npt.NDArray[np.intp]
 
-#: Lines of the pods' matrix before the free room per resource: cpu and memory for scores.
+#: Lines of the pods' matrix before the free amounts per resource: cpu and memory for scores.
 _NONZERO: Final = 2
 _MOST_CLASSES: Final = 8192
-#: Bytes from which on a class is not kept for the sake of its delta.
+#: A class of more bytes than this is not kept to cache its delta.
 _LARGE: Final = 16 * 1024
-#: With more columns than that, those of resources that no node offers any more are looked for.
+#: With more columns than this, the table looks for resources that no node offers any more.
 _COLUMNS: Final = 64
 
-#: The line of a cell, and what is to be added to it.
+#: Pairs of a cell's line and the amount to add to it.
 _Huge = tuple[tuple[int, int], ...]
 
 T = TypeVar("T")
 
 
 class NodeLedgers(Protocol):
-    """What pods hold beyond the resources of their node, as a node table carries it."""
+    """What pods hold beyond their nodes' resources, as attached to a node table."""
 
     def concerns(self, pod: Pod) -> bool:
-        """Whether a pod may hold anything of these."""
+        """Whether a pod may hold anything in these ledgers."""
         ...
 
     def place(self, pod: Pod, node: str, nodes: "Nodes", decided: Any) -> None:
-        """A pod comes to a node; None = what it gets there is decided now."""
+        """Put a pod on a node; `decided` None = decide now what it gets there."""
         ...
 
     def remove(self, pod: Pod) -> None:
-        """A pod leaves its node, and holds nothing any more."""
+        """Take a pod off its node, and free what it held."""
         ...
 
     def fork(self) -> Self:
-        """A copy of one's own; it may be asked until this one changes."""
+        """A copy with changes of its own; it may be read until this one changes."""
         ...
 
 
 class Nodes:
-    """The node table; rows are dense and their order means nothing.
+    """The node table; rows are dense, and their order has no meaning.
 
-    Read-only for everyone but ClusterState's own table and the owner of a fork.
+    Read-only, except ClusterState's own table, and a fork for its owner.
 
     Args:
         space: the resources that have a column.
-        ledgers: what pods hold beyond resources; the table's own from now on.
+        ledgers: what pods hold beyond resources; owned by the table from now on.
 
     Attributes:
         space: the resources that have a column.
         version: grows when a node is added, changed or dropped, unless only its images changed.
-        images_version: grows when it matters to who looks at images.
+        images_version: grows with each change that matters to readers of images.
         placed_version: grows with each `place`.
     """
 
@@ -124,7 +124,7 @@ class Nodes:
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
         self._ledgers = ledgers
         self._ledgers_claim: Claim = Ownership()
-        #: Another table reads the same ledgers, and this one has a Lease of them.
+        #: Another table reads the same ledgers, and this one has a Lease on them.
         self._ledgers_shared = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
@@ -134,7 +134,7 @@ class Nodes:
 
     @property
     def ledgers(self) -> NodeLedgers:
-        """What pods hold beyond resources; not to be written to.
+        """What pods hold beyond resources, read-only.
 
         Raises:
             RuntimeError: the ledgers from which this table's were taken have changed since.
@@ -152,7 +152,7 @@ class Nodes:
         return [names[row] for row in self._rows]
 
     def row(self, name: str) -> int | None:
-        """The row of a node; None if it has none here."""
+        """The row of a node; None if it is not in this table."""
         row = self._columns.index.get(name)
         if row is None:
             return None
@@ -163,7 +163,7 @@ class Nodes:
         return int(found[0]) if found.size else None
 
     def node(self, name: str) -> Node | None:
-        """What the object of that name says; None if it has no row here."""
+        """The node of that name; None if it is not in this table."""
         row = self.row(name)
         return None if row is None else self._columns.objects[self._base_row(row)]
 
@@ -179,7 +179,7 @@ class Nodes:
         return mask
 
     def allocatable(self, resource: str) -> Amounts:
-        """int64[N]: what each node offers; zeros when no node has it."""
+        """int64[N]: what each node offers; zeros if no node has the resource."""
         column = self.space.find(resource)
         if column is None or column >= len(self._columns.allocatable):
             return np.zeros(len(self), np.int64)
@@ -214,7 +214,7 @@ class Nodes:
         return self._view.take(lines, 0)  # as [lines], in half the time
 
     def _lines(self, resources: tuple[str, ...], first: int, end: int) -> Lines | None:
-        """The lines of a matrix for these resources; None = it lacks one of them."""
+        """The lines of these resources in a matrix; None = it lacks one of them."""
         known = self._indexes.get((resources, first))
         if known is None:
             columns = [self.space.find(resource) for resource in resources]
@@ -269,13 +269,13 @@ class Nodes:
     def domains(self, key: str) -> npt.NDArray[np.int32]:
         """int32[N]: the topology domain of each node, equal where label `key` has equal values.
 
-        0 = the node lacks the label. Codes are below `domain_count(key)`; they mean nothing
-        beyond this table, and some may have no node.
+        0 = the node lacks the label. Codes are below `domain_count(key)`, and valid for this table
+        only; some may have no node.
         """
         return self._read(self._columns.labels.column(key).cells)
 
     def domain_count(self, key: str) -> int:
-        """How many codes `domains(key)` may hold, 0 included."""
+        """How many codes `domains(key)` may hold, including 0."""
         return len(self._columns.labels.column(key))
 
     def matches(self, requirement: Requirement) -> Mask:
@@ -283,7 +283,7 @@ class Nodes:
         return self._columns.labels.matches(requirement, self._rows)
 
     def annotation(self, key: str, value: str) -> Mask:
-        """bool[N]: nodes whose annotation `key` is `value`; only what a plugin declared is kept."""
+        """bool[N]: nodes whose annotation `key` is `value`; only declared keys are kept."""
         return self._columns.annotations.column(key).among((value,), self._rows)
 
     def annotation_values(self, key: str) -> Sequence[str | None]:
@@ -303,7 +303,7 @@ class Nodes:
     def taints_where(self, predicate: Callable[[Taint], bool]) -> Mask:
         """bool[N]: nodes with any taint for which `predicate` holds.
 
-        It is asked once per distinct set of taints, not per node.
+        It is called once per distinct set of taints, not per node.
         """
         return self._asked(self._columns.taints, lambda taints: any(map(predicate, taints)))
 
@@ -313,26 +313,26 @@ class Nodes:
         return column.count(lambda taints: sum(map(predicate, taints)))[column.cells[self._rows]]
 
     def derived(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` makes of what node objects say, by its name; kept until one changes."""
+        """A value that `make` derives from node objects, cached by name until one changes."""
         whole = isinstance(self._rows, slice) and len(self) == len(self._columns.objects)
         return self._columns.derived(name, make) if whole else make()
 
     # ── deriving ─────────────────────────────────────────────────────────────────────────────
 
     def take(self, rows: Rows) -> "Nodes":
-        """The same facts for some rows only; views for a slice, copies for an index array."""
+        """A table of some rows only; views for a slice, copies for an index array."""
         claim = self._cells_claim.lease() if isinstance(rows, slice) else Ownership().lease()
         return self._derive(self._view[:, rows], self._composed(rows), claim)
 
     def with_more(
         self, rows: npt.NDArray[np.intp], spec: PodSpec, more: npt.NDArray[np.int64]
     ) -> "Nodes":
-        """Some rows, as they would be with so many further pods each; of their requests only.
+        """Some rows as they would be with further pods on each; counts only the pods' requests.
 
         Args:
-            rows: intp[R]; one may be there more than once.
-            spec: of the pods; `countable`.
-            more: int64[R], how many come to each.
+            rows: intp[R]; a row may occur more than once.
+            spec: the class of the pods; must be `countable`.
+            more: int64[R], how many pods are added to each.
         """
         delta, _ = self._delta(spec)
         cells = self._view[:, rows]
@@ -342,11 +342,11 @@ class Nodes:
         return self._derive(cells, self._composed(rows), Ownership().lease())
 
     def countable(self, spec: PodSpec) -> bool:
-        """Whether no amount that a pod requests is too large for sums in int64."""
+        """Whether every amount that a pod requests is small enough for sums in int64."""
         return not self._delta(spec)[1]
 
     def fork(self) -> "Nodes":
-        """A copy of one's own: `place` on it is seen by nobody else."""
+        """An independent copy: nobody else sees a `place` on it."""
         cells = self._view.copy()
         return self._derive(cells, self._rows, Ownership(), cells)
 
@@ -401,12 +401,12 @@ class Nodes:
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def add(self, row: int, pod: Pod, decided: object = None) -> None:
-        """A pod takes its requests, volumes and devices on a row.
+        """Put a pod on a row, with its requests, volumes and devices.
 
         Args:
-            row: of the node.
-            pod: that comes.
-            decided: what a plan decided for it; None = that is decided now.
+            row: the node's row.
+            pod: the pod.
+            decided: what a plan decided for it; None = decide now.
         """
         spec = pod.spec
         self.place(row, spec)
@@ -415,16 +415,16 @@ class Nodes:
             self.own_ledgers().place(pod, name, self, decided)
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod gives back what it took on a row."""
+        """Take a pod off a row, and free what it held."""
         spec = pod.spec
         self.place(row, spec, -1)
         if spec.holds:  # whatever it held when it came
             self.own_ledgers().remove(pod)
 
     def own_ledgers(self) -> NodeLedgers:
-        """The ledgers, to be written to: a fork's, or a snapshot's, are a copy of its own.
+        """The ledgers, writable; those of a fork or a snapshot are a copy of its own.
 
-        Whoever was derived from ClusterState's table must not ask for its ledgers afterwards.
+        Tables derived from ClusterState's table must not read their ledgers after it calls this.
         """
         if isinstance(self._ledgers_claim, Ownership):
             self._ledgers_claim.revoke()
@@ -433,7 +433,7 @@ class Nodes:
         return self._ledgers
 
     def place(self, row: int, spec: PodSpec, count: int = 1) -> None:
-        """Count the requests of so many alike pods on a row; below zero they are taken off again.
+        """Add the requests of `count` alike pods to a row; a negative count removes them.
 
         Only on a fork, or by ClusterState on its own table.
         """
@@ -448,7 +448,7 @@ class Nodes:
         self.placed_version += 1
 
     def _count_huge(self, column: Amounts, row: int, huge: _Huge, count: int) -> None:
-        """Add huge amounts exactly, and let a cell tell of them only so much as it can hold."""
+        """Add huge amounts exactly, and put into the cells as much as these can hold."""
         sums = self._huge = dict(self._huge)  # snapshots and forks keep theirs
         for line, amount in huge:
             before = sums.get((line, row), 0)
@@ -458,13 +458,13 @@ class Nodes:
                 del sums[line, row]
 
     def new_resources(self, node: Node) -> frozenset[str]:
-        """What a node offers and none has before; nothing that is placed was counted of it."""
+        """Resources that no node offered before; placed pods' requests for them are not counted."""
         return frozenset(name for name, _ in node.allocatable if self.space.find(name) is None)
 
     def put(self, node: Node) -> NodeChange:
-        """Add a node, or update the one of that name; says what changed. ClusterState's only.
+        """Add a node, or update the one of that name; returns what changed. For ClusterState only.
 
-        Whoever was placed and requests any of its `new_resources` must be placed anew.
+        Placed pods that request any of its `new_resources` must be placed again.
         """
         known = self._columns.index.get(node.name)
         change = difference(None if known is None else self._columns.objects[known], node)
@@ -491,9 +491,9 @@ class Nodes:
         return change
 
     def drop(self, name: str) -> int | None:
-        """Remove a node by moving the last row into its place; returns its row, None if unknown.
+        """Remove a node, moving the last row into its place; returns its row, None if unknown.
 
-        What was placed on it is forgotten; the caller keeps the pod table in step.
+        Pods placed on it are dropped; the caller keeps the pod table in step.
         """
         row = self._columns.index.get(name)
         if row is None:
@@ -515,9 +515,9 @@ class Nodes:
         return row
 
     def _give_back_columns(self) -> None:
-        """Drop the columns of resources that no node offers, once they are half of many.
+        """Drop the columns of resources that no node offers, if they are half of many.
 
-        Pods may still request them; these are placed anew when a node offers one again.
+        Pods may still request them; they are placed again when a node offers one.
         """
         if len(self.space) <= self._compact_at:
             return
@@ -543,7 +543,7 @@ class Nodes:
         self._deltas, self._indexes = {}, {}
 
     def _own(self, rows: int) -> tuple[NodeColumns, Amounts]:
-        """Columns and cells that may be written, with room for `rows` and every resource."""
+        """Writable columns and cells, with space for `rows` and every resource."""
         whole = isinstance(self._rows, slice) and len(self) == len(self._columns.objects)
         if self._cells is None or not whole:
             raise TypeError("this node table is read-only; only ClusterState changes nodes")
@@ -556,7 +556,7 @@ class Nodes:
         return columns, self._own_cells((_NONZERO + len(self.space), columns.capacity))
 
     def _own_cells(self, shape: tuple[int, int]) -> Amounts:
-        """Cells of that shape that may be written."""
+        """Writable cells of that shape."""
         assert self._cells is not None
         if self._cells.shape != shape or not self._cells_claim.exclusive:
             self._cells = resized(self._cells, shape)
@@ -573,7 +573,7 @@ class Nodes:
     def _delta(self, spec: PodSpec) -> tuple[Amounts, _Huge]:
         """What placing a pod of this class adds to each line of a row (int64[2 + R]).
 
-        Apart from that, the huge amounts by line, which are 0 in it.
+        Returns separately the huge amounts by line, which are 0 in the array.
         """
         known = self._deltas.get(id(spec))
         if known is not None and known[0] is spec:

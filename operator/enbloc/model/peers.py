@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Peers: other batch schedulers whose schedulerName a profile may serve, and what it then lacks."""
+"""Peers: other batch schedulers whose schedulerName enbloc may serve, and what it lacks."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 
 class Peer(NamedTuple):
-    """Another scheduler, by what a cluster that leaves it goes without.
+    """Another scheduler, and what a cluster loses that moves from it to enbloc.
 
     Attributes:
-        project: its name.
-        lacks: what it does and enbloc does not, each with the kinds, keys or plugins concerned.
+        project: the name of the project.
+        lacks: what it does but enbloc does not, each with the kinds, keys or plugins concerned.
     """
 
     project: str

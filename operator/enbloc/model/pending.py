@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pending: what a group that waits, or a pod without one, is called, and since when it waits."""
+"""Pending: the name of a waiting group or pod without a group, and since when it waits."""
 
 from typing import Protocol
 
@@ -9,10 +9,10 @@ from enbloc.model.pods import Pod
 
 
 class Pending:
-    """A base of who waits, which has these as fields.
+    """Base class of waiting groups, and of waiting pods without one; subclasses have these fields.
 
     Attributes:
-        key: of the group; that of the implied group for a pod without one.
+        key: the group's key; for a pod without a group, that of its implied group.
         pending: its members without a node, the oldest first; one at least.
     """
 
@@ -22,7 +22,7 @@ class Pending:
 
     @property
     def solo(self) -> bool:
-        """It is a pod without a group."""
+        """Whether it is a pod without a group."""
         return self.key.name.startswith("/")
 
     @property
@@ -37,7 +37,7 @@ class Pending:
 
     @property
     def owner(self) -> str:
-        """What made its pods, as "Job/train"; "" = nothing did."""
+        """The owner of its pods, as "Job/train"; "" = none."""
         owner = self.pending[0].owner
         return f"{owner.kind}/{owner.name}" if owner is not None else ""
 
@@ -48,16 +48,16 @@ class Pending:
 
 
 class Told(Protocol):
-    """Who waits, with what is told of it."""
+    """A waiting group or pod, with the reason and message to report."""
 
     @property
     def reason(self) -> str:
-        """Why it has no nodes, as a condition says it."""
+        """Why it has no nodes, as a condition's reason."""
         ...
 
     @property
     def message(self) -> str:
-        """The same in a sentence; "" = nothing keeps it waiting."""
+        """Why it has no nodes, as a sentence; "" = nothing keeps it waiting."""
         ...
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pins: pods whose nodeSelector names the host, as topology-aware admission writes it.
 
-Members of a gang that differ in nothing else are of one class, but for the nodes that each may
-have. A topology spread constraint counts the nodes that a nodeSelector leaves, so pods with one are
-told apart by it.
+Members of a gang that differ only in this are of one class, except for the nodes that each may
+have. A topology spread constraint counts the nodes that a nodeSelector allows, so pods with such a
+constraint are not treated as alike.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from enbloc.model.pods import Pod, PodSpec
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-#: Bytes from which on equal classes are not looked for.
+#: Classes of more bytes than this are not compared with others.
 LARGE: Final = 16 * 1024
 
 
 def host_of(spec: PodSpec) -> str:
-    """The host that the nodeSelector of a class names; "" = none, or it does not stand alone."""
+    """The host that the nodeSelector of a class names; "" = none, or it must not be split off."""
     if not spec.node_selector or spec.spread or spec.size > LARGE:
         return ""
     return next((value for key, value in spec.node_selector if key == HOSTNAME), "")
@@ -29,12 +29,12 @@ def host_of(spec: PodSpec) -> str:
 
 @lru_cache(maxsize=8192)
 def without_host(spec: PodSpec) -> PodSpec:
-    """The same class without the host that it names; one object for equal ones."""
+    """The class without the host that it names; equal classes give one object."""
     return _one(replace(spec, node_selector=_others(spec)))
 
 
 def hosts(pods: Iterable[Pod]) -> int:
-    """How many hosts are named by these pods."""
+    """How many hosts these pods name."""
     return len({host_of(spec) for spec in {id(pod.spec): pod.spec for pod in pods}.values()} - {""})
 
 

@@ -18,10 +18,10 @@ _FIRST_CAPACITY: Final = 256
 
 
 class Placed:
-    """Struct of arrays keyed by pod UID, dense: a dropped pod's place is taken by the last.
+    """Struct of arrays keyed by pod UID, dense: the last pod takes a dropped one's place.
 
-    A snapshot shares everything with its table, which copies before it writes if the snapshot, or
-    an array that either gave, is still there (`enbloc.model.copy_on_write`). A fork is a copy.
+    A snapshot shares everything with its table. The table copies before it writes if the snapshot,
+    or an array that either returned, still exists (`enbloc.model.copy_on_write`). A fork is a copy.
     """
 
     __slots__ = ("_affine", "_claim", "_index", "_labels", "_namespace", "_priority", "_row",
@@ -48,7 +48,7 @@ class Placed:
 
     @property
     def uids(self) -> Sequence[PodUID]:
-        """Who is in the table, in the order of the columns."""
+        """The pods in the table, in column order."""
         return tuple(self._uids)
 
     @property
@@ -58,7 +58,7 @@ class Placed:
 
     @property
     def priority(self) -> npt.NDArray[np.int32]:
-        """int32[P]."""
+        """int32[P]: the priority of each pod."""
         return self._read(self._priority)
 
     @property
@@ -68,12 +68,12 @@ class Placed:
 
     @property
     def spec(self) -> npt.NDArray[np.int32]:
-        """int32[P]: a code, equal for pods of one class."""
+        """int32[P]: a code per class of pods."""
         return self._read(self._spec.cells)
 
     @property
     def namespace(self) -> npt.NDArray[np.int32]:
-        """int32[P]: a code, equal for pods of one namespace."""
+        """int32[P]: a code per namespace."""
         return self._read(self._namespace.cells)
 
     def place(self, uid: PodUID) -> int | None:
@@ -88,7 +88,7 @@ class Placed:
 
     @property
     def has_affinity(self) -> bool:
-        """Any of the pods has pod affinity or anti-affinity, required or preferred."""
+        """Whether any pod has pod affinity or anti-affinity, required or preferred."""
         return self._affine > 0
 
     def matches(self, selector: Selector | None) -> Mask:
@@ -105,12 +105,12 @@ class Placed:
         return self._namespace.among(names, self._used)
 
     def specs_where(self, predicate: Callable[[PodSpec], bool]) -> Mask:
-        """bool[P]: pods for whose class `predicate` holds. It is asked once per class."""
+        """bool[P]: pods for whose class `predicate` holds; called once per class."""
         chosen = self._spec.where(lambda spec: spec is not None and predicate(spec))
         return chosen.take(self._spec.cells[self._used])
 
     def classes(self, mask: Mask) -> list[tuple[PodSpec, str, npt.NDArray[np.int64]]]:
-        """Who is alike among the pods of `mask` (bool[P]): their class, namespace and places.
+        """Group the pods of `mask` (bool[P]): class, namespace and the places of its pods.
 
         One entry per distinct pair of class and namespace; places (int64[…]) ascend and index
         this table's columns.
@@ -140,7 +140,7 @@ class Placed:
         return twin
 
     def fork(self) -> "Placed":
-        """A table of one's own with the same pods."""
+        """An independent copy."""
         twin = self.snapshot()
         twin._copy(len(self._row))  # noqa: SLF001  # one of our own
         return twin
@@ -148,7 +148,7 @@ class Placed:
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def put(self, pod: Pod, row: int) -> None:
-        """Put a pod on a row, or say anew what is known of one that is there."""
+        """Put a pod on a row, or update one that is in the table."""
         self._own(len(self._uids) + 1)
         place = self._index.setdefault(pod.uid, len(self._uids))
         if place == len(self._uids):
@@ -162,7 +162,7 @@ class Placed:
         self._labels.write(place, pod.labels)
 
     def put_all(self, pods: Sequence[Pod], rows: Sequence[int]) -> None:
-        """Put pods on rows, none of which is there yet: as `put`, and faster."""
+        """Put pods on rows, none of which is in the table yet; faster than `put`."""
         first, end = len(self._uids), len(self._uids) + len(pods)
         self._own(end)
         uids = [pod.uid for pod in pods]
@@ -178,7 +178,7 @@ class Placed:
             self._labels.write(place, pod.labels)
 
     def drop(self, uid: PodUID) -> None:
-        """Take a pod out; nothing happens if it is not there."""
+        """Remove a pod, if it is in the table."""
         if uid not in self._index:
             return
         self._own(len(self._uids))
@@ -195,7 +195,7 @@ class Placed:
             self._index[moved] = place
 
     def _own(self, size: int) -> None:
-        """Make everything writable, with room for `size` pods."""
+        """Make everything writable, with space for `size` pods."""
         if isinstance(self._claim, Lease):
             raise TypeError("this pod table is read-only; change a fork() of it")
         room = len(self._row)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pods, as far as scheduling reads them."""
+"""Pods: what scheduling reads of them."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -38,7 +38,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorTerm:
-    """One term of required node affinity: all expressions and all fields hold.
+    """One term of required node affinity: all expressions and all fields must hold.
 
     A term with neither matches no node (upstream's rule).
     """
@@ -48,7 +48,7 @@ class NodeSelectorTerm:
 
 
 class HostPort(NamedTuple):
-    """A port of the node that a pod wants for itself.
+    """A host port that a pod requests.
 
     Attributes:
         ip: "0.0.0.0" = every address of the node; "::" is an address like any other.
@@ -60,18 +60,18 @@ class HostPort(NamedTuple):
     port: int
 
 
-#: What pods write for every address of their node; nothing listens here.
+#: What pods write for every address of their node; this process does not listen on it.
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104
 
 
 class HostPorts(tuple[HostPort, ...]):  # noqa: SLOT001  # it keeps its sets
-    """The ports that one class of pods wants of its node, in the pod's order.
+    """The host ports of one class of pods, in the pod's order.
 
-    Two of them are compared as sets, which are made when first needed and as large as they are.
+    They are compared as sets, which are made when first needed, and no larger than the tuple.
     """
 
     def clash(self, held: "HostPorts") -> bool:
-        """Whether any of these cannot be had beside those that are held."""
+        """Whether any of these conflicts with those that are held."""
         return not (
             self.everywhere.isdisjoint(held.numbers)
             and held.everywhere.isdisjoint(self.numbers)
@@ -80,17 +80,17 @@ class HostPorts(tuple[HostPort, ...]):  # noqa: SLOT001  # it keeps its sets
 
     @cached_property
     def numbers(self) -> frozenset[tuple[str, int]]:
-        """(protocol, port) of each."""
+        """(protocol, port) of each host port."""
         return frozenset((port.protocol, port.port) for port in self)
 
     @cached_property
     def everywhere(self) -> frozenset[tuple[str, int]]:
-        """The same of those that are wanted on every address of the node."""
+        """(protocol, port) of those requested on every address of the node."""
         return frozenset((port.protocol, port.port) for port in self if port.ip == _ANY_ADDRESS)
 
     @cached_property
     def addressed(self) -> frozenset[HostPort]:
-        """Those that are wanted on one."""
+        """Those requested on one address."""
         return frozenset(port for port in self if port.ip != _ANY_ADDRESS)
 
 
@@ -101,11 +101,12 @@ class PodVolume(NamedTuple):
     """One of a pod's volumes that scheduling reads.
 
     Attributes:
-        name: within the pod.
+        name: its name within the pod.
         kind: "claim", "ephemeral" (a claim that is made for the pod), or the field of an inline
             volume of an old kind ("gcePersistentDisk", "rbd", …).
-        read_only: the pod says that it only reads.
-        disk: of an inline volume `(field, value)` in field order; lists are joined by commas.
+        read_only: the pod mounts it read-only.
+        disk: the fields of an inline volume, `(field, value)` in field order; lists are joined by
+            commas.
     """
 
     name: str
@@ -118,8 +119,8 @@ class PodResourceClaim(NamedTuple):
     """One of a pod's `spec.resourceClaims`.
 
     Attributes:
-        name: within the pod.
-        template: the ResourceClaimTemplate that one is made from; "" = it names a claim.
+        name: its name within the pod.
+        template: the ResourceClaimTemplate that its claim is made from; "" = it names a claim.
     """
 
     name: str
@@ -127,13 +128,13 @@ class PodResourceClaim(NamedTuple):
 
 
 class ContainerResource(NamedTuple):
-    """What one container requests of a resource that devices may serve.
+    """One container's request for a resource that devices may serve.
 
     Attributes:
-        container: its place among all containers, init containers first.
-        name: of the container.
-        place: of the resource among all that the container requests, by name.
-        init: it ends before the containers begin.
+        container: the container's place among all containers, init containers first.
+        name: the container's name.
+        place: the resource's place among all that the container requests, by name.
+        init: it is an init container that ends before the containers start.
     """
 
     container: int
@@ -146,38 +147,38 @@ class ContainerResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
-    """What makes two pods alike to every plugin: the class of a pod.
+    """The class of a pod: everything that makes pods alike for every plugin.
 
-    Interned by the codec, so pods made from one template share one object and a plugin is asked
+    The codec interns it, so pods made from one template share one object, and a plugin is asked
     once per class.
 
     Attributes:
-        requests: what the pod asks for, `(resource name, amount)` in name order, zeros left out;
-            CPU in milli, everything else in whole units; always holds `("pods", 1)`.
-        nonzero_cpu: CPU for scoring, in milli, with 100m for each container that names none.
-        nonzero_memory: memory for scoring, in bytes, with 200 MiB for each that names none.
+        requests: the pod's requests, `(resource name, amount)` in name order, without zeros; CPU in
+            milli, everything else in whole units; always contains `("pods", 1)`.
+        nonzero_cpu: CPU for scoring, in milli, with 100m for each container that requests none.
+        nonzero_memory: memory for scoring, in bytes, with 200 MiB for each that requests none.
         node_selector: all of these labels must be on the node, `(key, value)` in key order.
         node_affinity: required terms, any of which suffices; None = no constraint.
         preferred_node_affinity: `(weight, term)`, weight 1 to 100.
         tolerations: in the pod's order.
-        node_name: the node that the pod demanded before any scheduling; "" = none.
+        node_name: the node that the pod named before any scheduling; "" = none.
         host_ports: of containers and sidecars, in order.
         spread: `topologySpreadConstraints`.
-        pod_affinity: near which pods it wants to be.
-        pod_anti_affinity: near which pods it does not.
-        images: of its init and regular containers, each with a tag or digest, in order.
-        image_volumes: images that it mounts as volumes, spelled likewise.
+        pod_affinity: the pods that it wants to be near.
+        pod_anti_affinity: the pods that it wants to be away from.
+        images: the images of its init and regular containers, each with a tag or digest, in order.
+        image_volumes: the images that it mounts as volumes, each with a tag or digest.
         features: what a node must declare in `status.declaredFeatures`, sorted.
-        volumes: those that scheduling reads, in the pod's order; `Pod.claims` has the names of
-            their claims, so that pods of one template are of one class.
+        volumes: the volumes that scheduling reads, in the pod's order; the names of their claims
+            are in `Pod.claims`, so that pods of one template are of one class.
         resource_claims: in the pod's order; `Pod.resource_claims` has their names.
-        extended: what containers request of resources of vendors, and of DeviceClasses, in their
+        extended: the containers' requests for vendors' resources and DeviceClasses, in container
             order.
-        fit_scored: what NodeResourcesFit scores the pod by, `(resource, amount)` in name order,
-            where pod-level requests make that differ from `requests` and the nonzero amounts; None
-            = it does not.
-        size: bytes of what it was read from; no matter for what it means.
-        holds: pods of this class have volumes or devices that scheduling decides about.
+        fit_scored: the amounts by which NodeResourcesFit scores the pod, `(resource, amount)` in
+            name order, if pod-level requests make them differ from `requests` and the nonzero
+            amounts; None = they do not.
+        size: bytes of the JSON it was read from; not part of its meaning.
+        holds: pods of this class have volumes or devices that scheduling decides.
     """
 
     requests: tuple[tuple[str, int], ...] = (("pods", 1),)
@@ -209,7 +210,7 @@ class PodSpec:
             object.__setattr__(self, "host_ports", HostPorts(self.host_ports))
 
     def ports_clash(self, held: "PodSpec") -> bool:
-        """Whether any of its host ports cannot be had beside those of another class."""
+        """Whether any of its host ports conflicts with those of another class."""
         mine, theirs = self.host_ports, held.host_ports
         if not mine or not theirs:
             return False
@@ -233,54 +234,53 @@ class Pod:
     """One pod.
 
     Attributes:
-        spec: its class; everything that plugins compare.
+        spec: its class: everything that plugins compare.
         node: where it is bound; "" = not bound.
         deleting: it has a deletionTimestamp.
-        gates: names of its scheduling gates; any keeps it out of scheduling.
+        gates: the names of its scheduling gates; with any, it is not scheduled.
         priority: `spec.priority`; 0 when unset.
         created: creationTimestamp, seconds of server time since the epoch.
-        scheduled_at: transition time of condition PodScheduled=True, same unit; None = no such.
+        scheduled_at: transition time of condition PodScheduled=True, same unit; None = not True.
         running: phase is Running (kept apart from phase for reading ease).
         binding record: annotation `enbloc.dev/plan` as found; "" = none.
-        unschedulable: PodScheduled=False with one of OUTDATED_REASONS stands on the pod: outdated
-            once it waits for anything else.
+        unschedulable: the pod has PodScheduled=False with one of OUTDATED_REASONS: outdated once it
+            waits for anything else.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
         restart: JobSet's uid and restart attempt, when the pod carries them.
-        group_conflict: the group that its label names while its annotation names another, which
-            wins; "" = they agree.
-        hint: what looks like a mistake and keeps nothing from being scheduled; "" = nothing.
-        topology_key: a key that it has and that says something of its group's topology, where the
-            group is made for it; "" = none.
+        group_conflict: the group that its label names, if its annotation names another, which wins;
+            "" = no conflict.
+        hint: a likely mistake that does not prevent scheduling; "" = none.
+        topology_key: a key of the pod that sets the topology of a group made for it; "" = none.
         problem: why the pod cannot be scheduled as written; "" = none.
         labels: `(key, value)` in key order.
-        annotations: those that some plugin declared, `(key, value)` in key order.
-        own_size: bytes of what it keeps beside its class, roughly.
+        annotations: the annotations that some plugin declared, `(key, value)` in key order.
+        own_size: approximate bytes of what it has besides its class.
         nominated: `status.nominatedNodeName`; "" = none.
         rejected: why the kubelet refused to run it (`status.reason` of a failed pod that never
             ran: OutOfcpu, NodeAffinity, UnexpectedAdmissionError, …); "" = it did not.
         rank: annotation `enbloc.dev/rank` of a bound member; None = it has none.
         gang_gate: it has the readiness gate `enbloc.dev/GangRunning`.
-        gang_running: that condition as it stands; None = it is absent.
-        claims: names of the PersistentVolumeClaims of its volumes of kinds "claim" and
+        gang_running: the status of that condition; None = it is absent.
+        claims: the names of the PersistentVolumeClaims of its volumes of kinds "claim" and
             "ephemeral", in their order.
-        resource_claims: names of its ResourceClaims, in the order of `spec.resource_claims`; "" =
-            not made yet, None = its status says that none is needed.
-        pod_group: the PodGroup of Kubernetes that its `spec.schedulingGroup` names; "" = none.
+        resource_claims: the names of its ResourceClaims, in the order of `spec.resource_claims`;
+            "" = not made yet, None = its status says that none is needed.
+        pod_group: the Kubernetes PodGroup that its `spec.schedulingGroup` names; "" = none.
         extended_claim: the ResourceClaim made for extended resources that devices serve; "" = none.
-        unready: it was never Ready, as far as its conditions tell.
-        ready_at: transition time of condition Ready=True, as `scheduled_at`; None = no such.
+        unready: it was never Ready, according to its conditions.
+        ready_at: transition time of condition Ready=True, as `scheduled_at`; None = not True.
         started: `status.startTime`, same unit; None = the kubelet has not seen it yet.
-        preempts: pods of lower priority may give way to it; not with `preemptionPolicy: Never`.
-        grace: seconds that it has to end when it is deleted.
-        preempted: condition DisruptionTarget says that a scheduler has chosen it to give way, or
-            that the Eviction API made it leave, which does not keep who had chosen it.
+        preempts: it may preempt pods of lower priority; not with `preemptionPolicy: Never`.
+        grace: its termination grace period, in seconds.
+        preempted: condition DisruptionTarget says that a scheduler preempts it, or that the
+            Eviction API evicted it, which does not record who chose it.
         priority_class: `spec.priorityClassName`; "" = none.
-        mirror: it stands for a static pod, which its kubelet alone can end.
-        checkpointed: when its work was saved last, as its annotation says, server seconds;
-            infinity = that is no time, None = it says nothing.
-        limit: `spec.activeDeadlineSeconds`: so long after its start its kubelet ends it; None = it
-            does not.
-        expected: seconds that it is expected to run, as its annotation says; None = nobody knows.
+        mirror: it represents a static pod, which only its kubelet can end.
+        checkpointed: when its work was last saved, from its annotation, server seconds; infinity =
+            the annotation is no time, None = it has none.
+        limit: `spec.activeDeadlineSeconds`: its kubelet ends it this long after its start; None =
+            no limit.
+        expected: how many seconds it is expected to run, from its annotation; None = unknown.
     """
 
     key: PodKey
@@ -332,52 +332,52 @@ class Pod:
 
     @property
     def size(self) -> int:
-        """Bytes of what it was read from, roughly: what it costs to remember it."""
+        """Approximate bytes of what it was read from: the cost of keeping it."""
         return self.spec.size + self.own_size
 
     @property
     def seniority(self) -> tuple[float, PodKey]:
-        """The order of members within a group: the older first, then by name."""
+        """The sort key of members within a group: older first, then by name."""
         return (self.created, self.key)
 
     @property
     def gated(self) -> bool:
-        """It has scheduling gates."""
+        """Whether it has scheduling gates."""
         return bool(self.gates)
 
     @property
     def finished(self) -> bool:
-        """It succeeded or failed, and so holds no room."""
+        """Whether it succeeded or failed, and so holds no capacity."""
         return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
 
     @property
     def live(self) -> bool:
-        """It is neither finished nor terminating."""
+        """Whether it is neither finished nor terminating."""
         return not self.finished and not self.deleting
 
     @property
     def bound(self) -> bool:
-        """It is live and has a node."""
+        """Whether it is live and has a node."""
         return self.live and self.node != ""
 
     @property
     def bound_at(self) -> float:
-        """When it was bound as far as its conditions tell, server seconds; else its creation."""
+        """When it was bound, according to its conditions, else created; server seconds."""
         return self.created if self.scheduled_at is None else self.scheduled_at
 
     @property
     def starting(self) -> bool:
-        """It is bound, and does not run or is not ready: what waits for it cannot come yet."""
+        """Whether it is bound but not yet running and ready, so that dependents still wait."""
         return self.bound and (self.unready or not self.running)
 
     @property
     def running(self) -> bool:
-        """Its phase is Running."""
+        """Whether its phase is Running."""
         return self.phase is Phase.RUNNING
 
     @property
     def incarnation(self) -> str:
-        """What its labels or its controller say of the life this pod belongs to (semantics §1).
+        """The life that its labels or its controller name (semantics §1).
 
         JobSet's labels, else the Deployment of its ReplicaSet, else its controller's UID, else ""
         (a bare pod).
@@ -394,5 +394,5 @@ class Pod:
 
     @property
     def owning_pod(self) -> str:
-        """UID of the pod that controls this one, as a Spark driver its executors; "" = none."""
+        """The UID of the pod that controls this one, as Spark drivers do executors; "" = none."""
         return self.owner.uid if self.owner and self.owner.kind == "Pod" else ""

@@ -12,7 +12,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 def qualified_name_problem(text: str) -> str:
-    """Why this is no name of a label or a resource; "" if it is one."""
+    """Why a text is no valid name of a label or resource; "" = it is one."""
     domain, slash, name = text.rpartition("/")
     fits = len(name) <= 63 and _NAME.fullmatch(name) is not None
     if slash:
@@ -26,7 +26,7 @@ def qualified_name_problem(text: str) -> str:
 
 
 def object_name_problem(text: str) -> str:
-    """Why no object can have this name; "" = one can."""
+    """Why a text is no valid name of an object; "" = it is one."""
     if len(text) <= LONGEST_NAME and SUBDOMAIN.fullmatch(text):
         return ""
     return f"{quoted(text)} is not the name of an object"

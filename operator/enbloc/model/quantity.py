@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-#: The largest amount; anything above is held at it, as in the API server.
+#: The largest amount; larger ones are clamped to it, as in the API server.
 MAXIMUM: Final = 2**63 - 1
-#: Billionths of a unit, the finest part of one that a quantity tells.
+#: Billionths of a unit, the finest resolution of a quantity.
 NANO: Final = 10**9
 
 _GRAMMAR: Final = re.compile(
@@ -45,7 +45,7 @@ def whole(text: str | float) -> int:
 
 @lru_cache(maxsize=16384)
 def nano(text: str | float) -> int:
-    """Any quantity in billionths of a unit, exact: nothing finer exists.
+    """Any quantity in billionths of a unit; exact, as nothing finer exists.
 
     Raises:
         ValueError: `text` is not a quantity; the message names it.
@@ -54,7 +54,7 @@ def nano(text: str | float) -> int:
 
 
 def nano_text(amount: int) -> str:
-    """A quantity that is so many billionths: "40Gi", "1500m", "3"."""
+    """The canonical quantity of an amount in billionths: "40Gi", "1500m", "3"."""
     number, rest = divmod(amount, NANO)
     if not rest:
         for suffix in reversed(_BINARY):
@@ -93,7 +93,7 @@ def render(name: str, amount: int) -> str:
 
 
 def _scaled(text: str | float, scale: int, most: int = MAXIMUM) -> int:
-    """ceil(value × 10**scale), held within ±most."""
+    """ceil(value × 10**scale), clamped to ±most."""
     given = str(text)
     found = _GRAMMAR.fullmatch(given) if len(given) <= _LONGEST else None
     if found is None or not (found[2] or found[3]):

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reach: which nodes satisfy each of many conditions on their labels, all at once.
 
-Ten thousand local volumes name a node each; to ask each of them of every node would take seconds.
+Ten thousand local volumes name a node each; evaluating each of them for every node would take
+seconds.
 """
 
 from collections import defaultdict
@@ -16,7 +17,7 @@ from enbloc.model.labels import Mask
 from enbloc.model.nodes import Nodes
 from enbloc.model.requirements import Operator, Requirement
 
-#: Any of these holds if all of its requirements do; () = nowhere, ((),) = everywhere.
+#: One alternative must hold, with all of its requirements; () = nowhere, ((),) = everywhere.
 Conditions: TypeAlias = tuple[tuple[Requirement, ...], ...]
 #: bool[K, N]: which of N nodes satisfies each of K conditions.
 Matrix: TypeAlias = npt.NDArray[np.bool_]
@@ -25,7 +26,7 @@ ANYWHERE: Final[Conditions] = ((),)
 
 
 def mask_of(conditions: Conditions, nodes: Nodes) -> Mask:
-    """bool[N]: where the conditions hold."""
+    """bool[N]: the nodes where the conditions hold."""
     mask = np.zeros(len(nodes), np.bool_)
     for term in conditions:
         held = np.ones(len(nodes), np.bool_)
@@ -36,7 +37,7 @@ def mask_of(conditions: Conditions, nodes: Nodes) -> Mask:
 
 
 def matrix_of(conditions: Sequence[Conditions], nodes: Nodes) -> Matrix:
-    """bool[K, N]: where each of them holds."""
+    """bool[K, N]: the nodes where each of K conditions holds."""
     matrix = np.zeros((len(conditions), len(nodes)), np.bool_)
     simple: defaultdict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
     for line, each in enumerate(conditions):
@@ -56,10 +57,10 @@ def matrix_of(conditions: Sequence[Conditions], nodes: Nodes) -> Matrix:
 
 
 class Signatures(NamedTuple):
-    """Nodes that satisfy the same of many conditions have one signature.
+    """The signatures of nodes: nodes that satisfy the same conditions share one.
 
     Attributes:
-        codes: int[N]: of each node.
+        codes: int[N]: the signature of each node.
         matrix: bool[K, S]: which condition holds for each of the S signatures.
     """
 
@@ -81,16 +82,16 @@ def signatures(matrix: Matrix) -> Signatures:
 
 
 class Seen(NamedTuple):
-    """Which nodes something was worked out for; kept as long as they are the same."""
+    """Identifies the nodes for which something was computed, to tell whether it is still valid."""
 
     names: Sequence[str]
     version: int
 
     def same(self, nodes: Nodes) -> bool:
-        """Whether these are the very same nodes, unchanged."""
+        """Whether these are the same nodes, unchanged."""
         return self.names is nodes.names and self.version == nodes.version
 
 
 def seen(nodes: Nodes) -> Seen:
-    """What tells whether a table has changed."""
+    """What identifies the current state of a table."""
     return Seen(nodes.names, nodes.version)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What goes with a reason for which a group waits, wherever it is told: events, and its cause."""
+"""Reasons for which a group waits, with the events and causes reported for each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,7 +8,7 @@ from typing import Final
 
 from enbloc.model.names import EventReason, Reason
 
-#: By which event a pending member is told why its gang waits.
+#: The event on a pending member that says why its gang waits.
 MEMBER_EVENTS: Final[Mapping[Reason, EventReason]] = {
     Reason.UNSCHEDULABLE: EventReason.FAILED_SCHEDULING,
     Reason.INFEASIBLE: EventReason.FAILED_SCHEDULING,
@@ -19,7 +19,7 @@ MEMBER_EVENTS: Final[Mapping[Reason, EventReason]] = {
     Reason.POD_GROUP_NOT_FOUND: EventReason.POD_GROUP_NOT_FOUND,
 }
 
-#: By which event it is told on the PodGroup, and on what that was made for.
+#: The event on the PodGroup, and on the object it was made for.
 GROUP_EVENTS: Final[Mapping[Reason, EventReason]] = {
     Reason.UNSCHEDULABLE: EventReason.GANG_UNSCHEDULABLE,
     Reason.WAITING_ON_PERMIT: EventReason.GANG_UNSCHEDULABLE,
@@ -31,12 +31,12 @@ GROUP_EVENTS: Final[Mapping[Reason, EventReason]] = {
     Reason.PREEMPTED: EventReason.PREEMPTED,
 }
 
-#: Of these what happened is told at once, not when the group is decided again.
+#: Reasons that are reported at once, not when the group is decided again.
 HAPPENED: Final = frozenset({Reason.BELOW_MINIMUM, Reason.TIMED_OUT, Reason.PREEMPTED})
 
 
 class Cause(StrEnum):
-    """What keeps a group waiting, once it has been tried what would make it start."""
+    """What keeps a group waiting, as found by trying what would make it start."""
 
     NOTHING = "nothing"
     SURPLUS = "surplus"
@@ -48,7 +48,7 @@ class Cause(StrEnum):
 
 _FIT: Final = (Cause.CAPACITY, Cause.CLUSTER, Cause.OTHER)
 
-#: The causes of which one is found, by the reason of a group that has not its minimum.
+#: The possible causes, by the reason of a group that does not have its minimum.
 CAUSES: Final[Mapping[Reason, tuple[Cause, ...]]] = {
     **dict.fromkeys(Reason, (Cause.OTHER,)),
     Reason.WAITING_FOR_MEMBERS: (Cause.MEMBERS,),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements: the expressions of a selector, and what each says of one label."""
+"""Requirements: the expressions of a selector, and how each matches a label."""
 
 import re
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ class Requirement:
     def matches(self, value: str | None) -> bool:
         """Whether a label with this value (None = no such label) satisfies the requirement.
 
-        A missing label satisfies NotIn and DoesNotExist. Gt and Lt compare 64-bit integers; what
-        is none satisfies neither.
+        A missing label satisfies NotIn and DoesNotExist. Gt and Lt compare 64-bit integers; other
+        values satisfy neither.
         """
         match self.operator:
             case Operator.IN:
@@ -59,7 +59,7 @@ class Requirement:
 
 
 def integer(text: str) -> int | None:
-    """A base-10 int64, as Go's ParseInt reads it; None = it is none."""
+    """A base-10 int64, as Go's ParseInt reads it; None = it is not one."""
     if _INTEGER.fullmatch(text) is None:
         return None
     number = int(text)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Resources: their names as columns of the node table, what a pod requests of each."""
+"""Resources: names as columns of the node table, and what a pod requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -8,30 +8,30 @@ from typing import Final, NamedTuple
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
-#: With the name of a DeviceClass behind it: the resource that the class serves in any case.
+#: Followed by a DeviceClass's name: the resource that the class always serves.
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 PODS: Final = "pods"
 
-#: The largest amount that a node offers in the tables, just below 64 PiB: a hundred times as much
-#: fits in int64, so no score overflows.
+#: The largest amount that a node offers in the tables, just below 64 PiB: a hundred times this fits
+#: in int64, so no score overflows.
 AMOUNT_LIMIT: Final = 2**56 - 1
-#: The largest request in them: what is larger fits no node either.
+#: The largest request in the tables; it fits no node, nor do larger ones.
 REQUEST_LIMIT: Final = AMOUNT_LIMIT + 1
 
-#: What a container that does not mention the resource counts for in scores (upstream's defaults).
+#: What a container that does not mention the resource counts as in scores (upstream's defaults).
 DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 _DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU, MEMORY: DEFAULT_MEMORY}
 
 
 class ResourceSpace:
-    """Resource names ↔ columns, append-only: a column once given never means anything else.
+    """Resource names ↔ columns, append-only: the meaning of a column never changes.
 
-    Only what a node offers gets one: pods may request what they like, each another thing. Columns
-    of what no node offers any more are given back with the space: the table begins another.
+    Only resources that a node offers get a column, because pods may request any name. To drop
+    columns that no node offers any more, the table starts a new space.
 
     Args:
-        names: that have a column from the beginning, besides those that always have one.
+        names: names that have a column from the start, besides those that always do.
     """
 
     __slots__ = ("_columns",)
@@ -50,7 +50,7 @@ class ResourceSpace:
         return tuple(self._columns)
 
     def column(self, name: str) -> int:
-        """The column of a name, which is added when it is new."""
+        """The column of a name; added if it is new."""
         return self._columns.setdefault(name, len(self._columns))
 
     def find(self, name: str) -> int | None:
@@ -59,10 +59,10 @@ class ResourceSpace:
 
 
 class ContainerDemand(NamedTuple):
-    """What one container asks for.
+    """What one container requests.
 
     Attributes:
-        requests: its requests, CPU in milli; a name that is present with 0 was mentioned.
+        requests: its requests, CPU in milli; a name with 0 counts as mentioned.
         sidecar: it is an init container with `restartPolicy: Always`.
     """
 
@@ -71,7 +71,7 @@ class ContainerDemand(NamedTuple):
 
 
 class PodDemand(NamedTuple):
-    """What a pod asks for: really, and for scores; fields as in PodSpec."""
+    """What a pod requests, and what it counts as in scores; fields as in PodSpec."""
 
     requests: tuple[tuple[str, int], ...]
     nonzero_cpu: int
@@ -121,7 +121,7 @@ def pod_demand(
 
 
 def _sorted(total: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """In name order, without zeros, nothing above what the tables hold."""
+    """In name order, without zeros, clamped to what the tables hold."""
     return tuple((name, min(total[name], REQUEST_LIMIT)) for name in sorted(total) if total[name])
 
 
@@ -130,7 +130,8 @@ def _aggregate(
 ) -> dict[str, int]:
     """Per resource, what the containers need at their peak.
 
-    An ordinary init container runs beside the sidecars before it, the containers beside all.
+    An ordinary init container runs together with the sidecars before it, the containers with all
+    sidecars.
     """
     main: dict[str, int] = {}
     for container in containers:
@@ -177,7 +178,7 @@ def _settable(name: str) -> bool:
 
 
 def is_extended(resource: str) -> bool:
-    """Whether the name is one of a vendor: a domain other than kubernetes.io, then a slash."""
+    """Whether the name is a vendor's: a domain other than kubernetes.io, then a slash."""
     vendor = "/" in resource and "kubernetes.io/" not in resource
     return vendor and not resource.startswith("requests.")
 

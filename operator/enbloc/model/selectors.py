@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Label selectors, and the constraints of a pod that are written with them."""
+"""Label selectors, and the constraints of pods that use them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A label selector: all requirements hold; one without any matches everything.
+    """A label selector: all requirements must hold; without any, it matches everything.
 
-    Where an object has no selector at all, the field is None, which matches nothing.
+    If an object has no selector at all, the field is None, which matches nothing.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -25,7 +25,7 @@ class Selector:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The label keys that decide."""
+        """The label keys that its requirements use."""
         return frozenset(each.key for each in self.requirements)
 
 
@@ -35,7 +35,7 @@ class SpreadConstraint:
 
     Attributes:
         hard: DoNotSchedule; else ScheduleAnyway.
-        min_domains: below so many domains the global minimum counts as 0.
+        min_domains: with fewer domains, the global minimum counts as 0.
         match_label_keys: the pod's own values of these keys are added to the selector.
         honour_affinity: only nodes that the pod's selector and affinity allow are counted.
         honour_taints: only nodes whose taints the pod tolerates are counted.
@@ -56,8 +56,8 @@ class PodAffinityTerm:
     """One term of pod affinity or anti-affinity.
 
     Attributes:
-        namespaces: where the pods are that it speaks of; joined with what `namespace_selector`
-            selects. With neither, the namespace of the pod that has the term.
+        namespaces: the namespaces of the pods that it selects, in addition to those that
+            `namespace_selector` selects. With neither, the namespace of the pod that has the term.
     """
 
     topology_key: str
@@ -79,7 +79,7 @@ class PodAffinity:
     preferred: tuple[tuple[int, PodAffinityTerm], ...] = ()
 
     def __bool__(self) -> bool:
-        """It has any term."""
+        """Whether it has any term."""
         return bool(self.required or self.preferred)
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshot: the frozen facts on which one decision stands."""
+"""Snapshot: the frozen facts on which one decision is based."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Snapshot:
     Attributes:
         namespaces: the labels of each namespace, by its name.
         workloads: the selectors of Services and controllers.
-        ledgers: what each Reserve plugin keeps over the reserved plans, by plugin name.
+        ledgers: each Reserve plugin's ledger of the reserved plans, by plugin name.
     """
 
     nodes: Nodes

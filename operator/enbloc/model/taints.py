@@ -17,7 +17,7 @@ class Effect(StrEnum):
 class TolerationOperator(StrEnum):
     """How a toleration compares values.
 
-    Upstream's `Lt` and `Gt` stand behind an alpha gate that is off: they tolerate nothing.
+    Upstream's `Lt` and `Gt` are behind an alpha gate that is off: they tolerate nothing.
     """
 
     EQUAL = "Equal"
@@ -28,7 +28,7 @@ class TolerationOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A mark on a node that keeps pods off."""
+    """A taint on a node, which keeps pods off."""
 
     key: str
     value: str = ""
@@ -37,7 +37,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A pod's leave to ignore taints.
+    """A toleration of a pod, which lets it ignore taints.
 
     Attributes:
         key: "" = every key.

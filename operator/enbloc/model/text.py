@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Messages for people: as long as the API takes them, and of characters that people can see."""
+"""Messages for people: cut to the API's limits, and made of visible characters."""
 
 import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-#: The longest message of a condition that our CRD takes, in characters.
+#: The longest condition message that our CRD accepts, in characters.
 MESSAGE_LIMIT: Final = 1024
 
 
 def clipped(message: str, limit: int = MESSAGE_LIMIT) -> str:
-    """The message; cut with an ellipsis if it has more characters than that.
+    """The message, cut with an ellipsis if it has more than `limit` characters.
 
-    It is cut between words, unless a very long one would take most of it away.
+    It is cut between words, unless that would remove most of it, because a word is very long.
     """
     if len(message) <= limit:
         return message
@@ -21,24 +21,24 @@ def clipped(message: str, limit: int = MESSAGE_LIMIT) -> str:
     return (words if len(words) > limit // 2 else message[: limit - 1]) + "…"
 
 
-#: The longest text of somebody else that a message quotes, in characters.
+#: The longest foreign text that a message quotes, in characters.
 QUOTE_LIMIT: Final = 80
 
-#: Marks that pile up on the letter before them.
+#: Unicode categories of marks that combine with the letter before them.
 _MARKS: Final = frozenset({"Mn", "Me"})
-#: Blank, although Unicode counts them among letters and symbols.
+#: Blank characters that Unicode counts among letters and symbols.
 _BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text, with what a terminal obeys or nobody sees escaped as in Python: `\x1b`, `\u202e`.
+    r"""The text, with control and invisible characters escaped as in Python: `\x1b`, `\u202e`.
 
-    These are control characters, line breaks, changes of the writing direction, characters of no
-    width, combining marks and lone surrogates.
+    Escaped are control characters, line breaks, changes of the writing direction, zero-width
+    characters, combining marks and lone surrogates.
 
     Args:
-        text: of anybody.
-        keep: such characters that are wanted.
+        text: any text.
+        keep: characters not to escape.
     """
     if text.isprintable() and text.isascii():
         return text
@@ -55,15 +55,15 @@ def _visible(char: str) -> bool:
 
 
 def several(texts: Sequence[str], most: int) -> str:
-    """Some of them with commas between, and how many more there are."""
+    """The first `most` texts, joined by commas, and how many more there are."""
     more = len(texts) - most
     return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def quoted(text: str) -> str:
-    """A text of somebody else within a message: in quotes, escaped, and cut at QUOTE_LIMIT.
+    """A foreign text for use in a message: in quotes, escaped, and cut at QUOTE_LIMIT.
 
-    The quotes end where it ends: those that it contains are escaped.
+    Quotes within the text are escaped.
     """
     shown = text[:QUOTE_LIMIT].replace("\\", "\\\\").replace('"', '\\"')
     return f'"{printable(shown)}"{"…" if len(text) > QUOTE_LIMIT else ""}'

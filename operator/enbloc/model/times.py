@@ -5,8 +5,8 @@
 from datetime import UTC, datetime
 from typing import Final
 
-#: By how much a clock that follows the server's Dates may be wrong (seconds): these are cut to the
-#: second, and take their time to arrive.
+#: The error of a clock that follows the server's Date headers (seconds): these are cut to the
+#: second, and arrive with a delay.
 CLOCK_ERROR: Final = 2.0
 #: 9999-12-31T23:59:59Z.
 LAST_SECOND: Final = 253_402_300_799
@@ -26,7 +26,7 @@ def micro_time_text(seconds: float) -> str:
 def seconds_of(text: str) -> float | None:
     """Seconds since the epoch of an RFC 3339 time from 1970 to 9999, in UTC; None if it is none.
 
-    So what is read can be written again, whatever its offset.
+    Within these limits, every time that is read can be written again, whatever its offset.
     """
     try:
         moment = datetime.fromisoformat(text)

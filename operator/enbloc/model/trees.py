@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of groups: sub-groups of which some are enough (semantics §2.8).
+"""Trees of groups, in which a part of the sub-groups may suffice (semantics §2.8).
 
-Where every child is needed the roles alone say so, and there is no tree.
+If every child is needed, the roles alone express it, and there is no tree.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """An inner node: it is whole when so many of its children are.
+    """An inner node of a tree: it is whole if `needed` of its children are.
 
     Attributes:
-        name: of the sub-group; "" = the PodGroup.
+        name: the sub-group's name; "" = the PodGroup.
         needed: how many of its children must be whole.
-        children: a sub-group, or the name of a role; as they are listed, roles first.
+        children: each a sub-group or a role's name, in the order listed, roles first.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Tree:
             yield from roles_of(child)
 
     def nodes(self) -> Iterator["Tree"]:
-        """It, and every sub-group in it."""
+        """The node itself, and every sub-group in it."""
         yield self
         for child in self.children:
             if isinstance(child, Tree):
@@ -41,11 +41,11 @@ class Tree:
 
     @property
     def chooses(self) -> bool:
-        """Some of its children, or of those of a sub-group, need not be there."""
+        """Whether some of its children, or of a sub-group's, are not needed."""
         return any(node.needed < len(node.children) for node in self.nodes())
 
     def least(self, minimums: Mapping[str, int]) -> int:
-        """How many members the smallest choice needs, if its roles have these minimums."""
+        """How many members the smallest choice needs, given the roles' minimums."""
         return sum(sorted(least_of(child, minimums) for child in self.children)[: self.needed])
 
     def counts(self) -> dict[str, int]:
@@ -53,7 +53,7 @@ class Tree:
         return {node.name: node.needed for node in self.nodes()}
 
     def lowered(self, most: Callable[["Tree"], int]) -> "Tree":
-        """The same, each node with no more needed than that."""
+        """The tree with `needed` of each node lowered to at most `most(node)`."""
         children = tuple(
             child.lowered(most) if isinstance(child, Tree) else child for child in self.children
         )
@@ -82,12 +82,12 @@ def least_of(child: Child, minimums: Mapping[str, int]) -> int:
 
 
 def counts_known(tree: Tree, before: Mapping[str, int], known: Container[str]) -> Mapping[str, int]:
-    """How many children each node needs, and no more than before.
+    """How many children each node needs, at most as many as before.
 
     Args:
-        tree: as it is now.
-        before: how many they needed; of a node that is not in it, as many as it had.
-        known: the roles that there were.
+        tree: the current tree.
+        before: how many each needed before; a node that is not in it needed all it had.
+        known: the roles that existed before.
     """
 
     def had(node: Tree) -> int:
@@ -97,7 +97,7 @@ def counts_known(tree: Tree, before: Mapping[str, int], known: Container[str]) -
 
 
 def counts_whole(tree: Tree, whole: Container[str]) -> Mapping[str, int]:
-    """How many children each node needs, and no more than have these roles whole."""
+    """How many children each node needs, at most as many as are whole with these roles."""
 
     def count(node: Tree) -> int:
         return sum(held(child, whole.__contains__) for child in node.children)

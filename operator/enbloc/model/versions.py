@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Resource versions: what orders the states of an object."""
+"""Resource versions, which order the states of an object."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ _MOST_DIGITS: Final = len(str(_LARGEST))
 
 
 def version_of(text: str | None) -> int:
-    """A resourceVersion, which is a uint64, as a number; 0 if it is none."""
+    """A resourceVersion (uint64) as a number; 0 if it is not valid."""
     if not text or len(text) > _MOST_DIGITS or not (text.isascii() and text.isdecimal()):
         return 0
     version = int(text)

@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weight: how much memory a fact takes, for what is bounded by bytes."""
+"""Weight: approximate memory of a fact, for limits in bytes."""
 
 from dataclasses import fields, is_dataclass
 from typing import Final
 
-#: Bytes of a text, a container or an item beside what is in it, roughly.
+#: Approximate overhead of a text, container or item, in bytes.
 _EACH: Final = 64
 
 
 def weight_of(value: object) -> int:
-    """Bytes that a value of texts, tuples, sets and dataclasses takes, roughly.
+    """Approximate bytes of a value made of texts, tuples, sets and dataclasses.
 
-    What several of them share counts for each.
+    Shared parts count each time.
     """
     if isinstance(value, str | bytes):
         return _EACH + len(value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: which pods the Services and controllers of a namespace select together."""
+"""Workloads: the pods that Services and controllers of a namespace select."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -9,12 +9,12 @@ from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 
-#: Owners whose selector says which pods belong together.
+#: Kinds of owners whose selector says which pods belong together.
 SPREADING_KINDS: Final = ("ReplicationController", "ReplicaSet", "StatefulSet")
 
 
 class WorkloadKey(NamedTuple):
-    """An object with a selector: its kind, namespace and name."""
+    """The key of an object with a selector: kind, namespace and name."""
 
     kind: str
     namespace: str
@@ -43,13 +43,13 @@ class Workloads:
         yield from self._controllers.items()
 
     def get(self, key: WorkloadKey) -> Selector | None:
-        """What an object selects; None = nothing, or it is not known."""
+        """The selector of an object; None = it selects nothing, or is not known."""
         if key.kind == "Service":
             return self._services.get(key.namespace, {}).get(key.name)
         return self._controllers.get(key)
 
     def put(self, key: WorkloadKey, selector: Selector | None) -> bool:
-        """Add or update an object; one without a selector selects nothing. True = it changed."""
+        """Add or update an object (selector None = selects nothing); returns whether it changed."""
         if selector is None:
             return self.drop(key)
         if key.kind == "Service":
@@ -63,7 +63,7 @@ class Workloads:
         return changed
 
     def drop(self, key: WorkloadKey) -> bool:
-        """Remove an object. True = it was there."""
+        """Remove an object; returns whether it was known."""
         if key.kind == "Service":
             services = self._services.get(key.namespace, {})
             gone = services.pop(key.name, None) is not None
@@ -75,12 +75,12 @@ class Workloads:
         return gone
 
     def selector_of(self, pod: Pod) -> Selector | None:
-        """What selects the pods that this one should be spread among; None = nothing does.
+        """The selector of the pods among which this one should be spread; None = none.
 
-        The labels by which the Services of its namespace select it, and the selector of the
-        ReplicationController, ReplicaSet or StatefulSet that owns it, all joined. Where a
-        ReplicationController asks for another value than a Service does, its value counts.
-        Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/helper/spread.go
+        It joins the labels by which the Services of its namespace select it with the selector of
+        the ReplicationController, ReplicaSet or StatefulSet that owns it. If a
+        ReplicationController requires another value than a Service, the ReplicationController's
+        value counts. Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/helper/spread.go
         DefaultSelector.
         """
         labels = dict(pod.labels)
@@ -104,5 +104,5 @@ class Workloads:
 
 
 def equals(labels: Mapping[str, str]) -> Selector:
-    """The selector that asks for exactly these values, as Services and controllers write it."""
+    """The selector that requires exactly these labels, as Services and controllers write it."""
     return Selector(tuple(Requirement(key, Operator.IN, (labels[key],)) for key in sorted(labels)))
