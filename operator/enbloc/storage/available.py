@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Available: the PersistentVolumes of one class, smallest first, and which fit a claim.
+"""Available: the PersistentVolumes of one class, smallest first, and which of them fit a claim.
 
-Sets of them are integers: bit i is the volume at place i of the order, so that the smallest of a
-set is its lowest bit.
+Sets of volumes are integers: bit i is the volume at place i of the order, so the smallest volume of
+a set is its lowest bit.
 """
 
 from collections import defaultdict
@@ -24,25 +24,25 @@ Bits: TypeAlias = int
 
 H = TypeVar("H", bound=Hashable)
 
-#: Of so many sorts of claims it is remembered which volumes fit.
+#: For how many sorts of claims the fitting volumes are cached.
 _MOST_KEPT: Final = 4096
-#: Labels that claims select by, of which a column is kept.
+#: How many labels that claims select by have a column.
 _MOST_COLUMNS: Final = 256
 
 
 class VolumeChoice(NamedTuple):
-    """Which volumes of the class would do for one claim, whatever the node.
+    """Which volumes of the class fit one claim, regardless of the node.
 
     Attributes:
-        fitting: any of these does.
-        reserved: only these come into question, if there are any: they name the claim.
+        fitting: the volumes that fit.
+        reserved: the volumes that name the claim; if there are any, only these are eligible.
     """
 
     fitting: Bits
     reserved: Bits = 0
 
     def at(self, reached: Bits, free: Bits) -> Bits:
-        """Of the volumes that are reached and free, those that the claim may get there."""
+        """The volumes that the claim may get, given those that are reached and free."""
         reserved = self.reserved & free
         if reserved:
             return (reserved & -reserved) & reached
@@ -50,11 +50,11 @@ class VolumeChoice(NamedTuple):
 
 
 class Available:
-    """The volumes of one class; it never changes, but for what it remembers.
+    """The volumes of one class; immutable, except for its caches.
 
     Attributes:
-        volumes: by size, then the older, then by name.
-        everything: all of them.
+        volumes: sorted by size, then age (older first), then name.
+        everything: the set of all of them.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Available:
     # ── which fit ────────────────────────────────────────────────────────────────────────────
 
     def choice(self, claim: PersistentVolumeClaim, sort: int) -> VolumeChoice:
-        """Which volumes would do for a claim; `sort` is equal for claims that are alike.
+        """Which volumes fit a claim; `sort` is equal for claims that are alike.
 
         Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go
         FindMatchingVolume.
@@ -128,11 +128,11 @@ class Available:
         return mask
 
     def ever(self, claim: PersistentVolumeClaim) -> Bits:
-        """Which volumes would do for a claim if none were taken."""
+        """Which volumes would fit a claim if none were taken."""
         return bits_of(self._fitting(claim, ever=True))
 
     def _column(self, key: str) -> Interned[str | None]:
-        """The values of a label of each volume; made when it is first asked about."""
+        """The value of a label of each volume; made when the label is first asked about."""
         column = self._columns.get(key)
         if column is None:
             if self._labels is None:
@@ -157,13 +157,13 @@ class Available:
         return same and volume.capacity >= claim.size
 
     def names_claim(self, key: str) -> bool:
-        """Whether any volume names a claim of that name."""
+        """Whether any volume names this claim."""
         return key in self._reserved
 
     # ── which are reached ────────────────────────────────────────────────────────────────────
 
     def signatures(self, nodes: Nodes) -> Signatures:
-        """Which nodes reach the same volumes; one condition for each distinct node affinity."""
+        """Signatures of nodes by the volumes they reach; a condition per distinct node affinity."""
         if self._seen is None or not self._seen.same(nodes):
             self._signatures = signatures(matrix_of(self._groups, nodes))
             self._reached = {}
@@ -175,7 +175,7 @@ class Available:
         return int(self._group_of[place])
 
     def reached(self, signature: int) -> Bits:
-        """The volumes that nodes of one of the latest signatures reach."""
+        """The volumes that nodes of a signature reach; numbered by the latest `signatures`."""
         known = self._reached.get(signature)
         if known is None:
             mask = self._signatures.matrix[:, signature].take(self._group_of)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Disks: inline volumes of old kinds, of which pods on one node must not share some.
+"""Disks: inline volumes of old kinds, some of which pods on one node must not share.
 
 Source: kube-scheduler v1.36
 pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go isVolumeConflict.
@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 
 from enbloc.model.pods import PodVolume
 
-#: The kind of a disk, and what it is the same disk by, but for the monitors of an RBD image.
+#: A disk's kind and identifying fields, except the monitors of an RBD image.
 DiskKey: TypeAlias = tuple[str, ...]
 
-#: By the kind, the fields that say which disk it is.
+#: The fields that identify a disk, by kind.
 _NAMED_BY: Final = {
     "gcePersistentDisk": ("pdName",),
     "awsElasticBlockStore": ("volumeID",),
@@ -23,7 +23,7 @@ _NAMED_BY: Final = {
 
 
 def disk_key(volume: PodVolume) -> DiskKey | None:
-    """Which disk an inline volume is; None = of a kind that pods may share."""
+    """The key of an inline volume's disk; None = its kind may be shared."""
     fields = _NAMED_BY.get(volume.kind)
     if fields is None:
         return None
@@ -32,7 +32,7 @@ def disk_key(volume: PodVolume) -> DiskKey | None:
 
 
 def conflict(one: PodVolume, other: PodVolume) -> bool:
-    """Whether two pods of one node cannot have these volumes, which have the same key."""
+    """Whether two volumes with the same key cannot be used by two pods on one node."""
     if one.kind == "awsElasticBlockStore":
         return True
     if one.kind == "rbd" and _monitors(one).isdisjoint(_monitors(other)):

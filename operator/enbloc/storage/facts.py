@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The objects that say which volumes there are, as far as scheduling reads them."""
+"""Facts: the parts of storage objects that scheduling reads."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from enbloc.model.selectors import Labels, Selector
 #: Required node affinity of a volume: any of the terms suffices; None = every node reaches it.
 Affinity: TypeAlias = tuple[NodeSelectorTerm, ...] | None
 
-#: `allowedTopologies`: of any term all requirements must hold, `(label key, values)`.
+#: `allowedTopologies`: one term must hold, with all of its requirements, `(label key, values)`.
 Topologies: TypeAlias = tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]
 
 READ_WRITE_ONCE: Final = "ReadWriteOnce"
@@ -21,14 +21,14 @@ NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 class ClaimRef(NamedTuple):
-    """`spec.claimRef` of a PersistentVolume; a uid of "" is any claim of that name."""
+    """`spec.claimRef` of a PersistentVolume; uid "" = any claim of that name."""
 
     key: str
     uid: str = ""
 
 
 class Attachable(NamedTuple):
-    """What a node attaches: a volume of a CSI driver."""
+    """A volume of a CSI driver, as attached to nodes."""
 
     driver: str
     handle: str
@@ -44,14 +44,14 @@ class PersistentVolume(OfCluster):
         mode: `volumeMode`.
         attributes_class: `volumeAttributesClassName`; "" = none.
         available: its phase is Available.
-        claim: whom it is bound, or reserved, to.
+        claim: the claim that it is bound to or reserved for.
         created: creationTimestamp, seconds since the epoch.
-        affinity: which nodes reach it.
-        csi: what a node attaches; None = it is of another kind.
-        plugin: the in-tree plugin of an old kind of disk that a CSI driver serves now; "" = none.
-        migrated: the same of the disk, as that driver sees it.
-        migrated_affinity: likewise.
-        problem: why `migrated` cannot be said; "" = it can, or need not be.
+        affinity: the nodes that reach it.
+        csi: the CSI volume that nodes attach; None = it is of another kind.
+        plugin: the in-tree plugin of a disk of an old kind that a CSI driver now serves; "" = none.
+        migrated: the disk as that driver's volume.
+        migrated_affinity: the nodes that reach it, as that driver sees it.
+        problem: why `migrated` cannot be determined; "" = it is, or is not needed.
     """
 
     name: str
@@ -77,7 +77,7 @@ class PersistentVolume(OfCluster):
     kind: ClassVar[str] = "PersistentVolume"
 
     def holds(self, claim: "PersistentVolumeClaim") -> bool:
-        """Whether it is bound, or reserved, to a claim.
+        """Whether it is bound to or reserved for a claim.
 
         Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go
         IsVolumeBoundToClaim.
@@ -92,14 +92,14 @@ class PersistentVolumeClaim(OfNamespace):
 
     Attributes:
         storage_class: "" = none.
-        request: bytes; None = it names no size.
-        selector: of labels of volumes; None = any volume.
+        request: the requested bytes; None = it names no size.
+        selector: the label selector for volumes; None = any volume.
         volume: `spec.volumeName`; "" = none yet.
         bind_completed: the control plane has bound it.
         selected_node: annotation `volume.kubernetes.io/selected-node`; None = it is absent.
         lost: its phase is Lost.
         owner: UID of its controller; "" = none.
-        problem: what of it could not be read; such a claim fits nowhere. "" = nothing.
+        problem: what could not be read; such a claim fits nowhere. "" = nothing.
     """
 
     namespace: str
@@ -124,22 +124,22 @@ class PersistentVolumeClaim(OfNamespace):
 
     @property
     def bound(self) -> bool:
-        """It is bound for good."""
+        """Whether it is bound for good."""
         return self.volume != "" and self.bind_completed
 
     @property
     def size(self) -> int:
-        """Bytes; 0 where it names no size."""
+        """The requested bytes; 0 if it names no size."""
         return self.request or 0
 
     @property
     def once_per_pod(self) -> bool:
-        """Only one pod of the cluster may use it."""
+        """Whether only one pod of the cluster may use it."""
         return READ_WRITE_ONCE_POD in self.access_modes
 
     @property
     def once_per_node(self) -> bool:
-        """Only pods of one node may use it at the same time."""
+        """Whether only pods on one node may use it at the same time."""
         return bool(self.access_modes) and all(
             mode in (READ_WRITE_ONCE, READ_WRITE_ONCE_POD) for mode in self.access_modes
         )
@@ -150,8 +150,8 @@ class StorageClass(OfCluster):
     """A StorageClass.
 
     Attributes:
-        waits: its volumes are bound where the first pod goes (`WaitForFirstConsumer`).
-        topologies: where volumes may be made; () = anywhere.
+        waits: its claims are bound when their first pod is placed (`WaitForFirstConsumer`).
+        topologies: where volumes may be provisioned; () = anywhere.
     """
 
     name: str
@@ -164,7 +164,7 @@ class StorageClass(OfCluster):
 
     @property
     def provisions(self) -> bool:
-        """Volumes are made on demand."""
+        """Whether volumes are provisioned on demand."""
         return self.provisioner not in ("", NO_PROVISIONER)
 
 
@@ -173,9 +173,9 @@ class CSINode(OfCluster):
     """A CSINode.
 
     Attributes:
-        limits: `(driver, count)`: how many volumes of the driver the node can attach.
-        drivers: names of those that are installed.
-        migrated: in-tree plugins that CSI drivers serve on this node.
+        limits: how many volumes of each driver the node can attach, `(driver, count)`.
+        drivers: the names of the installed drivers.
+        migrated: the in-tree plugins that CSI drivers serve on this node.
     """
 
     name: str
@@ -189,7 +189,7 @@ class CSINode(OfCluster):
 
 @dataclass(frozen=True, slots=True)
 class CSIDriver(OfCluster):
-    """A CSIDriver; `storage_capacity`: it says what storage is left where."""
+    """A CSIDriver; `storage_capacity`: it publishes how much storage is left where."""
 
     name: str
     storage_capacity: bool = False
@@ -200,12 +200,12 @@ class CSIDriver(OfCluster):
 
 @dataclass(frozen=True, slots=True)
 class CSIStorageCapacity(OfNamespace):
-    """A CSIStorageCapacity: what is left of one class in one segment of the nodes.
+    """A CSIStorageCapacity: what is left of one class for one segment of the nodes.
 
     Attributes:
-        capacity: bytes in all; None = unknown.
-        largest: bytes that one volume can have (`maximumVolumeSize`); None = unknown.
-        topology: of labels of the nodes that reach it; None = no node does.
+        capacity: total bytes left; None = unknown.
+        largest: the largest volume, in bytes (`maximumVolumeSize`); None = unknown.
+        topology: selects the nodes that reach it by label; None = no node does.
     """
 
     namespace: str
@@ -221,7 +221,7 @@ class CSIStorageCapacity(OfNamespace):
 
     @property
     def limit(self) -> int | None:
-        """Bytes that one volume can have as far as is known.
+        """The largest size of one volume, in bytes; None = unknown.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
         volumeLimit.
@@ -231,7 +231,7 @@ class CSIStorageCapacity(OfNamespace):
 
 @dataclass(frozen=True, slots=True)
 class VolumeAttachment(OfCluster):
-    """A VolumeAttachment: a volume that is attached to a node; `volume` = "" is none by name."""
+    """A VolumeAttachment: a volume that is attached to a node; `volume` "" = it names none."""
 
     name: str
     attacher: str = ""

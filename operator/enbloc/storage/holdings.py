@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Holdings: what was decided for claims that are not bound yet.
+"""Holdings: decisions for claims that are not bound yet.
 
-Nothing here is larger than what is under way, so a fork copies it.
+They are no more than the work in progress, so a fork copies them.
 """
 
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ from enbloc.storage.matching import Movable
 from enbloc.storage.segments import Charged, Segments
 
 _NONE: Final[Mapping[str, Movable]] = {}
-#: Bytes: a PiB each, so that thousands of claims are not beyond int64.
+#: The most bytes charged per claim, a PiB, so that thousands of claims fit in int64.
 MOST_CHARGED: Final = 2**50
 
 
 @dataclass(frozen=True, slots=True)
 class HeldVolume:
-    """What was decided for one claim.
+    """The decision for one claim.
 
     Attributes:
-        key: of the claim.
-        uid: of the claim.
-        storage_class: of the claim.
-        size: bytes that it asks for.
-        node: where the pods go that use it.
-        volume: the name of the volume that it gets; "" = one is made for it.
-        segment: the key of what a new volume takes from; "" = of nothing that is counted.
-        pods: that are there because of it.
+        key: the claim's key.
+        uid: the claim's uid.
+        storage_class: the claim's class.
+        size: the requested bytes.
+        node: the node of the pods that use it.
+        volume: the name of the volume that it gets; "" = one is provisioned for it.
+        segment: the key of the segment that a new volume uses; "" = none that is counted.
+        pods: the pods for which it is held.
     """
 
     key: str
@@ -46,7 +46,7 @@ class HeldVolume:
 
 
 class Charge(NamedTuple):
-    """What a volume that is being made takes of a segment.
+    """What a volume that is being provisioned uses of a segment.
 
     Attributes:
         size: bytes.
@@ -61,9 +61,9 @@ class Holdings:
     """What is held, by claim, by volume and by segment.
 
     Attributes:
-        claims: what was decided, by the key of the claim.
-        charges: what is taken of segments, by the key of the claim.
-        volumes: the key of the claim that gets a volume, by the name of the volume.
+        claims: the decisions, by the key of the claim.
+        charges: what is used of segments, by the key of the claim.
+        volumes: the key of the claim that gets each volume, by the volume's name.
     """
 
     __slots__ = ("_charged", "_known", "_movable", "_taken", "charges", "claims", "volumes")
@@ -78,7 +78,7 @@ class Holdings:
         self._movable: dict[str, dict[str, Movable]] = {}
 
     def fork(self) -> "Holdings":
-        """A copy of its own."""
+        """An independent copy."""
         made = Holdings(self._known)
         made.claims, made.volumes = self.claims.copy(), self.volumes.copy()
         made.charges = self.charges.copy()
@@ -89,7 +89,7 @@ class Holdings:
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def taken(self, storage_class: str) -> Bits:
-        """Of the volumes of a class, those that claims get."""
+        """The volumes of a class that claims get."""
         available = self._known.available(storage_class)
         cached = self._taken.get(storage_class)
         if cached is None or cached[0] is not available:
@@ -102,7 +102,7 @@ class Holdings:
         return cached[1]
 
     def charged(self, storage_class: str, segments: Segments) -> Charged:
-        """int64[K], bytes: what claims take of each segment of a class; not to be written to."""
+        """int64[K]: the bytes that claims use of each segment of a class; read-only."""
         cached = self._charged.get(storage_class)
         if cached is None or cached[0] is not segments:
             charged = segments.none()
@@ -114,13 +114,13 @@ class Holdings:
         return cached[1]
 
     def movable(self, storage_class: str) -> Mapping[str, Movable]:
-        """The claims of a class that could get another volume, by their keys."""
+        """The claims of a class that could get another volume, by key."""
         return self._movable.get(storage_class, _NONE)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def hold(self, held: HeldVolume, candidates: Bits = 0) -> None:
-        """Keep what was decided for a claim; `candidates` = what else it could get there."""
+        """Keep the decision for a claim; `candidates` = the volumes it could get there."""
         self.claims[held.key] = held
         if held.volume:
             self._take(held.storage_class, held.volume, held.key, candidates)
@@ -131,7 +131,7 @@ class Holdings:
             self._charge(charge, 1)
 
     def move(self, key: str, volume: str) -> None:
-        """A movable claim gets another volume of its class instead."""
+        """Give a movable claim another volume of its class."""
         held = self.claims[key]
         candidates = self._movable[held.storage_class][key].candidates
         self._untake(held)
@@ -139,13 +139,13 @@ class Holdings:
         self._take(held.storage_class, volume, key, candidates)
 
     def share(self, key: str, pod: PodUID) -> None:
-        """One more pod uses a claim; it stays where it is."""
+        """Record that another pod uses a claim, which then cannot move."""
         held = self.claims[key]
         self.claims[key] = replace(held, pods=held.pods | {pod})
         self._movable.get(held.storage_class, {}).pop(key, None)
 
     def leave(self, key: str, pod: PodUID) -> None:
-        """A pod uses a claim no more; what nobody uses is given back."""
+        """Record that a pod no longer uses a claim; unused claims are released."""
         held = self.claims.get(key)
         if held is None or pod not in held.pods:
             return
@@ -156,14 +156,14 @@ class Holdings:
             self.drop(key)
 
     def drop(self, key: str) -> None:
-        """Nothing is decided for a claim any more."""
+        """Drop the decision for a claim."""
         held = self.claims.pop(key, None)
         if held is not None and held.volume:
             self._untake(held)
         self.uncharge(key)
 
     def uncharge(self, key: str) -> None:
-        """What is taken of a segment for a claim is free again."""
+        """Free what is used of a segment for a claim."""
         charge = self.charges.pop(key, None)
         if charge is not None:
             self._charge(charge, -1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Old kinds of disks as the CSI drivers see them that serve them now.
+"""In-tree kinds of disks, translated for the CSI drivers that now serve them.
 
 Source: kubernetes v1.36 staging/src/k8s.io/csi-translation-lib/plugins;
 pkg/scheduler/framework/plugins/nodevolumelimits/utils.go isCSIMigrationOn.
@@ -20,7 +20,7 @@ ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 OLD_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-#: Between the zones of a volume that several can reach.
+#: Separates the zones of a volume that several zones reach.
 ZONE_SEPARATOR: Final = "__"
 
 #: A disk's fields as text, by name.
@@ -31,8 +31,8 @@ class _Plugin(NamedTuple):
     """An in-tree plugin whose disks a CSI driver serves.
 
     Attributes:
-        topology: the driver's own label for zones; "" = zones stay as they are.
-        handle: of a disk by its fields, and by the labels of its volume.
+        topology: the driver's own label for zones; "" = zone labels stay as they are.
+        handle: makes a disk's handle from its fields and the labels of its volume.
     """
 
     name: str
@@ -48,7 +48,7 @@ def plugin_name(kind: str) -> str:
 
 
 def driver_of(plugin: str) -> str | None:
-    """The CSI driver that serves what an in-tree provisioner makes; None = it is no such."""
+    """The CSI driver that serves an in-tree provisioner's volumes; None = it is not in-tree."""
     found = _BY_NAME.get(plugin)
     return found.driver if found else None
 
@@ -59,12 +59,12 @@ def is_old_provisioner(name: str) -> bool:
 
 
 def migratable(volume: PodVolume) -> bool:
-    """Whether some CSI driver could serve an inline volume; of some kinds none ever does here."""
+    """Whether a CSI driver could serve an inline volume; the scheduler migrates only some kinds."""
     return volume.kind in _PLUGINS or volume.kind in ("azureFile", "vsphereVolume")
 
 
 def inline(volume: PodVolume) -> Attachable | None:
-    """What a node attaches for an inline volume; None = nothing that counts.
+    """The CSI volume that a node attaches for an inline volume; None = nothing that counts.
 
     Raises:
         ValueError: the volume cannot be understood; the message says why.
@@ -76,7 +76,7 @@ def inline(volume: PodVolume) -> Attachable | None:
 
 
 def translated(kind: str, disk: Disk, labels: Disk) -> Attachable:
-    """What a node attaches for a PersistentVolume of an old kind.
+    """The CSI volume that a node attaches for a PersistentVolume of an old kind.
 
     Raises:
         ValueError: the volume cannot be understood; the message says why.
@@ -86,7 +86,7 @@ def translated(kind: str, disk: Disk, labels: Disk) -> Attachable:
 
 
 def translated_affinity(kind: str, affinity: Affinity, labels: Disk) -> Affinity:
-    """Which nodes reach a PersistentVolume of an old kind where a CSI driver serves it."""
+    """The node affinity of a PersistentVolume of an old kind that a CSI driver serves."""
     topology = _PLUGINS[kind].topology
     if not topology:
         return affinity
@@ -101,7 +101,7 @@ def translated_affinity(kind: str, affinity: Affinity, labels: Disk) -> Affinity
 
 
 def _labels_of(affinity: Affinity, labels: Disk) -> tuple[str, str]:
-    """The labels for zone and region that a volume uses: the new ones, or the old."""
+    """The labels for zone and region that a volume uses: the current or the deprecated ones."""
     if _has(affinity, ZONE):
         return ZONE, REGION
     if _has(affinity, OLD_ZONE) or (ZONE not in labels and OLD_ZONE in labels):
@@ -197,5 +197,5 @@ _PLUGINS: Final[Mapping[str, _Plugin]] = {
     ),
 }
 _BY_NAME: Final = {plugin.name: plugin for plugin in _PLUGINS.values()}
-#: In-tree plugins that can be translated, and whose migration the scheduler never sees as on.
+#: In-tree plugins that can be translated, but whose migration the scheduler never treats as on.
 _NEVER: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Known: the volume objects as the API server shows them, indexed by what is asked of them."""
+"""Known: the storage objects as the API server shows them, indexed for lookups."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
@@ -27,21 +27,21 @@ from enbloc.storage.facts import (
 )
 from enbloc.storage.segments import Segments
 
-#: So many sorts of claims and volumes are told apart before the numbers begin anew.
+#: How many sorts of claims and volumes are numbered before they are forgotten.
 _MOST_SORTS: Final = 65_536
-#: Of so many conditions it is remembered where they hold.
+#: For how many conditions the matching nodes are cached.
 _MOST_MASKS: Final = 16_384
 
 
 class Known:
-    """The objects, by kind and key, with what is derived from them.
+    """The objects, by kind and key, with data derived from them.
 
     Attributes:
-        volumes: by name; so classes, nodes and drivers.
+        volumes: by name, as are classes, nodes and drivers.
         claims: by `namespace/name`.
-        users: keys of the claims that name a volume, by its name.
-        attached: VolumeAttachments of each node, by their names.
-        attachments_of: those of each volume, likewise.
+        users: the keys of the claims that name a volume, by the volume's name.
+        attached: the VolumeAttachments of each node, by name.
+        attachments_of: the VolumeAttachments of each volume, by name.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Known:
             VolumeAttachment.kind: self.attachments,
         }
         self._in_class: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)
-        #: Those that no claim is bound to for good: of ten thousand that were made, a few.
+        #: Volumes that no claim is bound to for good: a few of ten thousand provisioned ones.
         self._unsettled: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)
         self._available: dict[str, Available] = {}
         self._segments_of: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
@@ -85,7 +85,7 @@ class Known:
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def change(self, kind: str, key: str, fact: VolumeFact | None) -> VolumeFact | None:
-        """Add or change an object, or, with None, remove it; gives it as it was."""
+        """Add or update an object, or remove it (None); returns the previous one."""
         objects = self._by_kind.get(kind)
         if objects is None:
             return None
@@ -127,7 +127,7 @@ class Known:
         self._sort_of.pop((volume.kind, volume.key), None)
 
     def _settle(self, name: str) -> None:
-        """A volume, or a claim that names it, has changed: whether it is still to be had."""
+        """Update whether a volume is available, after it or a claim that names it changed."""
         volume = self.volumes.get(name)
         if volume is None:
             return
@@ -164,7 +164,7 @@ class Known:
     # ── what follows from them ───────────────────────────────────────────────────────────────
 
     def available(self, storage_class: str) -> Available:
-        """The volumes of a class; where more can be made, without those that are bound for good."""
+        """The volumes of a class; if more can be provisioned, without those bound for good."""
         found = self._available.get(storage_class)
         if found is None:
             volumes = self._volumes_of(storage_class).values()
@@ -172,7 +172,7 @@ class Known:
         return found
 
     def has_volumes(self, storage_class: str) -> bool:
-        """Whether any volume of that class is available, in that sense."""
+        """Whether `available` has any volume of the class."""
         return bool(self._volumes_of(storage_class))
 
     def _volumes_of(self, storage_class: str) -> Mapping[str, PersistentVolume]:
@@ -180,7 +180,7 @@ class Known:
         return tables.get(storage_class, {})
 
     def segments(self, storage_class: str) -> Segments | None:
-        """What storage is left of a class; None = nobody says, and any amount can be had."""
+        """The segments of a class; None = none are published, and any amount is available."""
         known = self.classes.get(storage_class)
         driver = self.drivers.get(known.provisioner) if known else None
         if driver is None or not driver.storage_capacity:
@@ -192,10 +192,10 @@ class Known:
         return found
 
     def attachable(self, claim: PersistentVolumeClaim) -> Attachable | None:
-        """What a node attaches for a claim; None = nothing that counts.
+        """The CSI volume that a node attaches for a claim; None = nothing that counts.
 
-        One that is not bound counts under a handle of its own. Where a CSI driver serves an old
-        kind of disk, only nodes with a CSINode count it; the others have no limits.
+        An unbound claim counts under a handle of its own. If a CSI driver serves an old kind of
+        disk, only nodes with a CSINode count it; the others have no limits.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
         getCSIDriverInfo.
@@ -213,7 +213,7 @@ class Known:
         return Attachable(driver, f"\0{claim.key}") if driver else None
 
     def delayed(self, claim: PersistentVolumeClaim) -> bool:
-        """Whether an unbound claim is bound where its pod goes.
+        """Whether binding of an unbound claim waits for its pod.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
         GetPodVolumeClaims.
@@ -222,7 +222,7 @@ class Known:
         return known is not None and known.waits and not claim.volume
 
     def sort_of_claim(self, claim: PersistentVolumeClaim) -> int:
-        """A number that is equal for claims that want alike volumes."""
+        """A number that is equal for claims which the same volumes fit."""
         return self._sort(
             (claim.kind, claim.key),
             lambda: (
@@ -236,7 +236,7 @@ class Known:
         )
 
     def sort_of_volume(self, volume: PersistentVolume) -> int:
-        """A number that is equal for volumes that the same nodes reach in the same way."""
+        """A number that is equal for volumes which the same nodes reach in the same way."""
         return self._sort(
             (volume.kind, volume.key),
             lambda: (
@@ -256,14 +256,14 @@ class Known:
                 self._sorts.clear()
                 self._sort_of.clear()
                 self._available.clear()  # they remember by number
-            # Never a number twice, even after forgetting: a decision may still use the old ones.
+            # Never reuse a number, even after forgetting: a decision may still use the old ones.
             known = self._sort_of[key] = self._sorts.setdefault(describe(), next(self._count))
         return known
 
     def told_apart(self, volume: PersistentVolume) -> bool:
-        """Whether its name matters: it is attached somewhere, or counts with another.
+        """Whether a volume's name matters: it is attached somewhere, or counts with another.
 
-        Another volume is the same disk, or several claims name it.
+        It counts with another if another volume is the same disk, or several claims name it.
         """
         source = volume.csi or volume.migrated
         several = len(self.users.get(volume.name, ())) > 1
@@ -276,7 +276,7 @@ class Known:
     # ── where ────────────────────────────────────────────────────────────────────────────────
 
     def mask(self, conditions: Conditions, nodes: Nodes) -> Mask:
-        """bool[N]: where conditions on the labels of nodes hold; not to be written to."""
+        """bool[N]: the nodes whose labels satisfy the conditions; read-only."""
         if self._seen is None or not self._seen.same(nodes):
             self._masks = {}
             self._seen = seen(nodes)

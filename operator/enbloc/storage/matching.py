@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matching: which claim gets which of the volumes of one class.
 
-A claim gets the smallest volume that fits, as upstream. Where that leaves none for a later claim,
-claims that were decided in the same trial give theirs up for others that fit them as well: along
-an augmenting path, the shortest there is.
+A claim gets the smallest volume that fits, as upstream. If that leaves none for a later claim,
+claims that were decided in the same trial swap theirs for others that fit them, along a shortest
+augmenting path.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from enbloc.storage.available import Bits, VolumeChoice, each_bit
 
-#: How long a chain of claims that move is looked for when nodes are only filtered.
+#: The longest chain of moving claims that is tried when nodes are only filtered.
 _MOST_PASSES: Final = 32
 
 
@@ -20,9 +20,9 @@ class Movable(NamedTuple):
     """A claim that could get another volume than it has.
 
     Attributes:
-        place: of the volume that it has.
-        own: that volume as a set.
-        candidates: all that would do where its pod is, taken or not.
+        place: the place of its volume.
+        own: its volume as a set.
+        candidates: all volumes that fit it on its pod's node, taken or not.
     """
 
     place: int
@@ -33,7 +33,7 @@ class Movable(NamedTuple):
 def smallest_fit(
     choices: Sequence[VolumeChoice], reached: Bits, free: Bits
 ) -> tuple[list[int | None], Bits]:
-    """The place of the volume that each claim gets, None = none is left; and which are taken.
+    """The place of each claim's volume (None = none is left), and the set of taken volumes.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
     findMatchingVolumes.
@@ -69,9 +69,9 @@ def freeable(free: Bits, movable: Mapping[str, Movable]) -> Bits:
 def exchanged(
     choices: Sequence[VolumeChoice], reached: Bits, free: Bits, movable: Mapping[str, Movable]
 ) -> tuple[list[int], dict[str, int]] | None:
-    """A volume for each of these claims, and who of the movable ones has which other one then.
+    """A volume for each of these claims, and the new volumes of movable claims.
 
-    None = there is no way to give each of them one.
+    None = not every claim can get one.
     """
     held = {each.place: key for key, each in movable.items()}
     moved: dict[str, int] = {}
@@ -96,7 +96,7 @@ def exchanged(
 def _path(
     wants: Mapping[str, Bits], held: Mapping[int, str], free: Bits, first: str
 ) -> list[tuple[str, int]] | None:
-    """Who gets which place, from the first claim to the one that takes a free volume."""
+    """Claims with their new places, from the first claim to the one that takes a free volume."""
     came: dict[int, str] = {}
     seen = 0
     queue = [first]

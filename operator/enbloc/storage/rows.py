@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows: on which nodes the claims of one class of pods find storage, as others take of it."""
+"""Rows: on which nodes the claims of one class of pods find storage, updated incrementally."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -19,11 +19,11 @@ from enbloc.storage.segments import Charged, Segments
 class MatchedRows:
     """Which of a pod's claims of one class find a volume, on each node.
 
-    When volumes are taken, or come free, only nodes are looked at again that reach one of them.
+    When volumes are taken or freed, only nodes that reach one of them are checked again.
 
     Args:
         available: the volumes of the class.
-        choices: which of them each claim may get, the smallest claim first.
+        choices: which volumes each claim may get, the smallest claim first.
     """
 
     __slots__ = ("_free", "_masks", "_matched", "_seen", "_witness", "available", "choices")
@@ -38,7 +38,7 @@ class MatchedRows:
         self._witness: list[Bits] = []
 
     def masks(self, nodes: Nodes, free: Bits) -> Matrix:
-        """bool[J, N]: where each claim finds one of the free volumes; not to be written to."""
+        """bool[J, N]: the nodes where each claim finds a free volume; read-only."""
         found = self.available.signatures(nodes)
         if self._seen is None or not self._seen.same(nodes):
             count = found.matrix.shape[1]
@@ -71,13 +71,13 @@ class MatchedRows:
         self._ask(sorted(again))
 
     def _ask(self, signatures: Sequence[int]) -> None:
-        """Look at nodes of some signatures; what they would take is what a change matters to."""
+        """Check nodes of some signatures; only a change of what they would take matters to them."""
         choices, free = self.choices, self._free
         alone = choices[0] if len(choices) == 1 else None
         for signature in signatures:
             reached = self.available.reached(signature)
             if alone is not None:
-                # Any volume shows that there is one; the largest is the last to be taken.
+                # Any volume proves that there is one; the largest is taken last.
                 bits = alone.at(reached, free)
                 self._matched[0, signature] = bits != 0
                 self._witness[signature] = 1 << bits.bit_length() >> 1
@@ -88,11 +88,11 @@ class MatchedRows:
 
 
 class SegmentRows:
-    """On which nodes a new volume of one class and size can be had.
+    """On which nodes a new volume of one class and size can be provisioned.
 
     Args:
-        segments: of the class.
-        size: bytes.
+        segments: the segments of the class.
+        size: the volume's size in bytes.
     """
 
     __slots__ = ("_charged", "_count", "_enough", "_mask", "_seen", "_size", "segments")
@@ -107,7 +107,7 @@ class SegmentRows:
         self._mask: Mask = self._enough
 
     def mask(self, nodes: Nodes, charged: Charged) -> Mask:
-        """bool[N]: where any segment has enough left; not to be written to."""
+        """bool[N]: the nodes where any segment has enough left; read-only."""
         reach = self.segments.reach(nodes)
         same = self._seen is not None and self._seen.same(nodes)
         if same and charged is self._charged:

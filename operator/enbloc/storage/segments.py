@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Segments: what storage of one class is left where, as its CSIStorageCapacity objects say."""
+"""Segments: how much storage of one class is left where, by CSIStorageCapacity objects."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -14,18 +14,18 @@ from enbloc.model.reach import Matrix, Seen, matrix_of, seen
 from enbloc.storage.facts import CSIStorageCapacity
 from enbloc.storage.topologies import of_selector
 
-#: int64[K], bytes: what was promised of each segment and is not seen as used.
+#: int64[K]: bytes of each segment that are promised, but not yet seen as used.
 Charged = npt.NDArray[np.int64]
 
 _UNKNOWN: Final = 2**63 - 1
 
 
 class Segments:
-    """The segments of one class, in name order; it never changes, but for what it remembers.
+    """The segments of one class, in name order; immutable, except for its caches.
 
     Attributes:
-        facts: the objects.
-        capacity: int64[K], bytes; the largest number where it is unknown.
+        facts: the CSIStorageCapacity objects.
+        capacity: int64[K]: bytes; the largest int64 if unknown.
     """
 
     __slots__ = ("_limit", "_matrix", "_seen", "capacity", "facts", "places")
@@ -44,40 +44,40 @@ class Segments:
         self._matrix: Matrix = np.zeros((0, 0), np.bool_)
 
     def none(self) -> Charged:
-        """Nothing is promised of any."""
+        """A Charged of zeros: nothing is promised."""
         return np.zeros(len(self.facts), np.int64)
 
     def left(self, charged: Charged) -> npt.NDArray[np.int64]:
-        """int64[K], bytes: what is left of each; the largest number where that is unknown."""
+        """int64[K]: the bytes left of each segment; the largest int64 if unknown."""
         return np.where(self.capacity == _UNKNOWN, _UNKNOWN, self.capacity - charged)
 
     def known(self) -> Mask:
-        """bool[K]: whether it says how much there is in all."""
+        """bool[K]: whether each segment's total capacity is known."""
         return self.capacity != _UNKNOWN
 
     def enough(self, size: int, charged: Charged) -> Mask:
-        """bool[K]: whether a volume of that size can be made there.
+        """bool[K]: whether a volume of that size can be provisioned in each segment.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
-        capacitySufficient; what was promised to others is taken off.
+        capacitySufficient; what was promised to others is subtracted.
         """
         size = min(size, _UNKNOWN)
         fits: Mask = (self._limit >= size) & ((charged == 0) | (self.left(charged) >= size))
         return fits
 
     def largest(self, charged: Charged) -> npt.NDArray[np.int64]:
-        """int64[K], bytes: how large one volume can be there, by `enough`; below 0 = none."""
+        """int64[K]: the largest volume in each segment, in bytes, by `enough`; below 0 = none."""
         return np.where(charged == 0, self._limit, np.minimum(self._limit, self.left(charged)))
 
     def reach(self, nodes: Nodes) -> Matrix:
-        """bool[K, N]: which nodes have access to each."""
+        """bool[K, N]: the nodes that have access to each segment."""
         if self._seen is None or not self._seen.same(nodes):
             self._matrix = matrix_of([of_selector(each.topology) for each in self.facts], nodes)
             self._seen = seen(nodes)
         return self._matrix
 
     def chosen(self, size: int, charged: Charged, reached: Mask) -> int | None:
-        """The place of the segment that a new volume takes from: the fullest with enough."""
+        """The place of the segment that a new volume uses: the fullest with enough left."""
         places = np.flatnonzero(self.enough(size, charged) & reached)
         if not len(places):
             return None

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes: which volumes there are, who uses which claim where, and what claims get.
+"""Volumes: the table of volumes, the users of claims, and the decisions for claims.
 
-A claim's way, as this table sees it::
+The states of a claim in this table::
 
     undecided ──place──► held: a volume, or one to be made for a node ──put: bound──► a fact
         ▲                  │  keep: the same, as a plan decided it
         └──── remove ──────┘
 
-What the API server shows wins: a claim that it shows as bound is held no more.
+The API server takes precedence: a claim that it shows as bound is no longer held.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -53,9 +53,9 @@ class ClaimUser(NamedTuple):
     """A pod that uses a claim on a node.
 
     Attributes:
-        node: where it is.
-        group: the gang that it is of.
-        made: the claim was made for it.
+        node: the pod's node.
+        group: the pod's gang.
+        made: the claim was made for the pod.
     """
 
     node: str
@@ -64,7 +64,7 @@ class ClaimUser(NamedTuple):
 
 
 class VolumeSeat(NamedTuple):
-    """A pod that is on a node."""
+    """A pod with volumes that is on a node."""
 
     pod: Pod
     node: str
@@ -73,9 +73,8 @@ class VolumeSeat(NamedTuple):
 class Attached(NamedTuple):
     """What a node attaches.
 
-    Attributes:
-        volumes: for the pods that are there.
-        counts: by driver, with those of VolumeAttachments.
+    Attributes: volumes: the volumes of its pods. counts: how many volumes by driver, including
+    those of VolumeAttachments.
     """
 
     volumes: frozenset[Attachable]
@@ -89,9 +88,9 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     """The table of volumes.
 
     Attributes:
-        touched: the nodes of which what they attach, or can, has changed; None = of a fork it is
-            not written down.
-        known: the objects.
+        touched: the log of nodes whose attached volumes or limits changed; None = a fork, which has
+            no log.
+        known: the storage objects.
     """
 
     kinds: ClassVar[frozenset[str]] = _KINDS
@@ -115,7 +114,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return self.known.fact(kind, key)
 
     def put(self, fact: VolumeFact) -> VolumeFact | None:
-        """Add an object, or change it; gives it as it was."""
+        """Add or update an object; returns the previous one."""
         old = self.known.change(fact.kind, fact.key, fact)
         if old != fact:
             self.version += 1
@@ -123,7 +122,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return old
 
     def drop(self, kind: str, key: str) -> VolumeFact | None:
-        """Remove an object; gives it as it was."""
+        """Remove an object; returns it."""
         old = self.known.change(kind, key, None)
         if old is not None:
             self.version += 1
@@ -131,7 +130,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return old
 
     def _follow(self, old: VolumeFact | None, new: VolumeFact | None) -> None:
-        """What is held, and what is attached, follows the objects."""
+        """Update what is held and attached after an object changed."""
         fact = new if new is not None else old
         self._forget_attached(node for each in (old, new) for node in self._nodes_with(each))
         match fact:
@@ -145,7 +144,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
                 pass
 
     def _nodes_with(self, fact: VolumeFact | None) -> Iterator[str]:
-        """The nodes whose attached volumes an object tells of."""
+        """The nodes whose attached volumes an object affects."""
         claims: Iterable[str] = ()
         match fact:
             case PersistentVolumeClaim(key=key):
@@ -167,11 +166,11 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             yield from (user.node for _, user in self.users(key))
 
     def _absorb(self, key: str) -> None:
-        """A claim that is bound, or is another one of that name, is held no more.
+        """Stop holding a claim that is bound, or that another one of its name replaced.
 
-        The volume that it was to get stays with it until the volume says so too. What a new volume
-        takes of its segment is for the driver to count from then on: it may never say anything
-        else of it, as where storage is not set aside before it is written to.
+        A bound claim keeps its volume until the volume object shows the claim, too. From then on
+        the driver counts what a new volume uses of its segment: it may never publish a lower
+        capacity, for example if storage is allocated only as it is written.
         """
         held, claim = self._holdings.claims.get(key), self.known.claims.get(key)
         if held is None:
@@ -190,20 +189,20 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return [f"{pod.key.namespace}/{name}" for name in dict.fromkeys(pod.claims)]
 
     def users(self, key: str) -> Iterator[tuple[PodUID, ClaimUser]]:
-        """The pods that are somewhere and use a claim."""
+        """The pods with a node that use a claim."""
         return self._users.items(key)
 
     def disk_users(self, key: DiskKey) -> Iterator[tuple[PodUID, VolumeSeat]]:
-        """The pods that are somewhere and have an inline volume of that disk."""
+        """The pods with a node that have an inline volume of that disk."""
         return self._disks.items(key)
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The pods with volumes that are on a node."""
+        """The pods on a node that have volumes."""
         seats = (self._seats.get(uid) for uid in self._sitting.get(node) or ())
         return [seat.pod for seat in seats if seat is not None]
 
     def shared(self, pod: Pod, key: str) -> bool:
-        """Whether another pod names, uses or holds the claim as well."""
+        """Whether another pod also names, uses or holds the claim."""
         named = self._names.pods(key)
         if len(named) > 1 or (named and pod.uid not in named):
             return True
@@ -213,7 +212,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         )
 
     def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
-        """Equal for pods that are alike to everybody who reads this table, as it is now."""
+        """A value that is equal for pods which this table, as it is now, does not distinguish."""
         if not pod.spec.volumes:
             return None
         return tuple(self._alike(pod, each) for each in wanted_by(pod, self.known))
@@ -238,12 +237,12 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     # ── what is held ─────────────────────────────────────────────────────────────────────────
 
     def held(self, key: str) -> HeldVolume | None:
-        """What was decided for a claim that is not bound yet."""
+        """The decision for a claim that is not bound yet; None = there is none."""
         return self._holdings.claims.get(key)
 
     @property
     def holdings(self) -> Holdings:
-        """All that was decided; not to be written to."""
+        """All decisions, read-only."""
         return self._holdings
 
     def attached(self, node: str) -> Attached:
@@ -267,9 +266,9 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return Attached(frozenset(volumes), counts)
 
     def _shown(self, node: str, used: Collection[Attachable]) -> set[Attachable]:
-        """What VolumeAttachments say is attached, and stays so where only these are in use.
+        """What VolumeAttachments show as attached, and will stay attached with this use.
 
-        Once a pod is gone, what nobody else uses there is detached.
+        When a pod is gone, its volumes that nobody else uses on the node are detached.
         """
         shown = self._by_attachments(node)
         if not shown:
@@ -278,11 +277,11 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return shown.difference(left.difference(used))
 
     def lingers(self, node: str, volume: Attachable) -> bool:
-        """Whether a volume is attached to a node yet that no pod uses there."""
+        """Whether a volume that no pod uses on a node is still attached to it."""
         return volume in self._by_attachments(node).difference(self.attached(node).volumes)
 
     def _by_attachments(self, node: str) -> set[Attachable]:
-        """What VolumeAttachments say is attached to a node.
+        """What VolumeAttachments show as attached to a node.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
         getNodeVolumeAttachmentInfo.
@@ -295,7 +294,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return found
 
     def attachable(self, pod: Pod) -> set[Attachable]:
-        """What a node attaches for a pod; what cannot be understood is left out."""
+        """What a node attaches for a pod, without volumes that cannot be translated."""
         found: set[Attachable] = set()
         for name, _ in names_of(pod):
             claim = self.known.claims.get(f"{pod.key.namespace}/{name}")
@@ -321,7 +320,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     # ── pods that come and go ────────────────────────────────────────────────────────────────
 
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
-        """The pod is on that node from now on: decide what its claims get there."""
+        """Put a pod on a node, and decide what its claims get there."""
         self._sit(pod, node)
         if pod.node:
             return
@@ -345,7 +344,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         claims: list[PersistentVolumeClaim],
         where: tuple[str, int, Nodes],
     ) -> None:
-        """What claims of one class get on a row: the smallest first."""
+        """Decide what claims of one class get on a row, the smallest claim first."""
         node, row, nodes = where
         available = self.known.available(storage_class)
         signature = int(available.signatures(nodes).codes[row])
@@ -355,7 +354,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         found, _ = smallest_fit(choices, reached, free)
         if None in found and not self._makes(storage_class, row, nodes):
             found = self._exchange(storage_class, choices, reached, free) or found
-        # The claims of one pod are not added up, as upstream: a filter looked at each by itself.
+        # As upstream, the claims of one pod are not summed: the filter checked each by itself.
         segments = self.known.segments(storage_class)
         charged = None if segments is None else self._holdings.charged(storage_class, segments)
         for claim, choice, place in zip(claims, choices, found, strict=True):
@@ -371,7 +370,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     def _exchange(
         self, storage_class: str, choices: list[VolumeChoice], reached: Bits, free: Bits
     ) -> list[int | None] | None:
-        """As the smallest fit, with others of the same trial moving; None = that cannot be."""
+        """Choose volumes with other claims of the same trial moving; None = impossible."""
         movable = self._holdings.movable(storage_class)
         result = exchanged(choices, reached, free, movable) if movable else None
         if result is None:
@@ -383,7 +382,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return list(found)
 
     def _makes(self, storage_class: str, row: int, nodes: Nodes) -> bool:
-        """Whether volumes of that class can be made for a row."""
+        """Whether volumes of the class can be provisioned for a row."""
         known = self.known.classes.get(storage_class)
         if known is None or not known.provisions:
             return False
@@ -392,7 +391,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     def _segment(
         self, claim: PersistentVolumeClaim, row: int, nodes: Nodes, charged: Charged | None
     ) -> str | None:
-        """What a new volume takes from; "" = of nothing that is counted, None = none can be had."""
+        """The segment for a new volume; "" = none that is counted, None = none has enough left."""
         if not self._makes(claim.storage_class, row, nodes):
             return None
         segments = self.known.segments(claim.storage_class)
@@ -418,7 +417,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         self._holdings.hold(held, candidates)
 
     def keep(self, pod: Pod, node: str, decision: VolumeDecision) -> None:
-        """The pod is on that node from now on, with what a plan decided."""
+        """Put a pod on a node, with what a plan decided."""
         self._sit(pod, node)
         named = self.named(pod)
         for each in decision.claims:
@@ -432,7 +431,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
                 self._hold(pod, claim, node, volume=volume, segment=each.segment)
 
     def remove(self, pod: Pod) -> None:
-        """The pod is nowhere any more, and what it held is free."""
+        """Take a pod off its node, and free what it held."""
         seat = self._seats.get(pod.uid)
         if seat is None:
             return
@@ -467,7 +466,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         self._attached.set(node, None if before is None else self._with(before, pod, node))
 
     def _with(self, before: Attached, pod: Pod, node: str) -> Attached:
-        """What a node attaches when a pod comes."""
+        """What a node attaches once a pod is added."""
         new = self.attachable(pod) - before.volumes
         if not new:
             return before
@@ -479,7 +478,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     # ── what is to be done ───────────────────────────────────────────────────────────────────
 
     def decision(self, uid: PodUID) -> VolumeDecision | None:
-        """What is to be written for a pod's claims; None = nothing."""
+        """What must be written for a pod's claims; None = nothing."""
         seat = self._seats.get(uid)
         if seat is None:
             return None
@@ -494,9 +493,9 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return VolumeDecision(tuple(found)) if found else None
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> tuple[str, VolumeDecision] | None:
-        """The node that an earlier attempt has selected for claims of a pod, and these claims.
+        """The node that an earlier attempt selected for claims of a pod, and these claims.
 
-        Claims that have a volume, or that anybody but these members names, are left out.
+        Claims that have a volume, or that pods other than these members name, are left out.
         """
         found: dict[str, list[VolumeClaimDecision]] = {}
         for claim in delayed_of(wanted_by(pod, self.known)) if pod.claims else ():
@@ -508,10 +507,10 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         return None
 
     def stands(self, uid: PodUID, *, written: VolumeDecision | None = None) -> bool:
-        """Whether what was decided for a pod can still be had, by the objects as they are now.
+        """Whether the decision for a pod is still possible, with the objects as they are now.
 
         Args:
-            uid: of the pod.
+            uid: the pod's uid.
             written: what PreBind has written for it; None = nothing yet.
         """
         seat = self._seats.get(uid)
@@ -523,7 +522,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         )
 
     def _is(self, decision: VolumeClaimDecision) -> bool:
-        """Whether a claim is the one that was decided about, not one of its name."""
+        """Whether a claim is the one that was decided about, not another of its name."""
         claim = self.known.claims.get(decision.claim)
         return claim is not None and claim.uid == decision.uid
 
@@ -544,5 +543,5 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
 
 
 def _disks_of(pod: Pod) -> set[DiskKey]:
-    """The disks that it has inline, of kinds that pods of a node must not share."""
+    """A pod's inline disks of kinds that pods on a node must not share."""
     return {key for each in inline_volumes(pod) if (key := disk_key(each)) is not None}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies: the conditions on the labels of nodes under which storage can be reached there."""
+"""Topologies: conditions on node labels under which a node reaches storage."""
 
 from enbloc.model.reach import ANYWHERE, Conditions
 from enbloc.model.requirements import Operator, Requirement
@@ -9,7 +9,7 @@ from enbloc.storage.facts import Affinity, Topologies
 
 
 def of_affinity(affinity: Affinity) -> Conditions:
-    """Where a volume can be reached; fields of terms are not looked at, as upstream.
+    """The nodes that reach a volume; as upstream, fields of terms are ignored.
 
     Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/helpers.go
     CheckNodeAffinity.
@@ -20,12 +20,12 @@ def of_affinity(affinity: Affinity) -> Conditions:
 
 
 def of_selector(selector: Selector | None) -> Conditions:
-    """Where the labels of a node are selected; nowhere without a selector."""
+    """The nodes that a selector selects; none without a selector."""
     return () if selector is None else (selector.requirements,)
 
 
 def of_topologies(topologies: Topologies) -> Conditions:
-    """Where a class may have volumes made.
+    """The nodes for which a class may provision volumes.
 
     Source: kubernetes v1.36 pkg/apis/core/v1/helper/helpers.go MatchTopologySelectorTerms.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Wanted: the claims of one pod, and how each of them stands."""
+"""Wanted: the claims of one pod, and the state of each."""
 
 import enum
 from collections.abc import Iterator, Sequence
@@ -12,14 +12,12 @@ from enbloc.storage.known import Known
 
 
 class ClaimStanding(enum.Enum):
-    """How a claim stands, and so what it means for its pod.
+    """The state of a claim, as it matters to its pod.
 
-    MISSING, LOST, DELETING: it cannot be used.
-    FOREIGN: of an ephemeral volume, and made for another pod.
-    UNREADABLE: it says something that cannot be read.
-    BOUND: to a volume, for good.
-    IMMEDIATE: it is to be bound without any pod, and is not yet.
-    DELAYED: it is bound where its pod goes.
+    MISSING, LOST, DELETING: it cannot be used. FOREIGN: it has the name of an ephemeral volume's
+    claim, but was made for another pod. UNREADABLE: part of it cannot be read. BOUND: it is bound
+    to a volume, for good. IMMEDIATE: it will be bound regardless of pods, but is not yet. DELAYED:
+    binding waits for its pod's node.
     """
 
     MISSING = "missing"
@@ -36,10 +34,10 @@ class WantedVolume(NamedTuple):
     """One claim of a pod.
 
     Attributes:
-        name: of the claim.
+        name: the claim's name.
         key: `namespace/name`.
-        ephemeral: it is made for the pod.
-        standing: how it stands.
+        ephemeral: the claim is made for the pod.
+        standing: its state.
         claim: the object; None = it is missing.
     """
 
@@ -50,7 +48,7 @@ class WantedVolume(NamedTuple):
     claim: PersistentVolumeClaim | None
 
     def is_made_for(self, pod: Pod) -> bool:
-        """Whether the claim is the one that was made for the pod's ephemeral volume."""
+        """Whether the claim was made for the pod's ephemeral volume."""
         return self.claim is not None and self.claim.owner != "" and self.claim.owner == pod.uid
 
 
@@ -70,7 +68,7 @@ def names_of(pod: Pod) -> Iterator[tuple[str, bool]]:
 
 
 def wanted_by(pod: Pod, known: Known) -> Sequence[WantedVolume]:
-    """The claims of a pod, in its order; the same one more than once if it names it so.
+    """The claims of a pod, in its order, with repetitions.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
     podHasPVCs; pkg/scheduler/framework/plugins/volumebinding/binder.go GetPodVolumeClaims.
@@ -111,7 +109,7 @@ def _standing(
 
 
 def delayed_of(wanted: Sequence[WantedVolume]) -> list[PersistentVolumeClaim]:
-    """The claims that are bound where the pod goes, each once, the smallest first."""
+    """The claims whose binding waits for the pod, each once, the smallest first."""
     once = {
         each.key: each.claim
         for each in wanted
