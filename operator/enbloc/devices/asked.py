@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Asked: what one pod needs of devices, as its claims are now."""
+"""Asked: what one pod needs in devices, given the current state of its claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ Terms = tuple[NodeSelectorTerm, ...]
 
 
 class Joined(NamedTuple):
-    """A claim that a pod shares with members of the fork.
+    """A claim that a pod shares with members placed on the fork.
 
     Attributes:
-        allocation: what it has got, as of now.
-        demand: what it asks for.
+        allocation: its current allocation on the fork.
+        demand: what it requests.
     """
 
     key: str
@@ -37,18 +37,18 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a pod needs; the same of pods that are alike.
+    """What a pod needs in devices; equal for pods that are alike.
 
     Attributes:
-        refusal: why no node will do; "" = some may.
-        claims: keys of those that have nothing yet, in the pod's order.
-        demands: what these ask for.
-        pins: of those that have something, from where it can be used.
-        joined: those that other members of the fork share: they may get something else.
-        failed: one of them has devices that will not become ready.
-        stale: a claim for extended resources is left of an attempt that failed.
+        refusal: why no node is feasible; "" = some may be.
+        claims: the keys of the claims without an allocation, in the pod's order.
+        demands: what these claims request.
+        pins: where the allocations of the other claims can be used.
+        joined: claims shared with other members on the fork: their devices may still change.
+        failed: a claim has devices that will not become ready.
+        stale: a claim for extended resources is left over from a failed attempt.
         served: the extended resources that the pod requests and devices may serve.
-        score: of alternatives that claims have got already.
+        score: the score of the alternatives that claims have already been allocated.
     """
 
     refusal: str = ""
@@ -62,7 +62,7 @@ class Asked:
     score: int = 0
 
     def alike(self, other: "Asked") -> bool:
-        """Whether it is the same of other claims."""
+        """Whether it differs at most in the claims' names."""
         return self is other or _of_any_claims(self) == _of_any_claims(other)
 
 
@@ -76,14 +76,14 @@ NOTHING_ASKED = Asked()
 
 @dataclass(frozen=True, slots=True)
 class DeviceVerdict:
-    """Whether some claims can be served from what a node sees.
+    """Whether some claims can be allocated from the devices that a node sees.
 
     Attributes:
         reason: why not, as `search.told` completes it; "" = they can.
-        of: the place of the claim that the reason speaks of.
-        score: of the alternatives that would be chosen.
-        open: the steps of the search ran out.
-        cut: they did for lack of effort.
+        of: the place of the claim that the reason is about.
+        score: the score of the alternatives that would be chosen.
+        open: the search ran out of steps.
+        cut: it ran out because little effort was left.
     """
 
     reason: str = ""
@@ -94,9 +94,9 @@ class DeviceVerdict:
 
 
 def unmade(pod: Pod) -> str:
-    """Why a pod has to wait for its claims to be made; "" = they are.
+    """Why a pod must wait for its claims to be created; "" = they exist.
 
-    It says more than upstream, which does not tell of a template that does not exist.
+    Unlike upstream, it also reports a template that does not exist.
 
     Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
     resourceclaim.go Name.
@@ -121,7 +121,7 @@ def claim_keys(pod: Pod) -> tuple[str, ...]:
 
 
 def misfit(pod: Pod, position: int, name: str, claim: ResourceClaim | None) -> str:
-    """Why a claim is none that the pod may use; "" = it is one.
+    """Why the pod may not use a claim; "" = it may.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources
     dynamicresources.go foreachPodResourceClaim; dynamic-resource-allocation/resourceclaim
@@ -141,16 +141,16 @@ def misfit(pod: Pod, position: int, name: str, claim: ResourceClaim | None) -> s
 
 
 def consumer_of(pod: Pod) -> str:
-    """As whom a pod counts among the consumers of a claim that it shares.
+    """The consumer that a pod counts as for a claim that it shares.
 
-    The pods of one PodGroup of Kubernetes count as one, as they are if it lists the claim; whether
-    it does is seen when the claim is reserved.
+    The pods of one Kubernetes PodGroup count as one, which is right if the PodGroup lists the
+    claim; that is checked when the claim is reserved.
     """
     return pod_group_id(pod.pod_group) if pod.pod_group else pod.uid
 
 
 def full(key: str) -> str:
-    """Why no further consumer may have a claim."""
+    """The message that a claim has no place for another consumer."""
     return (
         f"ResourceClaim {key} has {MOST_CONSUMERS} consumers, and no more are possible: use "
         "resourceClaimTemplateName, or list it in spec.resourceClaims of a PodGroup of Kubernetes"
@@ -158,13 +158,13 @@ def full(key: str) -> str:
 
 
 def twice(key: str, result: Result) -> str:
-    """Why a claim that has its devices is of no use."""
+    """The message that an allocated claim is unusable, as another has the device too."""
     device = f"{result.driver}/{result.pool}/{result.device}"
     return f"ResourceClaim {key} has device {device}, and so has another claim: delete one of them"
 
 
 def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | None]) -> str:
-    """Why a claim waits for its classes; "" = it does not."""
+    """Why a claim must wait for its DeviceClasses; "" = it need not."""
     for request in spec.requests:
         if not request.asks:
             return f"resource claim {key}, request {request.name}: unknown request type"
@@ -178,7 +178,7 @@ def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | Non
 
 
 def failed(claim: ResourceClaim) -> bool:
-    """Whether devices that it has got will not become ready."""
+    """Whether devices of an allocated claim will not become ready."""
     if claim.allocation is None:
         return False
     states = {(each.driver, each.pool, each.device): each.true for each in claim.states}
@@ -192,7 +192,7 @@ def failed(claim: ResourceClaim) -> bool:
 
 
 def alternatives_score(spec: ClaimSpec, allocation: Allocation) -> int:
-    """Σ(8 − place) over the alternatives that a claim has got."""
+    """Σ(8 − place) over the alternatives that a claim has been allocated."""
     got = {result.request for result in allocation.results}
     return sum(
         MOST_ALTERNATIVES - place

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is taken of a device's capacity for what a request asks of it.
+"""Capacity: what a request consumes of a device's capacity.
 
 Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal
 consumable_capacity.go CmpRequestOverCapacity, GetConsumedCapacityFromRequest.
@@ -13,7 +13,7 @@ from enbloc.model.quantity import NANO
 
 
 def consumption(asked: Amounts, capacities: tuple[Capacity, ...]) -> Amounts | None:
-    """What one claim takes of each capacity, by name; None = the device can never serve this."""
+    """What one claim consumes of each capacity, by name; None = the device can never serve it."""
     wanted = dict(asked)
     if not wanted.keys() <= {each.name for each in capacities}:
         return None
@@ -27,7 +27,7 @@ def consumption(asked: Amounts, capacities: tuple[Capacity, ...]) -> Amounts | N
 
 
 def has_room(taken: Amounts, used: Mapping[str, int], capacities: tuple[Capacity, ...]) -> bool:
-    """Whether all of this is left beside what is used already; both name the same capacities."""
+    """Whether `taken` fits beside what is used already; both name the same capacities."""
     values = {each.name: each.value for each in capacities}
     return all(used.get(name, 0) + amount <= values[name] for name, amount in taken)
 
@@ -44,7 +44,7 @@ def _consumed(wanted: int | None, capacity: Capacity) -> int:
 
 
 def _within(wanted: int, minimum: int, step: int | None) -> int:
-    """At least the minimum, and a whole number of steps above it."""
+    """The amount, rounded up to the minimum plus a whole number of steps."""
     if wanted < minimum:
         return minimum
     if step is None:
@@ -65,5 +65,5 @@ def _violates(amount: int, policy: Policy) -> bool:
 
 
 def _units(amount: int) -> int:
-    """In whole units, rounded up."""
+    """The amount in whole units, rounded up."""
     return -(-amount // NANO)

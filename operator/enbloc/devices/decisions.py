@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What was decided of a pod's resource claims, and is to be written before it is bound."""
+"""Decisions about a pod's resource claims, to be written before the pod is bound."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,11 @@ from enbloc.model.pods import PodResourceClaim
 
 
 class Listing(NamedTuple):
-    """How a PodGroup of Kubernetes lists a claim, if it has it for all of its pods.
+    """How a Kubernetes PodGroup would list a claim that all of its pods share.
 
     Attributes:
         pod_group: the PodGroup that the pod names.
-        claims: what the pod calls the claim; an entry of the PodGroup has to be the same.
+        claims: the pod's entries for the claim; an entry of the PodGroup must equal one.
     """
 
     pod_group: str
@@ -21,15 +21,16 @@ class Listing(NamedTuple):
 
 
 class DeviceClaimDecision(NamedTuple):
-    """What was decided for one claim.
+    """The decision for one claim.
 
     Attributes:
         claim: `namespace/name`.
-        uid: of the claim.
-        allocation: what it gets, or has already.
-        listing: where it may be listed, to be reserved for a PodGroup; None = it is for the pod.
-        problem: why there is nothing that could be written; "" = there is.
-        found: others may use it as well, and it had the allocation: it is not given it again.
+        uid: the claim's uid.
+        allocation: the devices that it gets, or already has.
+        listing: how its PodGroup may list it, to reserve it for the PodGroup; None = reserve it for
+            the pod.
+        problem: why nothing can be written; "" = it can.
+        found: the claim may have other users and was already allocated: never allocate it again.
     """
 
     claim: str
@@ -44,9 +45,9 @@ class ExtendedDecision(NamedTuple):
     """The claim that stands for a pod's extended resources.
 
     Attributes:
-        requests: of its spec.
-        mappings: `(container, resource, request)` each: which container uses which request.
-        claim: its key, where it was made before; "" = its name follows from the pod.
+        requests: the requests of its spec.
+        mappings: which container uses which request, each `(container, resource, request)`.
+        claim: its key, if it exists already; "" = its name follows from the pod.
     """
 
     requests: tuple[Request, ...]
@@ -56,11 +57,11 @@ class ExtendedDecision(NamedTuple):
 
 
 class DeviceDecision(NamedTuple):
-    """What is to be done before a pod is bound.
+    """What must be written before a pod is bound.
 
     Attributes:
-        claims: in the order of the pod's spec.
-        extended: None = it has no extended resources that devices serve.
+        claims: a decision for each claim, in the order of the pod's spec.
+        extended: the claim for extended resources; None = devices serve none of the pod's.
     """
 
     claims: tuple[DeviceClaimDecision, ...] = ()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Demand: what one claim asks for, with its classes."""
+"""Demand: what one claim requests, with its DeviceClasses resolved."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from enbloc.devices.lens import Lens, RequestView, lens_of, unseen
 from enbloc.devices.pools import Pool
 from enbloc.devices.selectors import Selectors
 
-#: So many kinds of devices are numbered at once.
+#: How many kinds of devices are numbered before they are forgotten.
 _MOST_KINDS: Final = 65_536
 
 
@@ -24,10 +24,10 @@ class DeviceWant:
     """A request, or an alternative of one.
 
     Attributes:
-        request: name of the request.
-        alternative: name among its alternatives; "" = it has none.
-        number: its place among all of the demand.
-        order: which alternative it is.
+        request: the request's name.
+        alternative: the alternative's name; "" = the request has none.
+        number: its place among all wants of the demand.
+        order: its place among the alternatives of the request.
     """
 
     ask: Ask
@@ -39,22 +39,22 @@ class DeviceWant:
 
     @property
     def name(self) -> str:
-        """As results name it."""
+        """The name that results use."""
         return f"{self.request}/{self.alternative}" if self.alternative else self.request
 
     @property
     def all(self) -> bool:
-        """It wants all devices that match."""
+        """Whether it wants all devices that match."""
         return self.ask.mode == "All"
 
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What one claim asks for; one object for all claims that ask for the same.
+    """What one claim requests; one object for all claims that request the same.
 
     Attributes:
-        requests: of each its alternatives, or the one that it has.
-        least: how many devices each request needs at least.
+        requests: the alternatives of each request, or the single want.
+        least: the fewest devices that each request needs.
         problem: why no node can serve it, as `search.told` completes it; "" = some may.
     """
 
@@ -72,7 +72,7 @@ class Demand:
 
     @cached_property
     def wants(self) -> tuple[DeviceWant, ...]:
-        """All of them, by number."""
+        """All wants, by number."""
         return tuple(want for each in self.requests for want in each)
 
     @cached_property
@@ -85,7 +85,7 @@ class Demand:
 
     @cached_property
     def reads(self) -> frozenset[str] | None:
-        """The attributes by which it tells devices apart; None = it may be by any."""
+        """The attributes by which it distinguishes devices; None = possibly any."""
         found = {each.attribute for each in self.spec.constraints}
         for want in self.wants:
             for expression in (*want.device_class.selectors, *want.ask.selectors):
@@ -97,14 +97,14 @@ class Demand:
 
     @cached_property
     def all(self) -> bool:
-        """Some request wants all devices that match."""
+        """Whether some request wants all devices that match."""
         return any(want.all for want in self.wants)
 
     @cached_property
     def plain(self) -> bool:
-        """It asks for a number of devices, and nothing else: which ones it gets is all the same.
+        """Whether it only requests a number of devices, so that any that match are equivalent.
 
-        So claims of this demand are served alike, however those before them were.
+        Claims with such a demand are served alike, whichever devices earlier ones got.
         """
         wants = self.wants
         return len(wants) == 1 and not (
@@ -113,18 +113,18 @@ class Demand:
 
     @cached_property
     def exclusive(self) -> bool:
-        """Devices that it gets nobody else has, unless several may have one of them."""
+        """Whether its devices are exclusive, except those that allow several allocations."""
         return sum(self.least) > 0 and not any(want.ask.admin for want in self.wants)
 
     @cached_property
     def graded(self) -> bool:
-        """Nodes differ by which alternatives they can serve."""
+        """Whether nodes score differently, by the alternatives that they can serve."""
         return any(len(each) > 1 for each in self.requests)
 
     def lens(self, pool: Pool) -> Lens:
-        """How a pool looks to this demand; as empty once the effort of a decision is spent.
+        """The pool as this demand sees it; empty once the effort of a decision is spent.
 
-        Pools that look alike have one lens: of five thousand nodes of one kind, one is looked at.
+        Pools that look alike share one lens: of five thousand nodes of one kind, one is examined.
         """
         known = self._lenses.get(pool)
         if known is not None:
@@ -151,11 +151,11 @@ class Demand:
         return known
 
     def forget(self, pool: Pool) -> None:
-        """The pool is no more."""
+        """Drop the lens of a pool that no longer exists."""
         self._lenses.pop(pool, None)
 
     def kind(self, key: object) -> int:
-        """A number for what devices have in common, the same in all pools."""
+        """The number of a kind of device, the same in all pools."""
         known = self._kinds.get(key)
         if known is None:
             if len(self._kinds) >= _MOST_KINDS:
@@ -202,7 +202,7 @@ def demand_of(
 
 
 def too_many(count: int) -> str:
-    """Why a claim for so many devices cannot be served."""
+    """The message that a claim requests too many devices."""
     return f": number of requested devices {count} exceeds the claim limit of {MOST_RESULTS}"
 
 

@@ -1,18 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Effort: how much is worked out about devices within one decision, whatever claims ask for."""
+"""Effort: bounds the work about devices in one decision, whatever claims request."""
 
 from typing import Final
 
-#: Of one decision; a unit is about a microsecond. Of them so many may go into expressions, which
-#: are whatever a tenant writes.
+#: The effort of one decision; a unit is about a microsecond. MOST_ASKED of it may be spent on
+#: expressions, which tenants write.
 MOST_EFFORT: Final = 250_000
 MOST_ASKED: Final = 150_000
 
-#: A step of a search, a pool for each claim that may get other devices of it, a glance at a pool as
-#: to whether another looks the same, a look at one that no other does, both for each of its devices
-#: as well, a question to a selector, beside what its evaluation takes, and a character of an
-#: expression that is compiled.
+#: Costs: a search step; a pool per claim that may get other devices of it; checking whether another
+#: pool looks the same (GLANCE); examining a pool (LOOK), both plus DEVICE for each of its devices;
+#: a question to a selector, besides its evaluation; a character of a compiled expression.
 STEP: Final = 2
 PLACE: Final = 4
 GLANCE: Final = 4
@@ -21,18 +20,18 @@ DEVICE: Final = 1
 QUESTION: Final = 10
 COMPILING: Final = 4
 
-#: Of each expression so many answers about devices are kept; each takes some hundred bytes.
+#: How many answers about devices are cached per expression; each takes some hundred bytes.
 MOST_ANSWERS: Final = 1024
 
 UNSEEN: Final = "the claims of the group are too costly to look at all devices at once"
 
 
 class Effort:
-    """What is left of it; shared by all forks of a table, for one decision is made at a time.
+    """The effort that is left; all forks of a table share it, as one decision is made at a time.
 
     Attributes:
-        left: units; nothing more is begun when there are none.
-        asking: of them, those for expressions.
+        left: units left; with none, no work is begun.
+        asking: units left for expressions.
     """
 
     __slots__ = ("asking", "left")
@@ -41,21 +40,21 @@ class Effort:
         self.renew()
 
     def renew(self) -> None:
-        """A decision begins."""
+        """Start a new decision with full effort."""
         self.left, self.asking = MOST_EFFORT, MOST_ASKED
 
     def spend(self, units: int) -> None:
-        """Something was worked out."""
+        """Count work that was done."""
         self.left -= units
 
     def ask(self, units: int) -> None:
-        """An expression was compiled, or evaluated."""
+        """Count the compilation or evaluation of an expression."""
         self.left -= units
         self.asking -= units
 
     @property
     def spent(self) -> bool:
-        """Nothing more can be worked out in this decision."""
+        """Whether no effort is left in this decision."""
         return self.left <= 0 or self.asking <= 0
 
     def steps(self, most: int, fewest: int) -> int:

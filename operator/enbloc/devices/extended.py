@@ -13,12 +13,12 @@ from enbloc.devices.facts import Ask, DeviceClass, Request
 from enbloc.model.pods import ContainerResource
 from enbloc.model.resources import DEVICE_CLASS_PREFIX
 
-#: What the claim is called as long as it is only meant.
+#: The name of the claim until it is created.
 MEANT: Final = "<extended-resources>"
 
 
 def meant(namespace: str, uid: str) -> str:
-    """The key of the claim that is to be made for a pod's extended resources."""
+    """The key of the claim to be created for a pod's extended resources."""
     return f"{namespace}/{MEANT}/{uid}"
 
 
@@ -28,7 +28,7 @@ Mappings = tuple[RequestMapping, ...]
 
 
 def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
-    """Which class serves a resource: of those that name it the newest, then the first by name."""
+    """The class that serves each resource: the newest that names it, then the first by name."""
     found: dict[str, DeviceClass] = {}
     for each in sorted(classes, key=lambda each: (each.created, _Reversed(each.name))):
         if each.extended:
@@ -38,7 +38,7 @@ def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass
 
 
 class _Reversed(str):
-    """Sorts the other way round."""
+    """A string that sorts in reverse order."""
 
     __slots__ = ()
 
@@ -49,10 +49,10 @@ class _Reversed(str):
 def requests_for(
     containers: Sequence[ContainerResource], classes: Mapping[str, DeviceClass]
 ) -> tuple[tuple[Request, ...], Mappings]:
-    """The requests for what the containers of one pod want of these resources, and who uses which.
+    """The requests for one pod's use of these resources, and which container uses which.
 
-    An init container uses again what containers after it have, and all of them together no more
-    than the one that needs the most beyond that.
+    Init containers reuse the devices of later containers; what they need beyond that is requested
+    once, for the one that needs the most.
     """
     requests: list[Request] = []
     mappings: list[RequestMapping] = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""ResourceSlices, DeviceClasses and ResourceClaims, as far as scheduling reads them.
+"""Facts: the parts of ResourceSlices, DeviceClasses and ResourceClaims that scheduling reads.
 
 Amounts of capacities and counters are integers in billionths of a unit. Selectors are the texts of
 CEL expressions.
@@ -15,10 +15,10 @@ from enbloc.model.ledger import OfCluster, OfNamespace
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.weight import weight_of
 
-#: Of one claim, as the API server enforces it.
+#: Devices of one claim, as the API server enforces it.
 MOST_RESULTS: Final = 32
 MOST_CONSUMERS: Final = 256
-#: The API group of Kubernetes' own PodGroups, of which one is one consumer.
+#: The API group of Kubernetes' own PodGroups; each PodGroup is one consumer.
 SCHEDULING: Final = "scheduling.k8s.io"
 #: Alternatives of one request.
 MOST_ALTERNATIVES: Final = 8
@@ -38,14 +38,14 @@ AttributeValue = Scalar | tuple[Scalar, ...]
 
 
 def typed(value: AttributeValue) -> Hashable:
-    """A value that equals no value of another type: True is not 1 here, nor in a list."""
+    """A value that equals no value of another type: True is not 1, even in a list."""
     if isinstance(value, tuple):
         return tuple, tuple(map(type, value)), value
     return type(value), value
 
 
 class DeviceTaint(NamedTuple):
-    """A mark on a device that keeps claims off."""
+    """A taint on a device, which keeps claims off."""
 
     key: str
     value: str = ""
@@ -53,13 +53,13 @@ class DeviceTaint(NamedTuple):
 
 
 class DeviceToleration(NamedTuple):
-    """A request's leave to ignore taints of devices.
+    """A toleration of a request, which lets it ignore taints of devices.
 
     Attributes:
         key: "" = every key.
         operator: "Equal" or "Exists".
         effect: "" = every effect.
-        seconds: `tolerationSeconds`; no matter for scheduling.
+        seconds: `tolerationSeconds`; scheduling ignores it.
     """
 
     key: str = ""
@@ -78,14 +78,14 @@ class DeviceToleration(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """What may be asked of a capacity, and what is taken for it.
+    """How much of a capacity may be requested, and how much that consumes.
 
     Attributes:
-        default: taken where nothing is asked; None = all of it.
-        values: that may be taken, ascending; empty = no such rule.
-        minimum: of what is taken; None = no range is given.
-        maximum: the same; None = no upper end.
-        step: from the minimum; None = any amount.
+        default: consumed if nothing is requested; None = all of it.
+        values: the amounts that may be consumed, ascending; empty = any.
+        minimum: the least amount consumed; None = no range is given.
+        maximum: the most; None = no upper end.
+        step: the step above the minimum; None = any amount.
     """
 
     default: int | None = None
@@ -104,19 +104,19 @@ class Capacity(NamedTuple):
 
 
 class Consumption(NamedTuple):
-    """What a device takes of one set of its pool's counters."""
+    """What a device consumes of one counter set of its pool."""
 
     counters: str
     amounts: Amounts
 
 
 class Site(NamedTuple):
-    """From which nodes devices are reached.
+    """The nodes from which devices are reached.
 
     Attributes:
         node: its name; "" = not one node by name.
-        everywhere: from all nodes.
-        terms: of a node selector; None = none.
+        everywhere: all nodes reach them.
+        terms: the terms of a node selector; None = no selector.
     """
 
     node: str = ""
@@ -129,17 +129,17 @@ NOWHERE: Final = Site()
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Traits:
-    """What devices have in common with others; one object for all that are alike.
+    """What alike devices have in common; one object for all of them.
 
     Attributes:
-        names: of the attributes, with their domain, sorted.
-        capacity: by name, sorted.
-        consumes: of counters of the pool.
+        names: the attributes' names with their domain, sorted.
+        capacity: the capacities, sorted by name.
+        consumes: what a device consumes of the pool's counters.
         taints: in the device's order.
-        site: where each device says it for itself; else NOWHERE.
-        binds_to_node: who gets it can use it on one node only.
-        conditions: that must be true of the device before a pod is bound.
-        failures: conditions that say that this will not come.
+        site: the device's site, if each device has its own; else NOWHERE.
+        binds_to_node: a claim that gets it can be used on one node only.
+        conditions: conditions of the device that must be true before a pod is bound.
+        failures: conditions that say that this will not happen.
         shared: `allowMultipleAllocations`; None = not said.
     """
 
@@ -169,7 +169,7 @@ class Device:
     """One device of a slice.
 
     Attributes:
-        values: of the attributes, in the order of `traits.names`.
+        values: the attributes' values, in the order of `traits.names`.
     """
 
     name: str
@@ -187,9 +187,9 @@ class ResourceSlice(OfCluster):
     """Some devices of a pool, or counters that its devices share.
 
     Attributes:
-        count: of slices that make up the pool in this generation.
-        site: from where all of its devices are reached; None = each device says it.
-        counters: by set, `(set, amounts)`.
+        count: how many slices make up the pool in this generation.
+        site: the nodes that reach all of its devices; None = each device has its own site.
+        counters: the counters by set, `(set, amounts)`.
         problem: what could not be read, with the field; "" = nothing.
     """
 
@@ -208,12 +208,12 @@ class ResourceSlice(OfCluster):
 
 
 class Config(NamedTuple):
-    """What a driver is told about devices; scheduling only passes it on.
+    """Configuration for a driver; scheduling only passes it on.
 
     Attributes:
-        opaque: JSON of `opaque`; b"" = none.
-        requests: of the claim that it is for; empty = all.
-        source: "FromClass" or "FromClaim", in an allocation.
+        opaque: the JSON of `opaque`; b"" = none.
+        requests: the claim's requests that it is for; empty = all.
+        source: "FromClass" or "FromClaim"; only in an allocation.
     """
 
     opaque: bytes
@@ -226,8 +226,8 @@ class DeviceClass(OfCluster):
     """Which devices a request for the class may get.
 
     Attributes:
-        selectors: all of these must match; "" = of a kind that is not known.
-        extended: name of the extended resource that devices of the class serve; "" = none.
+        selectors: all must match; "" = a selector of an unknown kind.
+        extended: the extended resource that devices of the class serve; "" = none.
     """
 
     name: str
@@ -242,12 +242,12 @@ class DeviceClass(OfCluster):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """So many devices of a class: a request, or one alternative of it.
+    """A number of devices of a class: a request, or one alternative of it.
 
     Attributes:
         mode: "ExactCount" or "All".
-        admin: for looking after devices that others use.
-        capacity: what is asked of each device.
+        admin: admin access, to devices that others may use.
+        capacity: the capacity requested of each device.
     """
 
     name: str
@@ -262,9 +262,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of a claim: exactly this, or the first of several that can be had.
+    """One request of a claim: exactly this, or the first available of several alternatives.
 
-    With neither it is of a kind that is not known.
+    With neither, its kind is unknown.
     """
 
     name: str
@@ -273,16 +273,16 @@ class Request:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """Its alternatives, or the one that it has; none if it is of a kind that is not known."""
+        """Its alternatives, or its only Ask; none if its kind is unknown."""
         return (self.exactly,) if self.exactly else self.first
 
 
 class Constraint(NamedTuple):
-    """All devices have the same value of an attribute, or each another.
+    """All devices have the same value of an attribute, or all have distinct values.
 
     Attributes:
-        attribute: with its domain; "" = of a kind that is not known.
-        requests: whose devices; empty = all of the claim.
+        attribute: the attribute with its domain; "" = the constraint's kind is unknown.
+        requests: the requests whose devices it applies to; empty = all of the claim.
     """
 
     attribute: str
@@ -290,7 +290,7 @@ class Constraint(NamedTuple):
     requests: tuple[str, ...] = ()
 
     def concerns(self, request: str, alternative: str) -> bool:
-        """Whether devices of a request, or of an alternative ("" = none) of it, are meant."""
+        """Whether it applies to devices of a request, or of its alternative ("" = none)."""
         if not self.requests or request in self.requests:
             return True
         return bool(alternative) and f"{request}/{alternative}" in self.requests
@@ -298,7 +298,7 @@ class Constraint(NamedTuple):
 
 @dataclass(frozen=True, eq=True)
 class ClaimSpec:
-    """What a claim asks for; claims of one template share it, or have equal ones."""
+    """What a claim requests; claims of one template share one, or have equal ones."""
 
     requests: tuple[Request, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -313,22 +313,22 @@ class ClaimSpec:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """Those of all requests."""
+        """The Asks of all requests."""
         return tuple(ask for request in self.requests for ask in request.asks)
 
     @cached_property
     def size(self) -> int:
-        """Bytes that it takes, roughly."""
+        """Its approximate size in bytes."""
         return weight_of((self.requests, self.constraints, self.config))
 
 
 class Result(NamedTuple):
-    """One device that a claim has got.
+    """One device that is allocated to a claim.
 
     Attributes:
-        request: or `request/alternative`.
-        share: which share of a device that several may have; "" = all of it is the claim's.
-        consumed: of its capacity, by a share.
+        request: the request's name, or `request/alternative`.
+        share: the share of a device that allows several allocations; "" = the whole device.
+        consumed: what a share consumes of the device's capacity.
     """
 
     request: str
@@ -344,17 +344,17 @@ class Result(NamedTuple):
 
 
 def identity(result: Result) -> tuple[str, str, str, str]:
-    """Which device it is, or which share of one."""
+    """The identity of a result's device, or share of a device."""
     return result.driver, result.pool, result.device, result.share
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a claim has got.
+    """The devices that are allocated to a claim.
 
     Attributes:
-        terms: of the selector of nodes from which it can be used; None = from all.
-        at: when it was written, server seconds; None = not said.
+        terms: the terms of the selector for nodes that can use it; None = all can.
+        at: when it was written, server seconds; None = unknown.
     """
 
     results: tuple[Result, ...] = ()
@@ -364,7 +364,7 @@ class Allocation:
 
 
 def pod_group_id(name: str) -> str:
-    """The `Consumer.id` of the PodGroup of Kubernetes of that name."""
+    """The `Consumer.id` of the Kubernetes PodGroup of that name."""
     return f"{SCHEDULING}/{name}"
 
 
@@ -378,17 +378,17 @@ class Consumer(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its UID; of a PodGroup of Kubernetes, of which pods know no more than the name, that."""
+        """Its UID; for a Kubernetes PodGroup its name, as pods know no more of it."""
         if (self.group, self.resource) == (SCHEDULING, "podgroups"):
             return pod_group_id(self.name)
         return self.uid
 
 
 class DeviceState(NamedTuple):
-    """What a driver says of a device that a claim has got.
+    """A driver's status of a device that is allocated to a claim.
 
     Attributes:
-        true: types of its conditions that are True.
+        true: the types of its conditions that are True.
     """
 
     driver: str
@@ -399,14 +399,14 @@ class DeviceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResourceClaim(OfNamespace):
-    """A request for devices, and what it got.
+    """A claim for devices, and its allocation.
 
     Attributes:
-        owner: UID of its controller; "" = none.
-        pod_group: the name of its controller, if that is a PodGroup of Kubernetes; "" = it is not.
-        extended_for: UID of the pod whose extended resources it was made for; "" = no such claim.
-        allocation: None = nothing yet.
-        states: of the devices that it has got, where their drivers say anything.
+        owner: the UID of its controller; "" = none.
+        pod_group: the name of its controller, if that is a Kubernetes PodGroup; else "".
+        extended_for: the UID of the pod whose extended resources it was made for; "" = none.
+        allocation: its devices; None = not allocated yet.
+        states: the statuses of its devices, as far as their drivers publish any.
     """
 
     namespace: str

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inventory: what drivers publish, what claims ask for, and who has what."""
+"""Inventory: published devices, claims, and which claims hold which devices."""
 
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import ClassVar, Final, Self
@@ -60,8 +60,8 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     """The objects, and the devices that are in use.
 
     Attributes:
-        touched: the nodes of which the devices that no other node sees, or what is in use of them,
-            have changed; None = of a fork it is not written down.
+        touched: the log of nodes whose own devices (that no other node sees), or their use,
+            changed; None = a fork, which has no log.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(
@@ -79,28 +79,29 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
         self._claims: Layered[str, ResourceClaim] = Layered()
-        #: The keys of claims by what they were called as long as one was only meant; of several,
-        #: which somebody else has made, the first one counts.
+        #: The keys of created claims, by their key before creation; of several, made by somebody
+        #: else, the first counts.
         self._made_for: Layered[str, tuple[str, ...]] = Layered()
-        #: Pods for whose extended resources a plan that is under way has a claim made.
+        #: Pods for whose extended resources a plan in progress creates a claim.
         self._making: set[PodUID] = set()
         self._by_resource: dict[str, DeviceClass] = {}
         self._members: Layered[PoolKey, frozenset[str]] = Layered()
-        #: Pools of which a slice has changed: a driver that publishes many is followed once.
+        #: Pools of which a slice has changed, rebuilt together: a driver may publish many slices at
+        #: once.
         self._stale: dict[PoolKey, None] = {}
         self._built: Layered[PoolKey, Pool] = Layered()
         self._on_node: Layered[str, tuple[PoolKey, ...]] = Layered()
         self._wide_pools: frozenset[PoolKey] = frozenset()
         self._owners = Owners()
         self._held: Layered[str, HeldClaim] = Layered()
-        #: Claims that were decided in this fork, by the nodes where they are used.
+        #: Claims that were decided on this fork, by the nodes where they are used.
         self._tried: Layered[str, tuple[str, ...]] = Layered()
-        #: The pods on nodes that use a claim; how many count as which of its consumers, and how
-        #: many consumers these are.
+        #: The pods on nodes that use a claim; how many of them count as each consumer, and how many
+        #: consumers there are.
         self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
         self._counting: Layered[tuple[str, str], int] = Layered()
         self._consumers: Layered[str, int] = Layered()
-        #: On a fork: claims that pods have left which are gone there.
+        #: On a fork: claims of pods that are gone there.
         self._vacated: Layered[str, Vacated] = Layered()
 
     def fork(self) -> Self:
@@ -112,11 +113,11 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
 
     @property
     def _root(self) -> bool:
-        """It is the cluster's own, and no fork."""
+        """Whether it is the cluster's own, not a fork."""
         return self.touched is not None
 
     def _touch(self, pools: Iterable[PoolKey]) -> None:
-        """What nodes have of their own in these pools has changed."""
+        """Record that nodes' own devices in these pools have changed."""
         if self.touched is not None:
             for key in pools:
                 pool = self._built.get(key)
@@ -140,13 +141,13 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     # ── objects ──────────────────────────────────────────────────────────────────────────────
 
     def fact(self, kind: str, key: str) -> Fact | None:
-        """An object as it is known; None = it is not."""
+        """The object of that kind and key; None = unknown."""
         if kind == ResourceSlice.kind:
             return self._slices.get(key)
         return self._classes.get(key) if kind == DeviceClass.kind else self._claims.get(key)
 
     def put(self, fact: Fact) -> Fact | None:
-        """Add an object, or change it; gives it as it was."""
+        """Add or update an object; returns the previous one."""
         self.version += 1
         if isinstance(fact, ResourceSlice):
             before = self._slices.set(fact.key, fact)
@@ -159,7 +160,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return self._put_claim(fact.key, fact)
 
     def drop(self, kind: str, key: str) -> Fact | None:
-        """Remove an object; gives it as it was."""
+        """Remove an object; returns it."""
         self.version += 1
         if kind == ResourceSlice.kind:
             before = self._slices.set(key, None)
@@ -189,7 +190,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     def _map_extended(
         self, key: str, before: ResourceClaim | None, claim: ResourceClaim | None
     ) -> None:
-        """Which claim was made for a pod's extended resources: one of the pod's own namespace.
+        """Record which claim of the pod's own namespace was made for its extended resources.
 
         Any tenant can write the UID of another's pod into a claim.
         """
@@ -200,7 +201,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
                 self._made_for.set(of, tuple(sorted({*others, key} if made else others)) or None)
 
     def _made(self, of: str) -> str | None:
-        """The key of the claim that was made where one was meant; None = there is none yet."""
+        """The key of the claim created for a key before creation; None = none is created yet."""
         made = self._made_for.get(of)
         return made[0] if made else None
 
@@ -213,7 +214,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
                 self._stale[key] = None
 
     def _settle(self) -> None:
-        """Make the pools of which a slice has changed."""
+        """Rebuild the pools of which a slice has changed."""
         if self._stale:
             stale, self._stale = self._stale, {}
             for key in stale:
@@ -237,7 +238,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             self.touched.note(was | now)
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with pools, by `driver/pool`."""
+        """The problems of pools, by `driver/pool`."""
         found: dict[str, str] = {}
         for key, pool in self._pools.items():
             named = next((each for each in pool.twice if each), 0)
@@ -260,7 +261,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return self._pools.get(key)
 
     def allocation(self, key: str) -> Allocation | None:
-        """What a claim has, as it is seen or decided; None = nothing."""
+        """The allocation of a claim, shown or decided; None = none."""
         shown = self._shown(key)
         if shown is not None:
             return shown
@@ -272,7 +273,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return (uid for uid, _ in self._users.items(key))
 
     def _use(self, pod: Pod, key: str, sign: int) -> None:
-        """A pod on a node uses a claim (sign 1), or does no more (-1)."""
+        """Record that a pod on a node uses a claim (sign 1), or no longer does (-1)."""
         self._users.set(key, pod.uid, True if sign > 0 else None)
         consumer = key, consumer_of(pod)
         before = self._counting.get(consumer) or 0
@@ -281,14 +282,14 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             self._consumers.set(key, (self._consumers.get(key) or 0) + sign or None)
 
     def _shown(self, key: str) -> Allocation | None:
-        """What the API shows of a claim, or of the one that was made where one is only meant."""
+        """The allocation that the API shows for a claim, or for the claim created for this key."""
         claim = self._claims.get(self._made(key) or key if MEANT in key else key)
         return claim.allocation if claim is not None else None
 
     def _recount(self, key: str) -> None:
-        """Count what a claim has: what the API shows, and what is held for it beyond that.
+        """Recount the devices of a claim: those the API shows, and those held beyond that.
 
-        An earlier plan may have written what is shown, and takes it back yet.
+        Both count: an earlier plan may have written what is shown, and may still undo it.
         """
         shown, held = self._shown(key), self._held.get(key)
         results = shown.results if shown is not None else ()
@@ -318,7 +319,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
                 self._tried.set(node, left or None)
 
     def _twice(self, allocation: Allocation) -> Result | None:
-        """A device of these that another claim has as well; None = there is none."""
+        """A device of the allocation that another claim has as well; None = there is none."""
         for result in allocation.results:
             key = result.driver, result.pool
             pool = self._pools.get(key)
@@ -345,12 +346,12 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         )
 
     def settled(self) -> NodeLog | None:
-        """The nodes that were touched, with those of pools of which a slice has just changed."""
+        """The log of touched nodes, after applying slices that have just changed."""
         self._settle()
         return self.touched
 
     def alike(self, pod: Pod) -> tuple[Hashable, ...] | None:
-        """Equal for pods that are alike to everybody who reads this table."""
+        """A value that is equal for pods which this table does not distinguish."""
         if not self.concerns(pod):
             return None
         own = self._own_extended(pod) if pod.spec.extended else None
@@ -368,11 +369,11 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return self._made(meant(pod.key.namespace, pod.uid))
 
     def shared(self, key: str) -> bool:
-        """Whether several pods name a claim: what one of them gets, the others get as well."""
+        """Whether several pods name a claim, so that they share what it gets."""
         return len(self._names.pods(key)) > 1
 
     def _names_alone(self, pod: Pod, key: str) -> bool:
-        """Whether a pod names a claim, and no other does."""
+        """Whether a pod is the only one that names a claim."""
         named = self._names.pods(key)
         return len(named) == 1 and pod.uid in named
 
@@ -390,7 +391,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return claim.spec
 
     def asked(self, pod: Pod) -> Asked:  # noqa: C901  # one step after the other
-        """What a pod needs, as its claims are now."""
+        """What a pod needs, given the current state of its claims."""
         if not self.concerns(pod):
             return NOTHING_ASKED
         refusal = unmade(pod)
@@ -412,7 +413,8 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             refusal = misfit(pod, position, name, claim)
             if refusal or claim is None:
                 return Asked(refusal)
-            # The pod may have been placed: it is asked for all that are alike, and lack their own.
+            # The pod may have been placed: it stands for all alike pods, which lack their own
+            # claims.
             own = claim.owner == pod.uid or self._names_alone(pod, key)
             allocation = claim.allocation if own else self.allocation(key)
             if allocation is not None:
@@ -470,7 +472,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return demand, unclassed(spec, key, found) or told(demand.problem, key)
 
     def _full(self, pod: Pod, claim: ResourceClaim) -> bool:
-        """Whether so many use a claim that the pod cannot; it speaks for all that are alike."""
+        """Whether a claim has too many users for the pod, which stands for all alike pods."""
         consumers = self._consumers.get(claim.key) or 0
         if len(claim.reserved_for) + consumers < MOST_CONSUMERS:
             return False
@@ -492,11 +494,11 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
     def extended(
         self, pod: Pod, served: Iterable[str]
     ) -> tuple[Demand, tuple[Request, ...], Mappings]:
-        """What is asked of devices for some of the extended resources of a pod."""
+        """The demand on devices for some of the extended resources of a pod."""
         classes = {name: self._by_resource[name] for name in served}
         requests, mappings = requests_for(pod.spec.extended, classes)
         return self._memory.demand(ClaimSpec(requests), self._classes.get), requests, mappings
 
     def served_by_devices(self, resource: str) -> bool:
-        """Whether devices of some class serve an extended resource where nodes do not."""
+        """Whether devices of some class serve a resource on nodes that do not offer it."""
         return resource in self._by_resource

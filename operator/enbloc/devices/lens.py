@@ -12,19 +12,19 @@ from enbloc.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint, typed
 from enbloc.devices.pools import Bits, Pool, positions
 from enbloc.devices.selectors import Faults, Selectors
 
-#: These taints keep claims off; others only tell.
+#: These taints keep claims off; others are informational.
 _KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
-#: Where devices are of more kinds than this, each is taken to be of a kind of its own.
+#: If devices are of more kinds than this, each counts as a kind of its own.
 _MOST_KINDS: Final = 256
-#: From so many devices on, those with a value are kept as a set.
+#: From this many devices on, those with a value are stored as a set.
 _MANY: Final = 64
 
-#: By what amounts a device is used, for each thing that is looked for; None = it never suffices.
+#: The amounts that each want would consume of a device; None = it never suffices.
 Takes = tuple[Amounts | None, ...]
 
 
 class RequestView(NamedTuple):
-    """What one request, or an alternative of one, looks for."""
+    """What one want (a request or an alternative) looks for."""
 
     device_class: DeviceClass
     ask: Ask
@@ -32,7 +32,7 @@ class RequestView(NamedTuple):
 
 
 class Values:
-    """The values of one attribute: which devices have which."""
+    """The values of one attribute, by device and by value."""
 
     __slots__ = ("_having", "_of")
 
@@ -50,11 +50,11 @@ class Values:
 
     @property
     def none(self) -> bool:
-        """No device has any."""
+        """Whether no device has any value."""
         return not self._of
 
     def get(self, position: int) -> object:
-        """The value that a device has; None = it has none."""
+        """The value of a device; None = it has none."""
         return self._of.get(position)
 
     def having(self, value: object) -> Bits:
@@ -68,15 +68,15 @@ class Lens:
     """A pool as one claim sees it.
 
     Attributes:
-        matched: of each thing that is looked for, the devices that its selectors select.
-        usable: those of them that it could get as far as taints and capacity go.
-        values: of each constraint.
-        kinds: `(number of the kind, its devices)`: devices of a kind are all the same to the
-            claim. Devices that it cannot use are of none.
-        mixed: there are too many kinds to be told: each device is of its own, and `kinds` is empty.
-        consuming: some device that it could use takes of the pool's counters.
-        faults: of each thing that is looked for, what went wrong with a selector.
-        takes: by the place of the devices' group, what each thing that is looked for would take.
+        matched: for each want, the devices that its selectors select.
+        usable: those of them that taints and capacity allow.
+        values: the attribute's values for each constraint.
+        kinds: `(number of the kind, its devices)`: devices of a kind are equivalent for the claim.
+            Devices that it cannot use have no kind.
+        mixed: there are too many kinds: each device is its own, and `kinds` is empty.
+        consuming: some device that it could use consumes the pool's counters.
+        faults: for each want, the errors of selectors.
+        takes: by device group, what each want would consume.
         group_of: by position, the place of the device's group.
     """
 
@@ -92,27 +92,27 @@ class Lens:
 
     @property
     def unseen(self) -> bool:
-        """There was no time to look at the pool: what it has is not known."""
+        """Whether the pool was not examined, for lack of effort."""
         return any(text.endswith(UNSEEN) for faults in self.faults for text, _ in faults)
 
     @property
     def idle(self) -> bool:
-        """Nothing in the pool matters to the claim."""
+        """Whether nothing in the pool matters to the claim."""
         return not (self.kinds or self.mixed or any(self.faults))
 
     def consumed(self, position: int, number: int) -> Amounts | None:
-        """What something that is looked for would take of a device that matches something."""
+        """What a want would consume of a device that matches some want."""
         return self.takes[self.group_of[position]][number]
 
     def mute(self, number: int) -> Bits:
-        """The devices that selectors have no answer for, for a thing that is looked for."""
+        """The devices for which the selectors of a want have no answer."""
         found = 0
         for _, bits in self.faults[number]:
             found |= bits
         return found
 
     def fault(self, number: int, among: Bits) -> str:
-        """What went wrong with the first of some devices, for a thing that is looked for."""
+        """The selector error of a want for the first of some devices."""
         found = [(bits & among & -(bits & among), text) for text, bits in self.faults[number]]
         return min(((low, text) for low, text in found if low), default=(0, ""))[1]
 
@@ -121,7 +121,7 @@ class Lens:
         return next((kind for kind, bits in self.kinds if bits >> position & 1), -1)
 
     def same(self, position: int) -> Bits:
-        """The devices that are all the same to the claim as this one."""
+        """The devices that are equivalent to this one for the claim."""
         if self.mixed:
             return 1 << position
         every = 0
@@ -137,12 +137,12 @@ def lens_of(
     kind: Callable[[object], int],
     pool: Pool,
 ) -> Lens:
-    """Look at a pool.
+    """Examine a pool.
 
     Args:
-        looked_for: by the requests of the claim, and the attributes that its constraints compare.
-        kind: gives what devices have in common a number.
-        pool: that is looked at.
+        looked_for: the wants of the claim, and the attributes that its constraints compare.
+        kind: numbers the kinds of devices.
+        pool: the pool.
     """
     views, attributes = looked_for
     seen = [_matching(view, pool) for view in views]
@@ -177,7 +177,7 @@ def lens_of(
 
 
 def unseen(looked_for: tuple[tuple[RequestView, ...], tuple[str, ...]], pool: Pool) -> Lens:
-    """A pool that there was no time to look at: nothing can be had of it for now."""
+    """The lens of a pool that was not examined: nothing of it is available for now."""
     views, attributes = looked_for
     nothing = (0,) * len(views)
     values = tuple(Values(pool, 0, attribute) for attribute in attributes)
@@ -221,7 +221,7 @@ def _kinds(
 
 
 def _matching(view: RequestView, pool: Pool) -> tuple[Bits, Faults]:
-    """The devices that the class selects, and of them the request; and what went wrong."""
+    """The devices that both the class and the request select; and the errors."""
     left: Bits = (1 << len(pool.devices)) - 1
     faults: Faults = ()
     for of, expressions in (

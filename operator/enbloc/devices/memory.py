@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: what is worked out once about devices, and shared by all forks of the table."""
+"""Memory: cached results about devices, shared by all forks of the table."""
 
 from collections.abc import Callable, Hashable
 from typing import Final
@@ -13,24 +13,24 @@ from enbloc.devices.pools import Pool
 from enbloc.devices.selectors import Selectors
 from enbloc.devices.views import Spread
 
-#: Different specs of claims that are remembered, and so of claims of one group.
+#: How many different specs of claims are cached, and allowed in one group.
 MOST_SPECS: Final = 256
-#: Bytes of them, roughly, beyond which they are forgotten.
+#: Their approximate total bytes beyond which they are forgotten.
 _MOST_BYTES: Final = 16 * 2**20
 _MOST_VERDICTS: Final = 16_384
 
 
 class Memory:
-    """What is worked out once and shared by all forks: it follows from the objects alone."""
+    """Cached results that follow from the objects alone, shared by all forks."""
 
     def __init__(self) -> None:
         self.selectors = Selectors()
         self.demands: dict[Hashable, Demand] = {}
         self._bytes = 0
         self.verdicts: dict[Hashable, DeviceVerdict] = {}
-        #: As the last table of more than one node was seen.
+        #: The Spread of the last table of more than one node.
         self.spread: Spread | None = None
-        #: Those that come from a lack of effort, in the decision that is made.
+        #: Verdicts that come from a lack of effort, in the current decision.
         self.short: dict[Hashable, DeviceVerdict] = {}
 
     def demand(self, spec: ClaimSpec, find: Callable[[str], DeviceClass | None]) -> Demand:
@@ -51,22 +51,22 @@ class Memory:
         return known
 
     def forget(self, pool: Pool | None) -> None:
-        """A pool is no more."""
+        """Drop cached results about a pool that no longer exists."""
         if pool is not None:
             for demand in self.demands.values():
                 demand.forget(pool)
 
     def known(self, key: Hashable) -> DeviceVerdict | None:
-        """A verdict that is remembered."""
+        """The cached verdict of a key; None = there is none."""
         return self.verdicts.get(key) or self.short.get(key)
 
     def begin(self) -> None:
-        """A decision begins: so much may be worked out for it."""
+        """Start a new decision with full effort."""
         self.selectors.effort.renew()
         self.short.clear()
 
     def keep(self, key: Hashable, verdict: DeviceVerdict) -> DeviceVerdict:
-        """Remember a verdict."""
+        """Cache a verdict, and return it."""
         if len(self.verdicts) >= _MOST_VERDICTS:
             self.verdicts.clear()
         self.verdicts[key] = verdict

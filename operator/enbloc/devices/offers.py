@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Offers: what devices nodes can give to claims, beside what claims of the same fork have got.
+"""Offers: the devices that nodes have for claims, beside those of other claims on the fork.
 
-Those of the same fork may get other devices where that helps.
+Claims decided on the same fork may get other devices if that helps.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -29,18 +29,18 @@ from enbloc.devices.use import Use, removed
 from enbloc.devices.views import Spread, signature
 from enbloc.model.nodes import Nodes
 
-#: Steps of a search in which devices of others may be changed, and claims in it.
+#: The most steps, and claims, of a search that may change other claims' devices.
 _MOST_REVISING: Final = 4_000
 _MOST_REVISED: Final = 64
-#: Of a search for which no effort is left.
+#: The steps of a search when no effort is left.
 _FEWEST_STEPS: Final = 200
 
 
 class Offers(Inventory):
-    """The inventory, asked what it has for claims."""
+    """The inventory, with questions about what it has for claims."""
 
     def spread(self, nodes: Nodes) -> Spread:
-        """The pools that more nodes see than they name, for the rows of a node table."""
+        """The pools that more nodes see than those they name, for the rows of a node table."""
         found = (self._pools.get(key) for key in sorted(self._spread))
         pools = [pool for pool in found if pool is not None]
         known = self._memory.spread
@@ -54,7 +54,8 @@ class Offers(Inventory):
     def may_share(self, demands: Sequence[Demand]) -> bool:
         """Whether claims with these demands may get devices that several nodes see.
 
-        Or may be refused for these: who wants all devices gets none while a pool is not whole.
+        Or may be refused because of them: a claim for all devices gets none while a pool is
+        incomplete.
         """
         pools = [pool for key in self._spread if (pool := self._pools.get(key)) is not None]
         if any(each.all for each in demands) and not all(map(_whole, pools)):
@@ -67,11 +68,11 @@ class Offers(Inventory):
         return self._by_node.get(node) is not None
 
     def is_spread(self, key: PoolKey) -> bool:
-        """Whether more nodes see a pool than it names."""
+        """Whether more nodes see a pool than those it names."""
         return key in self._spread
 
     def places(self, name: str, spread: Spread) -> tuple[Place, ...]:
-        """What a node sees, in the order in which it is tried."""
+        """The pools that a node sees, in the order in which they are tried."""
         found: list[Place] = []
         for key in self._by_node.get(name) or ():
             pool = self._pools.get(key)
@@ -82,14 +83,14 @@ class Offers(Inventory):
         return ordered(found) if len(found) > 1 else tuple(found)
 
     def uses(self) -> tuple[Use, ...]:
-        """What is in use of the pools that more nodes see than they name."""
+        """The use of each pool that more nodes see than those it names."""
         return tuple(self.use(key) for key in sorted(self._spread))
 
     def sight(self, demands: Sequence[Demand], name: str, spread: Spread) -> Hashable:
-        """Equal for nodes that answer claims alike, whatever is in use of pools that others see.
+        """A value equal for nodes that serve claims alike, whatever the use of shared pools.
 
-        It goes by what a node has of its own, where that stands in the order in which devices are
-        tried, and by which of the other pools it sees.
+        It consists of the node's own devices, their place in the order in which devices are tried,
+        and the other pools that it sees.
         """
         own: list[Hashable] = []
         for place in self.places(name, spread):
@@ -100,16 +101,16 @@ class Offers(Inventory):
         return spread.code(name), *own
 
     def spend(self, verdicts: int) -> None:
-        """So many verdicts were asked for once more."""
+        """Count the effort of asking again for some verdicts."""
         self._memory.selectors.effort.spend(PLACE * verdicts)
 
     @property
     def revisable(self) -> bool:
-        """Claims have devices that they may change for others."""
+        """Whether any claims have devices that they may exchange for others."""
         return self._tried.used
 
     def tried(self, node: str) -> tuple[str, ...]:
-        """Claims of this fork that were decided on a node, and may change their devices."""
+        """Claims that were decided on this fork for a node, and may change their devices."""
         return self._tried.get(node) or ()
 
     def verdict(
@@ -122,10 +123,10 @@ class Offers(Inventory):
         """Whether a node can serve claims with these demands.
 
         Args:
-            demands: of the claims.
-            node: its name; "" = claims of this fork keep what they have.
+            demands: the claims' demands.
+            node: the node's name; "" = claims of this fork keep their devices.
             places: what the node sees.
-            joined: claims of this fork that would be used there as well.
+            joined: claims of this fork that would also be used there.
         """
         if not demands and not joined:
             return DeviceVerdict()
@@ -152,7 +153,7 @@ class Offers(Inventory):
         return known
 
     def reached(self, key: str, places: Sequence[Place]) -> bool:
-        """Whether what a claim of this fork has got can be used by who sees these places."""
+        """Whether a node that sees these places can use the devices of a claim of this fork."""
         held = self._held.get(key)
         if held is None:
             return True
@@ -165,17 +166,17 @@ class Offers(Inventory):
         return True
 
     def begin(self) -> None:
-        """A decision begins: so much may be worked out for it."""
+        """Start a new decision with full effort."""
         self._memory.begin()
 
     @property
     def spent(self) -> bool:
-        """Nothing more is worked out for the decision that is made."""
+        """Whether the current decision has no effort left."""
         return self._memory.selectors.effort.spent
 
     @property
     def unfinished(self) -> bool:
-        """For lack of effort there are nodes of which it was not found out whether they serve."""
+        """Whether some nodes were not fully examined, for lack of effort."""
         return self.spent or bool(self._memory.short)
 
     def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
@@ -188,9 +189,10 @@ class Offers(Inventory):
         return outcome._replace(cut=cut)
 
     def _keep(self, key: Hashable, verdict: DeviceVerdict) -> DeviceVerdict:
-        """Remember a verdict, if it does not come from a lack of effort.
+        """Cache a verdict; one that comes from a lack of effort for this decision only.
 
-        Also one of a search that had all of its steps, or each attempt would begin with the same.
+        A search that used all of its steps is cached, too, or each attempt would begin with the
+        same search.
         """
         if key is None:
             return verdict
@@ -234,10 +236,10 @@ class Offers(Inventory):
     def _revised_with(
         self, demands: Sequence[Demand], places: Sequence[Place], joined: Sequence[str]
     ) -> list[str]:
-        """Claims of this fork that may have what new ones lack, those that they share first.
+        """Claims of this fork that may hold what new ones lack, the shared ones first.
 
-        Whoever has devices of a pool that could serve these, and of pools that could serve those
-        who would move, and so on.
+        These are claims with devices of a pool that could serve the new ones, then of pools that
+        could serve claims that would move, and so on.
         """
         shared = {key: held for key in joined if (held := self._held.get(key)) is not None}
         seen = seen_in(places)
@@ -260,7 +262,7 @@ class Offers(Inventory):
         return order
 
     def _serving(self, demand: Demand, seen: Seen) -> tuple[PoolKey, ...]:
-        """The pools that have something for a demand, as a node sees them."""
+        """The pools that have devices for a demand, as a node sees them."""
         return tuple(
             key
             for key, reach in seen
@@ -276,9 +278,9 @@ class Offers(Inventory):
         *,
         moves: bool,
     ) -> list[Task] | None:
-        """Tasks for these claims and then the new ones, as if none of them had anything.
+        """Tasks for these claims and then the new ones, as if none of them had devices.
 
-        None = what they have now is as good as anything else.
+        None = no other devices would be better than what they have.
         """
         asked, seen = {known.demand for known in held} | set(demands), seen_in(places)
         alike = (
@@ -305,7 +307,7 @@ class Offers(Inventory):
         return [*tasks, *(Task(demand, freed) for demand in demands)]
 
     def _places_of(self, held: HeldClaim, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
-        """Where a claim may have its devices from; on several nodes none that binds it to one."""
+        """The places that may serve a claim; on several nodes, none that binds it to one."""
         found: list[Place] = []
         for key, reach in held.seen:
             pool = self._pools.get(key)
@@ -322,9 +324,9 @@ def searched(
     """Search for all claims together, the scarcest first; picks and reasons in the tasks' order.
 
     Args:
-        tasks: of claims that have something, and then the new ones.
+        tasks: those of claims that have devices, then the new ones.
         new: how many are new.
-        find: searches.
+        find: the search.
     """
     order = sorted(range(len(tasks)), key=lambda at: _choice(tasks[at]))
     outcome = find([tasks[at] for at in order], _MOST_REVISING)
@@ -335,12 +337,12 @@ def searched(
 
 
 def _indifferent(demand: Demand, places: Sequence[Place]) -> bool:
-    """Whether claims of this one demand are served alike, however those before them were."""
+    """Whether claims of this single demand are served alike, whatever earlier ones got."""
     return demand.plain and not any(demand.lens(place.pool).consuming for place in places)
 
 
 def _choice(task: Task) -> int:
-    """Among how many devices the claim may choose."""
+    """How many devices the claim can choose from."""
     usable = 0
     for pool, reach, use in task.places:
         for bits in task.demand.lens(pool).usable:
@@ -349,7 +351,7 @@ def _choice(task: Task) -> int:
 
 
 def _verdict(outcome: SearchResult, new: int) -> DeviceVerdict:
-    """Of the last `new` claims of a search."""
+    """The verdict on the last `new` claims of a search."""
     if outcome.picks is None:
         return DeviceVerdict(outcome.reason, outcome.of, open=outcome.open, cut=outcome.cut)
     return DeviceVerdict(
@@ -360,5 +362,5 @@ def _verdict(outcome: SearchResult, new: int) -> DeviceVerdict:
 
 
 def _whole(pool: Pool) -> bool:
-    """Whether all is well with a pool, from wherever it is seen."""
+    """Whether a pool is complete and valid, from wherever it is seen."""
     return pool.complete and not pool.invalid and not pool.twice

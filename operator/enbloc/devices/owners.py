@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Owners: what of each pool is in use, and which claims have it.
+"""Owners: which devices of each pool are in use, and by which claims.
 
-What the API shows of a claim and what a plan holds for the same claim are one use where they are
-the same device. Two claims with one device are two: only others than this scheduler do that.
+If the API shows a device for a claim and a plan holds the same device for it, that is one use. Two
+claims with one device are two uses: only other schedulers do that.
 
-A plan that is given up may have requests under way, so what it held stays in use until these are
-taken back; only its own group may plan with it.
+An abandoned plan may have requests under way, so what it held stays in use until they are undone;
+only its own group may plan with it.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -24,7 +24,7 @@ FindPool = Callable[[PoolKey], Pool | None]
 
 
 class Withdrawn(NamedTuple):
-    """A member of a plan that was given up, until what was done for it is taken back."""
+    """A member of an abandoned plan, until what was done for it is undone."""
 
     group: GroupKey
     plan: str
@@ -32,7 +32,7 @@ class Withdrawn(NamedTuple):
 
 
 class Owners(Forked):
-    """What is in use, by pool and by claim."""
+    """The devices in use, by pool and by claim."""
 
     own = ("_used", "_has", "_claims", "_leaving", "_left")
 
@@ -42,7 +42,7 @@ class Owners(Forked):
         self._claims: LayeredGroups[PoolKey, str, bool] = LayeredGroups()
         self._leaving: Layered[Withdrawn, tuple[Result, ...]] = Layered()
         self._left: LayeredGroups[PoolKey, Withdrawn, tuple[Result, ...]] = LayeredGroups()
-        #: The use of a pool, and the same with what is leaving.
+        #: The use of a pool, without and with what is leaving.
         self._whole: dict[PoolKey, tuple[Use, Use]] = {}
 
     def fork(self) -> Self:
@@ -54,7 +54,7 @@ class Owners(Forked):
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def use(self, pool: Pool) -> Use:
-        """What of a pool cannot be had."""
+        """What is not available of a pool."""
         used = self._used.get(pool.key) or UNUSED
         if not self.any_leaving:
             return used
@@ -65,7 +65,7 @@ class Owners(Forked):
         return known[1]
 
     def _with(self, used: Use, pool: Pool, leaving: Iterable[Result]) -> Use:
-        """The use with what is leaving; a device, or a share of one, of both is in use once."""
+        """The use with what is leaving; a device or share in both counts once."""
         shares: set[tuple[str, ...]] | None = None
         for result in leaving:
             if result.share:
@@ -80,25 +80,25 @@ class Owners(Forked):
         return used
 
     def again(self, pool: PoolKey) -> Collection[int]:
-        """The positions of devices that several claims have, and only one can."""
+        """The positions of exclusive devices that several claims have."""
         return (self._used.get(pool) or UNUSED).again
 
     def overdrawn(self, pool: Pool, result: Result) -> bool:
-        """Whether claims have more than there is of a device, or of counters that it takes of."""
+        """Whether claims have more of a device, or of counters that it consumes, than there is."""
         return overdrawn(self._used.get(pool.key) or UNUSED, pool, result)
 
     def claims(self, pool: PoolKey) -> Iterable[str]:
-        """The claims that have anything of a pool."""
+        """The claims that have devices of a pool."""
         return (claim for claim, _ in self._claims.items(pool))
 
     def has(self, claim: str) -> tuple[Result, ...]:
-        """The devices that are a claim's."""
+        """The devices of a claim."""
         return self._has.get(claim) or ()
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def give(self, claim: str, results: tuple[Result, ...], pools: FindPool) -> Collection[PoolKey]:
-        """These devices are a claim's from now on, and no others; gives the pools concerned."""
+        """Set the devices of a claim; returns the pools concerned."""
         results = tuple(dict.fromkeys(results))  # a status may list one twice
         before = self.has(claim)
         if results == before:
@@ -125,7 +125,7 @@ class Owners(Forked):
             self._used.set(key, change(self._used.get(key) or UNUSED, pool, result))
 
     def recount(self, key: PoolKey, pool: Pool | None) -> None:
-        """A pool has other devices than before, or is gone."""
+        """Recount the use of a pool that has other devices than before, or is gone."""
         use = UNUSED
         if pool is not None:
             for claim in sorted(self.claims(key)):
@@ -136,7 +136,7 @@ class Owners(Forked):
         self._whole.pop(key, None)
 
     def leave(self, member: Withdrawn, results: tuple[Result, ...]) -> Collection[PoolKey]:
-        """What a plan held for a member stays in use, until it is told that nothing does.
+        """Keep what a plan held for a member in use, until called again with no results.
 
         Returns:
             The pools concerned.
@@ -150,13 +150,13 @@ class Owners(Forked):
         return concerned
 
     def reclaim(self, group: GroupKey) -> None:
-        """The group may plan with what its earlier plans held."""
+        """Let the group plan with what its earlier plans held."""
         for member in [each for each, _ in self._leaving.items() if each.group == group]:
             self.leave(member, ())
 
     @property
     def any_leaving(self) -> bool:
-        """Whether any plan that was given up holds anything yet; a fork says: or did before it."""
+        """Whether any abandoned plan still holds devices; on a fork, or did when it was forked."""
         return self._leaving.used
 
 

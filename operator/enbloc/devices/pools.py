@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pools: the devices of a driver's pool in the newest generation, and from where they are reached.
+"""Pools: the devices of a driver's pool in the newest generation, and the nodes that reach them.
 
-A device is known by its position: sets of devices are integers with a bit for each position. The
-order of positions is that in which devices are tried: slices by name, in each as the driver wrote.
+A device is identified by its position: sets of devices are integers with a bit per position.
+Devices are tried in order of position: slices by name, in each as the driver wrote them.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -30,11 +30,11 @@ def positions(bits: Bits) -> Iterator[int]:
 
 
 class Reach(NamedTuple):
-    """What of a pool a node sees.
+    """What a node sees of a pool.
 
     Attributes:
-        devices: that can be used there.
-        listed: those of every slice that has any of them.
+        devices: the devices that can be used there.
+        listed: all devices of every slice that has any of them.
     """
 
     devices: Bits = 0
@@ -50,24 +50,24 @@ class Pool:
 
     Attributes:
         devices: by position.
-        sites: by position; the slice's where it says one.
-        named: positions by name of the device; more than one where a driver names two alike.
-        by_node: what nodes see by their name.
+        sites: by position; the slice's site, if it has one.
+        named: positions by device name; several if a driver gives two devices one name.
+        by_node: what nodes see that are given by name.
         everywhere: what all nodes see; None = nothing.
-        chosen: `(terms, what nodes see for which any of them holds)`.
-        complete: all slices of the generation are there.
-        invalid: why nothing can be had of it; "" = it can.
-        counters: the amounts there are.
+        chosen: `(terms, reach)`: what nodes see for which any of the terms holds.
+        complete: all slices of the generation are known.
+        invalid: why none of its devices can be used; "" = they can.
+        counters: the counters' amounts.
         consumes: by position, `(index of a counter, amount)`.
-        waiting: devices with conditions to be met before a pod is bound.
-        shared: devices that several claims may have.
-        binding: devices that whoever gets them can use on one node only.
-        twice: of names that stand more than once.
-        groups: devices that have their traits in common.
+        waiting: devices with conditions that must be met before a pod is bound.
+        shared: devices that allow several allocations.
+        binding: devices that a claim can use on one node only.
+        twice: devices whose name occurs more than once.
+        groups: sets of devices with common traits.
         group_of: by position, the place of the device's group.
-        number: of this object; another has no pool of this process.
-        selected: what expressions said of the devices, by who asks.
-        said: what matters of it for some claims, by these, and of which use of it that was said.
+        number: identifies this object, uniquely in this process.
+        selected: cached answers of expressions about the devices, by asker.
+        said: by demands, what matters of the pool to them, and for which use of it.
     """
 
     key: PoolKey
@@ -93,19 +93,19 @@ class Pool:
 
     @property
     def spread(self) -> bool:
-        """It matters to more nodes than those that are named.
+        """Whether it matters to more nodes than those it names.
 
-        Who has counters is looked at from everywhere, but only for whether all is well with it.
+        A pool with counters is examined from every node, but only for whether it is valid.
         """
         if self.chosen or self.everywhere is None:
             return bool(self.chosen)
         return bool(self.everywhere.listed) or not self.complete or bool(self.invalid)
 
     def looks(self, reads: frozenset[str]) -> Hashable:
-        """Equal for pools of which the devices are alike, as far as some attributes tell.
+        """A value that is equal for pools whose devices are alike in some attributes.
 
         Args:
-            reads: the attributes, by their names with the domain.
+            reads: the attributes' names with their domain.
         """
         values: list[object] = []
         for traits, bits in self.groups:
@@ -116,7 +116,7 @@ class Pool:
         return self.key[0], self.groups, self.consumes, tuple(values)
 
     def broken(self, reach: Reach) -> str:
-        """Why nothing can be had of what a node sees; "" = it can."""
+        """Why nothing that a node sees can be used; "" = it can."""
         if self.invalid:
             return self.invalid
         for same in self.twice:
@@ -127,18 +127,18 @@ class Pool:
 
 
 def newest(slices: Iterable[ResourceSlice]) -> list[ResourceSlice]:
-    """Those of the highest generation, by name."""
+    """The slices of the highest generation, by name."""
     known = sorted(slices, key=lambda each: each.name)
     highest = max((each.generation for each in known), default=0)
     return [each for each in known if each.generation == highest]
 
 
 def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
-    """The pool that these slices make.
+    """Build the pool of these slices.
 
     Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal
-    GatherPools, buildPool. Other than there, a newer generation makes the old one obsolete for
-    every node at once.
+    GatherPools, buildPool. Unlike there, a newer generation makes the old one obsolete for every
+    node at once.
     """
     current = newest(slices)
     complete = bool(current) and len(current) == current[0].count
@@ -168,7 +168,7 @@ def pool_of(key: PoolKey, slices: Iterable[ResourceSlice]) -> Pool:
 
 
 class _Builder:
-    """What the slices of one pool say together."""
+    """Collects the slices of one pool."""
 
     def __init__(self) -> None:
         self.devices: list[Device] = []
@@ -188,7 +188,7 @@ class _Builder:
         self.binding: Bits = 0
 
     def add(self, each: ResourceSlice) -> None:
-        """The devices of one slice."""
+        """Add the devices of one slice."""
         first = len(self.devices)
         whole = ((1 << len(each.devices)) - 1) << first
         for position, device in enumerate(each.devices, first):
@@ -217,7 +217,7 @@ class _Builder:
             self.chosen[site.terms] = self.chosen.get(site.terms, Reach()) | reach
 
     def count(self, slices: Sequence[ResourceSlice]) -> str:
-        """Read the counters; what is wrong with them, "" = nothing."""
+        """Read the counters; returns what is wrong with them, "" = nothing."""
         sets: dict[str, Amounts] = {}
         for each in slices:
             for name, amounts in each.counters:

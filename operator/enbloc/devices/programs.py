@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs: compiled expressions of device selectors, with the answers that they gave."""
+"""Programs: compiled expressions of device selectors, with cached answers."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,8 +18,8 @@ class Reading(NamedTuple):
     """What an expression reads of some devices.
 
     Attributes:
-        places: of the values.
-        names: of them.
+        places: the places of the values.
+        names: the names of the values.
     """
 
     driver: str
@@ -30,7 +30,7 @@ class Reading(NamedTuple):
 
 @dataclass(slots=True)
 class Program:
-    """A compiled expression with answers that it gave, for devices that say the same.
+    """A compiled expression, with cached answers for devices with equal contents.
 
     Attributes:
         reads: the only names that it can read; None = any.
@@ -46,7 +46,7 @@ class Program:
         return _reading(driver, traits, self.reads)
 
     def ask(self, reading: Reading, device: Device) -> bool | str:
-        """Whether it selects the device; a text says why there is no answer."""
+        """Whether it selects the device; a text = why there is no answer."""
         driver, places, names, capacity = reading
         values = [device.values[place] for place in places]
         key = driver, names, capacity, device.traits.shared, *map(typed, values)
@@ -108,7 +108,7 @@ def _view(
 
 
 def _attribute(value: AttributeValue) -> bool | int | str | cel.SemanticVersion | tuple[bool, ...]:
-    """Raises ValueError for a version that is none."""
+    """The CEL value of an attribute; raises ValueError for an invalid version."""
     if isinstance(value, Version):
         return cel.SemanticVersion.parse(value.text)
     if isinstance(value, tuple):
@@ -117,11 +117,11 @@ def _attribute(value: AttributeValue) -> bool | int | str | cel.SemanticVersion 
 
 
 def program(expression: str, effort: Effort) -> Program | str:
-    """The expression's program; a text says why there is none.
+    """The program of an expression; a text = why there is none.
 
     Args:
         expression: in CEL.
-        effort: what asking it is counted in.
+        effort: charged for compiling and evaluating it.
     """
     made = cel.compile(expression)
     effort.ask(made.took)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results: what was found for a claim, as it is written into its status.
+"""Results: the devices found for a claim, as written into its status.
 
 Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal
 allocator Allocate, createNodeSelector.
@@ -15,13 +15,14 @@ from enbloc.devices.search import Pick
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
 
-#: A share is named by what it is of, so that the same decision gives the same name.
+#: The namespace of share IDs, which derive from what is shared: the same decision gives the same
+#: ID.
 _SHARES: Final = uuid.UUID("6f1f2f0c-6d0a-5f0e-9a60-0d9d6b1f7c11")
 _NAME: Final = "metadata.name"
 
 
 def allocation_of(picks: Sequence[Pick], spec: ClaimSpec, node: str, claim: str) -> Allocation:
-    """The allocation of a claim (by its UID) that is used on a node first."""
+    """The allocation of a claim (by its UID) whose first user is on this node."""
     return Allocation(
         results=tuple(_result(pick, at, claim) for at, pick in enumerate(picks)),
         config=(*_of_classes(picks), *_of_claim(picks, spec)),
@@ -30,7 +31,7 @@ def allocation_of(picks: Sequence[Pick], spec: ClaimSpec, node: str, claim: str)
 
 
 def score_of(picks: Iterable[Pick], most: int) -> int:
-    """Σ over the alternatives that were chosen of `most` − place among the alternatives."""
+    """Σ(`most` − place among the alternatives) over the alternatives that were chosen."""
     chosen = {pick.want.name: pick.want for pick in picks if pick.want.alternative}
     return sum(most - want.order for want in chosen.values())
 
@@ -55,7 +56,7 @@ def _result(pick: Pick, at: int, claim: str) -> Result:
 
 
 def _of_classes(picks: Sequence[Pick]) -> tuple[Config, ...]:
-    """That of each class once, for all requests that name the class, in the requests' order."""
+    """Each class's config once, for all requests that name the class, in the requests' order."""
     requests: dict[str, list[str]] = {}
     configs: dict[str, tuple[Config, ...]] = {}
     for name, want in {pick.want.name: pick.want for pick in picks}.items():
@@ -69,7 +70,7 @@ def _of_classes(picks: Sequence[Pick]) -> tuple[Config, ...]:
 
 
 def _of_claim(picks: Sequence[Pick], spec: ClaimSpec) -> Iterable[Config]:
-    """That of the claim, as often as it names a request, or the chosen alternative of one."""
+    """The claim's config, once per request, or chosen alternative, that it names."""
     chosen = {pick.want.request: pick.want for pick in picks}
     for config in spec.config:
         made = Config(config.opaque, config.requests, "FromClaim")
@@ -84,7 +85,7 @@ def _of_claim(picks: Sequence[Pick], spec: ClaimSpec) -> Iterable[Config]:
 
 
 def _terms(picks: Iterable[Pick], node: str) -> tuple[NodeSelectorTerm, ...] | None:
-    """From which nodes all of these devices can be used; None = from all."""
+    """The terms for nodes that can use all of these devices; None = all nodes can."""
     expressions: list[Requirement] = []
     fields: list[Requirement] = []
     for pick in picks:

@@ -4,11 +4,11 @@
 
 Depth first: claims as given, their requests, alternatives of a request in their order, devices by
 pool and position, combinations and not permutations. A device that failed stands for all that are
-the same to every claim. The number of steps is bounded; one that looks at much counts for several.
+equivalent for every claim. The number of steps is bounded; a costly step counts as several.
 
 Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal
-allocator allocateOne, allocateDevice. Other than there, distinctAttribute compares all devices that
-it concerns, and counters are those of the driver's own pool.
+allocator allocateOne, allocateDevice. Unlike there, distinctAttribute compares all devices that it
+concerns, and counters are those of the driver's own pool.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ from enbloc.devices.facts import MOST_RESULTS, Amounts
 from enbloc.devices.pools import Bits, Pool, Reach, positions
 from enbloc.devices.use import Use
 
-#: Of one search; then it has no answer.
+#: The most steps of one search; beyond them it has no answer.
 MOST_STEPS: Final = 10_000
-#: So many looks at a value, or at what devices have in common, take as long as a step; and a look
-#: at a further pool, or at one of all devices that are asked for, as long as so many of them.
+#: How many looks (at a value, or at what devices have in common) cost one step; and how many looks
+#: a further pool costs, or one device of a request for all.
 _LOOKS_OF_STEP: Final = 8
 _LOOKS_OF_PLACE: Final = 4
 _LOOKS_OF_ONE: Final = 2
@@ -43,15 +43,15 @@ class Place(NamedTuple):
 
     @property
     def broken(self) -> str:
-        """Why nothing can be had of it; "" = it can."""
+        """Why none of its devices can be used; "" = they can."""
         return self.pool.broken(self.reach)
 
 
 class Task(NamedTuple):
-    """A claim for which devices are looked for, and the pools that it may have them from.
+    """A claim that needs devices, and the pools that may provide them.
 
     Attributes:
-        places: in the order in which they are tried.
+        places: the pools, in the order in which they are tried.
     """
 
     demand: Demand
@@ -62,7 +62,7 @@ class Pick(NamedTuple):
     """A device that was found for a claim.
 
     Attributes:
-        consumed: of its capacity, by a share; None = the claim has all of it.
+        consumed: what a share consumes of its capacity; None = the claim has the whole device.
     """
 
     want: DeviceWant
@@ -72,15 +72,15 @@ class Pick(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What came of a search.
+    """The result of a search.
 
     Attributes:
-        picks: of each task; None = nothing was found.
-        reason: why not.
-        of: the task whose claim the reason speaks of.
-        open: the steps ran out: there may be devices.
-        cut: they did for lack of effort; with all of them there may be another answer.
-        steps: that were taken.
+        picks: the devices of each task; None = not found.
+        reason: why nothing was found.
+        of: the task whose claim the reason is about.
+        open: the steps ran out, so there may be devices.
+        cut: they ran out early for lack of effort; with all steps the answer may differ.
+        steps: how many were taken.
     """
 
     picks: tuple[tuple[Pick, ...], ...] | None
@@ -92,12 +92,12 @@ class SearchResult(NamedTuple):
 
 
 def told(reason: str, claim: str) -> str:
-    """A reason that speaks of a claim, with its name."""
+    """A reason about a claim, completed with the claim's name."""
     return f"claim {claim}{reason}" if reason.startswith((",", ":")) else reason
 
 
 def ordered(places: Sequence[Place]) -> tuple[Place, ...]:
-    """In the order in which they are tried: by driver and pool, those that make pods wait last."""
+    """Sort places as they are tried: by driver and pool, those that make pods wait last."""
     return tuple(sorted(places, key=lambda each: (_waits(each), each.pool.key)))
 
 
@@ -107,7 +107,7 @@ def _waits(place: Place) -> bool:
 
 
 def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
-    """Find devices for all claims, or say why there are none."""
+    """Find devices for all claims, or the reason why there are none."""
     if not tasks:
         return SearchResult(())
     found = _Search(tasks)
@@ -116,15 +116,15 @@ def search(tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
 
 @dataclass(slots=True)
 class _Field:
-    """The state of one pool while a search goes on.
+    """The state of one pool during a search.
 
     Attributes:
         busy: devices that are taken, before or by the search.
-        sharing: devices of which there are shares.
-        shares: what all shares of a device take of its capacity.
-        counted: of each counter.
-        lines: sets of devices within which none is like one without.
-        alike: by position, the devices that are all the same to every claim.
+        sharing: devices that have shares.
+        shares: what all shares of a device consume of its capacity.
+        counted: how much is used of each counter.
+        lines: sets of devices; no device of a set is equivalent to one outside of it.
+        alike: by position, the devices that are equivalent for every claim.
     """
 
     pool: Pool
@@ -145,7 +145,7 @@ class _Field:
         return cls(place.pool, use.taken, sharing, shares, counted)
 
     def same(self, position: int) -> Bits:
-        """The devices that will fail where this one did, of those that are `alike`."""
+        """The `alike` devices that will fail if this one did."""
         if self.sharing >> position & 1:
             return 0
         found = self.alike[position] & ~self.sharing
@@ -155,7 +155,7 @@ class _Field:
 
 
 class _At(NamedTuple):
-    """A place in the tree: the device of a want that is looked for next."""
+    """A node of the search tree: the device of a want to find next."""
 
     task: int = 0
     request: int = 0
@@ -166,7 +166,7 @@ class _At(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """What has to be undone when a device is given back."""
+    """What must be undone when a device is released."""
 
     counted: bool
     entered: Sequence[int]
@@ -184,7 +184,8 @@ class _Search:
             [[] for _ in task.demand.spec.constraints] for task in tasks
         ]
         self._all: dict[tuple[int, int], list[tuple[Place, int]]] = {}
-        #: The first error, by task: it ended kube-scheduler's search, and is why this one failed.
+        #: The first error, with its task: it ends kube-scheduler's search, and is why this one
+        #: fails.
         self._error: tuple[int, str] | None = None
         self.left = 0
         self._looks = 0
@@ -202,14 +203,14 @@ class _Search:
                 known.lines.append(place.reach.devices)
 
     def _spend(self, looks: int) -> None:
-        """What a step has to look at takes as long as further steps."""
+        """Count a step's looks as further steps."""
         self._looks += looks
         if self._looks >= _LOOKS_OF_STEP:
             self.left -= self._looks // _LOOKS_OF_STEP
             self._looks %= _LOOKS_OF_STEP
 
     def run(self, most: int) -> SearchResult:
-        """Go through the tree until all claims have their devices."""
+        """Search the tree until all claims have their devices."""
         self.left = most
         for at, task in enumerate(self._tasks):
             reason = task.demand.problem or self._count_all(at, task)
@@ -248,7 +249,7 @@ class _Search:
         return SearchResult(None, CANNOT)
 
     def _look(self, task: int, want: DeviceWant, pool: Pool, among: Bits) -> None:
-        """Remember what went wrong with a selector for the first of these devices."""
+        """Record the selector error for the first of these devices."""
         if self._error is None and among:
             fault = self._tasks[task].demand.lens(pool).fault(want.number, among)
             self._error = (task, fault) if fault else None
@@ -256,7 +257,7 @@ class _Search:
     # ── requests for all devices ─────────────────────────────────────────────────────────────
 
     def _count_all(self, at: int, task: Task) -> str:
-        """Say which devices all of them are; why that cannot be had, "" = it may."""
+        """Find the devices of requests for all; returns why that is impossible, or ""."""
         if not task.demand.all:
             return ""
         for want in task.demand.wants:
@@ -291,7 +292,7 @@ class _Search:
     # ── the tree ─────────────────────────────────────────────────────────────────────────────
 
     def _branches(self, at: _At) -> Iterator[_At]:
-        """What can be done next; each is undone before the next one is given."""
+        """The next nodes of the tree; each is undone before the next one is yielded."""
         demand = self._tasks[at.task].demand
         if at.request == len(demand.requests):
             yield _At(at.task + 1)
@@ -342,7 +343,7 @@ class _Search:
             self._look(at.task, want, pool, mute)
 
     def _same(self, pool: Pool, position: int) -> Bits:
-        """The devices that will fail where this one did."""
+        """The devices that will fail if this one did."""
         state, alone = self._fields[pool], 1 << position
         if position not in state.alike:
             alike = -1
@@ -356,9 +357,9 @@ class _Search:
         return state.same(position)
 
     def _mute(self, at: _At, want: DeviceWant, demand: Demand, index: int) -> Bits:
-        """The devices of a place that are still to be tried, and that selectors do not answer for.
+        """The devices of a place still to be tried, for which selectors have no answer.
 
-        kube-scheduler asks selectors of devices that are not in use, before all else.
+        kube-scheduler evaluates selectors for devices that are not in use, before all else.
         """
         place = self._tasks[at.task].places[index]
         pool = place.pool
@@ -371,7 +372,7 @@ class _Search:
         return found & (-1 << at.start) if index == at.place else found
 
     def _candidates(self, at: _At, want: DeviceWant, demand: Demand, index: int) -> Bits:
-        """The devices of a place that are still to be tried, as far as can be told at once."""
+        """The devices of a place still to be tried, as far as cheap checks can tell."""
         place = self._tasks[at.task].places[index]
         pool = place.pool
         if index < at.place or not pool.complete or place.broken:
@@ -383,7 +384,7 @@ class _Search:
         return found & (-1 << at.start) if index == at.place else found
 
     def _constrained(self, task: int, want: DeviceWant, pool: Pool, found: Bits) -> Bits:
-        """Those of some devices that do not violate a constraint at once."""
+        """Those of some devices that do not immediately violate a constraint."""
         demand = self._tasks[task].demand
         for index, constraint in enumerate(demand.spec.constraints):
             entered = self._entered[task][index]
@@ -466,7 +467,7 @@ class _Search:
         return demand.lens(pool).consumed(position, want.number)
 
     def _count(self, state: _Field, position: int) -> bool:
-        """Take of the counters; False = some counter of the pool does not suffice."""
+        """Consume a device's counters; False = some counter of the pool does not suffice."""
         for index, amount in state.pool.consumes[position]:
             state.counted[index] += amount
         if all(map(int.__le__, state.counted, state.pool.counters)):
@@ -481,7 +482,7 @@ class _Search:
     def _enter(
         self, task: int, want: DeviceWant, pool: Pool, position: int
     ) -> Sequence[int] | None:
-        """Add a device to the claim's constraints; the numbers of those that it concerns.
+        """Add a device to the claim's constraints; returns the numbers of those concerned.
 
         None = it violates one.
         """

@@ -17,10 +17,10 @@ Seen = tuple[tuple[PoolKey, Reach], ...]
 
 
 class HeldClaim(NamedTuple):
-    """What was decided for a claim.
+    """The decision for a claim.
 
     Attributes:
-        demand: what it asks for; None = it was decided before, and stays.
+        demand: what it requests; None = it was decided earlier, and cannot change.
         views: the nodes of the pods that use it, and what each of them sees.
     """
 
@@ -34,14 +34,14 @@ class HeldClaim(NamedTuple):
         return reduce(_common, (seen for _, seen in self.views)) if self.views else ()
 
     def used_on(self, node: str, places: Iterable[Place]) -> "HeldClaim":
-        """The same, used on that node too."""
+        """The claim, used on that node too."""
         if any(known == node for known, _ in self.views):
             return self
         return self._replace(views=(*self.views, (node, seen_in(places))))
 
 
 class Vacated(NamedTuple):
-    """A claim as the API shows it, of a fork on which pods that it is reserved for are gone."""
+    """A claim as the API shows it, on a fork where pods that it is reserved for are gone."""
 
     claim: ResourceClaim
     gone: frozenset[PodUID]
@@ -51,8 +51,8 @@ class DeviceSeat(NamedTuple):
     """A pod on a node, and the claims that it uses there.
 
     Attributes:
-        lacking: of these there is nothing to be had.
-        create: requests of the last claim, if it is to be made for extended resources.
+        lacking: the claims for which there are no devices.
+        create: the requests of the last claim, if it must be created for extended resources.
     """
 
     pod: Pod
@@ -64,12 +64,12 @@ class DeviceSeat(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The key of the claim that is to be made for the pod's extended resources."""
+        """The key of the claim to be created for the pod's extended resources."""
         return meant(self.pod.key.namespace, self.pod.uid)
 
 
 def seen_in(places: Iterable[Place]) -> Seen:
-    """What a node sees by these places."""
+    """What a node sees through these places."""
     return tuple((place.pool.key, place.reach) for place in places)
 
 

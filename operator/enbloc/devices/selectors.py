@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Selectors: which devices of a pool an expression selects, asked once and remembered."""
+"""Selectors: which devices of a pool an expression selects, evaluated once and cached."""
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,25 +10,25 @@ from enbloc.devices.pools import Bits, Pool, positions
 if TYPE_CHECKING:
     from enbloc.devices.programs import Program
 
-#: So many expressions are kept compiled, of so many characters, as many as one claim can have at
-#: most: each takes some fifty bytes. Of each pool so many answers, and of one that has more devices
-#: than a program remembers.
+#: How many compiled expressions are kept, and how many characters of them: as many as one claim can
+#: have; a character takes some fifty bytes. How many answers are kept per pool, and per pool with
+#: more devices than a program caches answers for.
 _MOST_PROGRAMS: Final = 32 * 32 * 8
 _MOST_CHARACTERS: Final = 3 * 2**19
 _MOST_OF_POOL: Final = 64
 _MOST_OF_LARGE: Final = 1024
 
-#: What went wrong, each with the devices that it went wrong with.
+#: Errors, each with the devices that it concerns.
 Faults = tuple[tuple[str, Bits], ...]
 
 
 class Selection(NamedTuple):
-    """What an expression says of a pool.
+    """The answers of an expression for a pool.
 
     Attributes:
         matched: the devices that it selects.
-        faults: what went wrong with which of those that it has no answer for.
-        rest: devices that it has not been asked about, for lack of effort.
+        faults: the errors of devices for which it has no answer.
+        rest: devices for which it was not evaluated, for lack of effort.
     """
 
     matched: Bits
@@ -37,7 +37,7 @@ class Selection(NamedTuple):
 
 
 class Selectors:
-    """Expressions, compiled and asked once."""
+    """Expressions, compiled and evaluated once."""
 
     def __init__(self) -> None:
         self.effort = Effort()
@@ -57,7 +57,7 @@ class Selectors:
     def select(self, expression: str, pool: Pool, among: Bits) -> Selection:
         """Which of some devices of a pool the expression selects.
 
-        Where the effort does not suffice for all of them, the next decision goes on from there.
+        If the effort does not suffice for all of them, the next decision continues from there.
         """
         key = expression, among
         known = pool.selected.get(key) or Selection(0, rest=among)
@@ -71,7 +71,7 @@ class Selectors:
         return Selection(0, ((UNSEEN, among),)) if known.rest else known
 
     def _asked(self, expression: str, pool: Pool, begun: Selection) -> Selection:
-        """What it says of the rest as well, as far as the effort goes."""
+        """The selection, extended to the rest as far as the effort allows."""
         matched, rest, faults = begun.matched, begun.rest, dict(begun.faults)
         program = self._program(expression)
         if isinstance(program, str):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: the table of what drivers publish, what claims ask for, and who has what.
+"""Devices: the table of published devices, claims, and which claims hold which devices.
 
 ::
 
@@ -47,12 +47,12 @@ from enbloc.model.pods import Pod, PodUID
 
 
 class Devices(Offers):
-    """All that is known of devices, with the ledger of who has them."""
+    """All that is known of devices, with the ledger of their holders."""
 
     # ── who is where ───────────────────────────────────────────────────────────────────────
 
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
-        """The pod is on that node from now on: decide what it gets there."""
+        """Put a pod on a node, and decide what it gets there."""
         self._settle()
         self.version += 1
         if not self.concerns(pod):
@@ -99,10 +99,10 @@ class Devices(Offers):
 
         Args:
             node: its name.
-            claims: that have nothing yet.
-            demands: of these.
+            claims: the claims without an allocation.
+            demands: what these claims request.
             places: what the node sees.
-            joined: claims that the pod shares with others of the fork.
+            joined: claims that the pod shares with others on the fork.
             moves: one of them has devices that the node does not see.
         """
         wide = self._wide(claims, places)
@@ -134,9 +134,9 @@ class Devices(Offers):
         return True
 
     def _wide(self, claims: Sequence[str], places: tuple[Place, ...]) -> list[tuple[Place, ...]]:
-        """What each claim should have of what a node sees: a shared one no devices of the node.
+        """The places for each claim on a node: shared claims get no devices of the node's own.
 
-        Who else uses it would be held to the node.
+        Such a device would tie the claim's other users to the node.
         """
         found: list[tuple[Place, ...]] = []
         for claim in claims:
@@ -150,7 +150,7 @@ class Devices(Offers):
         return allocation_of(picks, spec, node, known.uid if known is not None else claim)
 
     def _join(self, seat: DeviceSeat, own: Sequence[str], places: Sequence[Place]) -> None:
-        """Claims that others of this fork have got are used here as well from now on."""
+        """Use claims here that others on this fork have got."""
         for claim in seat.claims:
             held = self._held.get(claim)
             if claim in own or held is None or held.demand is None:
@@ -161,7 +161,7 @@ class Devices(Offers):
                 self._hold(claim, joined)
 
     def _part(self, claim: str) -> None:
-        """A pod uses a claim no more: what nobody uses is free, and what others use may move on."""
+        """Record that a pod no longer uses a claim: free it if unused, else it may move."""
         held, users = self._held.get(claim), self.users(claim)
         if held is None:
             return
@@ -178,10 +178,10 @@ class Devices(Offers):
                 self._hold(claim, held._replace(views=views))
 
     def keep(self, pod: Pod, node: str, decision: DeviceDecision) -> None:
-        """The pod is on that node from now on, with what a plan decided.
+        """Put a pod on a node, with what a plan decided.
 
-        It is held for as long as the plan, whatever the API shows meanwhile: it may be what an
-        earlier plan wrote.
+        The decision is held as long as the plan, whatever the API shows meanwhile, which may be
+        what an earlier plan wrote.
         """
         self._settle()
         self.version += 1
@@ -212,7 +212,7 @@ class Devices(Offers):
             self._use(seat.pod, key, 1)
 
     def remove(self, pod: Pod) -> None:
-        """The pod is nowhere any more, and what only it held is free."""
+        """Take a pod off its node, and free what only it held."""
         seat = self._seats.get(pod.uid)
         if seat is None:
             return
@@ -228,10 +228,10 @@ class Devices(Offers):
             self._vacate(pod)
 
     def _vacate(self, pod: Pod) -> None:
-        """On a fork: as if a bound pod was deleted, and the controllers of claims have seen it.
+        """On a fork: act as if a bound pod was deleted, and the claim controllers had seen it.
 
-        Its reservations go, and with the last one the devices of a claim. What is reserved for a
-        PodGroup of Kubernetes stays for as long as that exists.
+        Its reservations go, and with a claim's last one its devices. What is reserved for a
+        Kubernetes PodGroup stays as long as that exists.
         """
         for key in self.claims_of(pod):
             claim = self._claims.get(key)
@@ -240,32 +240,32 @@ class Devices(Offers):
                 self._without(key, vacated.claim, vacated.gone | {pod.uid})
 
     def _return_to(self, pod: Pod) -> None:
-        """On a fork: a pod that had left claims is back."""
+        """On a fork: restore the claims of a pod that is back."""
         for key in self.claims_of(pod):
             vacated = self._vacated.get(key)
             if vacated is not None and pod.uid in vacated.gone:
                 self._without(key, vacated.claim, vacated.gone - {pod.uid})
 
     def _without(self, key: str, claim: ResourceClaim, gone: frozenset[PodUID]) -> None:
-        """A claim is not reserved for some pods any more; what nobody uses has no devices."""
+        """Remove some pods' reservations of a claim; without any left, it has no devices."""
         left = tuple(each for each in claim.reserved_for if each.id not in gone)
         self._vacated.set(key, Vacated(claim, gone) if gone else None)
         allocation = claim.allocation if left else None
         self._put_claim(key, replace(claim, reserved_for=left, allocation=allocation))
 
     def lingers(self, key: str, gone: Collection[PodUID]) -> bool:
-        """Whether a claim has its devices yet, and is reserved for none but pods that are gone."""
+        """Whether a claim still has its devices, and is reserved only for pods that are gone."""
         claim = self._claims.get(key)
         if claim is None or claim.allocation is None or not claim.reserved_for:
             return False
         return all(each.id in gone for each in claim.reserved_for)
 
     def withdrawn(self, member: Withdrawn, decision: DeviceDecision | None) -> None:
-        """A plan was given up whose requests may be under way: what it held stays in use.
+        """Record that a plan was abandoned, whose requests may be under way: its use stays.
 
         Args:
-            member: of the plan.
-            decision: what it was to get; None = all that was done for it is taken back.
+            member: a member of the plan.
+            decision: its decision; None = everything done for it has been undone.
         """
         self.version += 1
         found: tuple[Result, ...] = ()
@@ -276,16 +276,16 @@ class Devices(Offers):
         self._touch(self._owners.leave(member, found))
 
     def reclaim(self, group: GroupKey) -> None:
-        """The group may plan with what its earlier plans held: its PreBinds come after that."""
+        """Let the group plan with what its earlier plans held: its PreBinds come after that."""
         self._owners.reclaim(group)
 
     @property
     def any_withdrawn(self) -> bool:
-        """Whether any plan that was given up holds anything yet."""
+        """Whether any abandoned plan still holds devices."""
         return self._owners.any_leaving
 
     def decision(self, uid: PodUID) -> DeviceDecision | None:
-        """What has to be written before a pod is bound; None = nothing."""
+        """What must be written before a pod is bound; None = nothing."""
         seat = self._seats.get(uid)
         if seat is None:
             return None
@@ -303,17 +303,17 @@ class Devices(Offers):
         return DeviceDecision(tuple(claims), made) if claims or made else None
 
     def _decided(self, seat: DeviceSeat, key: str) -> DeviceClaimDecision | None:
-        """What is written of one claim; None = nothing.
+        """What must be written for one claim; None = nothing.
 
-        A reservation that stands is looked at again before the pod is bound: what an earlier plan
-        takes back may not be seen yet.
+        An existing reservation is checked again before the pod is bound: it may not be visible yet
+        that an earlier plan was undone.
         """
         pod, claim, held = seat.pod, self._claims.get(key), self._held.get(key)
         uid, listing = claim.uid if claim is not None else "", _listing(pod, key)
         given = claim.allocation if claim is not None else None
         if claim is not None and given is not None and (not held or _same(given, held.allocation)):
             reserved = pod.node and claim.reserves(pod.uid, consumer_of(pod))
-            # What is for this pod alone may be given again: an earlier plan may take it back yet.
+            # A claim of this pod alone may be allocated again: an earlier plan may still undo it.
             found = claim.owner != pod.uid and not self._names_alone(pod, key)
             return None if reserved else DeviceClaimDecision(key, uid, given, listing, found=found)
         if held is None or key in seat.lacking:
@@ -321,14 +321,14 @@ class Devices(Offers):
         return DeviceClaimDecision(key, uid, held.allocation, listing)
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> DeviceDecision | None:
-        """What a pod that is nowhere has got of an earlier attempt, and may give back.
+        """What an earlier attempt left for a pod that has no node, and may be released.
 
-        A claim that is reserved for nobody, as somebody may have allocated it for the pod, only
-        where it keeps the pod off nodes, or its devices have failed.
+        A claim that is reserved for nobody may have been allocated for the pod by somebody else; it
+        is included only if it keeps the pod off nodes, or its devices have failed.
 
         Args:
-            pod: that could not be placed.
-            members: of its group, that are nowhere either; what others use is theirs.
+            pod: the pod that could not be placed.
+            members: the members of its group without a node; what others use is not left over.
         """
         claims: list[DeviceClaimDecision] = []
         for position, name in enumerate(pod.resource_claims):
@@ -349,17 +349,17 @@ class Devices(Offers):
         return DeviceDecision(tuple(claims), extended) if claims or extended else None
 
     def _lent(self, made: str, pod: Pod) -> bool:
-        """Whether others use the claim for a pod's extended resources, which any pod can name."""
+        """Whether other pods use the claim for a pod's extended resources: any pod can name it."""
         claim = self._claims.get(made)
         users = [each.id for each in claim.reserved_for] if claim is not None else []
         return any(each != pod.uid for each in chain(users, self.users(made)))
 
     def stands(self, uid: PodUID, *, written: bool = False) -> bool:
-        """Whether what was decided for a pod can still be had, by the objects as they are now.
+        """Whether the decision for a pod is still possible, with the objects as they are now.
 
         Args:
-            uid: of the pod.
-            written: it is in its claims by now, and the watch has shown it.
+            uid: the pod's uid.
+            written: it is written to its claims, and the watch has shown it.
         """
         seat = self._seats.get(uid)
         if seat is None or seat.lacking:
@@ -368,7 +368,7 @@ class Devices(Offers):
 
     def _stands(self, key: str, *, written: bool) -> bool:
         claim, held = self._claims.get(key), self._held.get(key)
-        if MEANT in key:  # once it is made, it goes by its own name
+        if MEANT in key:  # once created, it goes by its own name
             claim = self._claims.get(self._made(key) or "")
         if (written or MEANT not in key) and (claim is None or claim.deleting):
             return False
@@ -382,14 +382,14 @@ class Devices(Offers):
         )
 
     def _undisputed(self, allocation: Allocation) -> bool:
-        """Whether nobody else has these devices, or too much of them."""
+        """Whether no other claims have these devices, or too much of them."""
         if self._twice(allocation) is not None:
             return False
         pools = ((self._pools.get((each.driver, each.pool)), each) for each in allocation.results)
         return not any(pool and self._owners.overdrawn(pool, each) for pool, each in pools)
 
     def _offered(self, result: Result) -> bool:
-        """Whether a device is still there."""
+        """Whether a device still exists."""
         pool = self._pools.get((result.driver, result.pool))
         if pool is None or not pool.complete or pool.invalid:
             return False
@@ -402,7 +402,7 @@ def _same(one: Allocation, other: Allocation) -> bool:
 
 
 def _listing(pod: Pod, key: str) -> Listing | None:
-    """How the PodGroup of Kubernetes that a pod names would list one of its claims."""
+    """How the Kubernetes PodGroup that a pod names would list one of its claims."""
     if not pod.pod_group:
         return None
     name = key.partition("/")[2]
@@ -411,7 +411,7 @@ def _listing(pod: Pod, key: str) -> Listing | None:
 
 
 def _beyond(place: Place) -> Place:
-    """The same without what only this node sees."""
+    """The place without what only this node sees."""
     pool = place.pool
     devices = 0
     if pool.chosen or pool.everywhere is not None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Use: what of one pool is in use."""
+"""Use: what is in use of one pool."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ class Share(NamedTuple):
 
     Attributes:
         number: how many there are.
-        consumed: of its capacity, by all of them, `(name, amount)` in name order.
+        consumed: what they all consume of its capacity, `(name, amount)` in name order.
     """
 
     number: int
@@ -24,14 +24,14 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What of a pool is in use; never changed, so that who has seen one may remember it.
+    """What is in use of a pool; immutable, so that it can be a cache key.
 
     Attributes:
-        taken: devices of which one claim has all.
-        again: by position of such a device, how many claims have it beside the first. More than one
-            only where others than this scheduler gave it away.
-        shares: by position.
-        counted: of each counter of the pool; () = of none.
+        taken: devices that are wholly allocated to a claim.
+        again: by position of such a device, how many claims have it besides the first; only other
+            schedulers allocate a device twice.
+        shares: the shares of each device, by position.
+        counted: how much is used of each counter of the pool; () = none.
     """
 
     taken: Bits = 0
@@ -44,7 +44,7 @@ UNUSED = Use()
 
 
 def added(use: Use, pool: Pool, result: Result) -> Use:
-    """The use when a claim has got this too; devices that are not in the pool make none."""
+    """The use after a claim gets this too; devices that are not in the pool do not count."""
     for position in _positions(pool, result):
         was_used = _used(use, position)
         if result.share:
@@ -60,7 +60,7 @@ def added(use: Use, pool: Pool, result: Result) -> Use:
 
 
 def removed(use: Use, pool: Pool, result: Result) -> Use:
-    """The use when a claim gives this back, which it had."""
+    """The use after a claim releases this, which it had."""
     for position in _positions(pool, result):
         was_used = _used(use, position)
         if result.share:
@@ -77,9 +77,9 @@ def removed(use: Use, pool: Pool, result: Result) -> Use:
 
 
 def overdrawn(use: Use, pool: Pool, result: Result) -> bool:
-    """Whether claims have more of a device, or of the counters that it takes of, than there is.
+    """Whether claims have more of a device, or of the counters it consumes, than there is.
 
-    Others than this scheduler allocate so; or the driver has published less since.
+    Other schedulers may allocate so, or the driver may have published less since.
     """
     for position in _positions(pool, result):
         consumes = pool.consumes[position] if pool.consumes and use.counted else ()

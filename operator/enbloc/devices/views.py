@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Views: which pools a node sees, and what matters of them for some claims.
+"""Views: which pools a node sees, and what of them matters to some claims.
 
-Two nodes of which the same matters have the same answer: it is found once.
+Nodes with the same view have the same answer, which is computed once.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -26,13 +26,13 @@ Rows = npt.NDArray[np.int64]
 
 
 class Spread:
-    """The pools that more nodes see than those that they name, as the nodes of a table see them.
+    """The pools that more nodes see than those they name, as the nodes of a table see them.
 
-    Nodes on which the same selectors of pools hold see the same; that is found out once for all.
+    Nodes that satisfy the same selectors of pools see the same; that is computed once for all.
 
     Args:
-        pools: these.
-        nodes: the table; later also parts of it may be asked about.
+        pools: the pools.
+        nodes: the table; parts of it may be asked about later.
     """
 
     def __init__(self, pools: Sequence[Pool], nodes: Nodes) -> None:
@@ -61,7 +61,7 @@ class Spread:
         return nodes.names is self._nodes.names or all(each in self._codes for each in nodes.names)
 
     def seen(self, name: str) -> list[tuple[Pool, Reach]]:
-        """What of these pools a node sees."""
+        """What a node sees of these pools."""
         reaches = self._common(self._codes[name])
         named = self._named.get(name)
         if named is not None:
@@ -76,12 +76,12 @@ class Spread:
         ]
 
     def code(self, name: str) -> Hashable:
-        """Equal for nodes that see the same of these pools."""
+        """A value that is equal for nodes which see the same of these pools."""
         own = (self._pools[at].by_node[name] for at in self._named.get(name, ()))
         return self._codes[name], *own
 
     def _common(self, code: int) -> list[Reach | None]:
-        """What of each pool nodes see for which the same selectors hold."""
+        """What nodes with this code, which satisfy the same selectors, see of each pool."""
         known = self._reaches.get(code)
         if known is None:
             known = []
@@ -95,10 +95,10 @@ class Spread:
         return known
 
     def groups(self, names: Sequence[str], own: Callable[[str], bool]) -> list[Rows]:
-        """Rows that see the same; a node that has anything of its own is alone.
+        """Groups of rows that see the same; a node with pools of its own is alone.
 
         Args:
-            names: of the rows.
+            names: the rows' names.
             own: whether a node has pools that no other sees.
         """
         alone: list[Rows] = []
@@ -126,21 +126,21 @@ def _matrix(lines: Sequence[Terms], nodes: Nodes) -> Matrix:
 
 
 def signature(demands: Sequence[Demand], places: Sequence[Place]) -> Hashable:
-    """What matters of these pools for whether claims with these demands can be served."""
+    """What of these pools matters to whether claims with these demands can be served."""
     most = MOST_RESULTS * len(demands) + 1
     said = [_said(demands, place, most) for place in places]
     return tuple([each for each in said if each != NOTHING])
 
 
-#: Of each pool it is remembered what was said to so many.
+#: How many entries `Pool.said` caches per pool.
 _MOST_SAID: Final = 8
 
-#: Said of a pool that does not matter.
+#: The entry of a pool that does not matter.
 NOTHING: Final = ()
 
 
 def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
-    """The same for one pool."""
+    """What of one pool matters to these demands."""
     pool, reach, use = place
     if not pool.complete:
         return pool.key if any(each.all for each in demands) else NOTHING
@@ -166,7 +166,7 @@ def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
 
 
 def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
-    """All of it, where the devices differ too much for anything else to be like it."""
+    """The whole pool, if its devices differ too much for another pool to be alike."""
     pool, reach, use = place
     shares = tuple(sorted(use.shares.items()))
     faults = tuple(lens.faults for lens in lenses)
@@ -206,7 +206,7 @@ def _kind(lenses: Sequence[Lens], position: int) -> tuple[int, ...]:
 
 
 def _parts(lenses: Sequence[Lens], seen: Bits) -> list[tuple[tuple[int, ...], Bits]]:
-    """The devices that are all the same to each of the demands; those of no use are left out."""
+    """Sets of devices that are equivalent for each of the demands, without unusable ones."""
     parts: list[tuple[tuple[int, ...], Bits]] = [((), seen)]
     for lens in lenses:
         finer: list[tuple[tuple[int, ...], Bits]] = []
