@@ -11,7 +11,7 @@ from enbloc.framework.status import Status
 
 @dataclass(frozen=True)
 class DefaultBinder:
-    """Leaves everything to the API server."""
+    """Binds through the API server."""
 
     name: ClassVar[str] = "DefaultBinder"
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""DefaultPreemption: which pods give way to one that fits nowhere."""
+"""DefaultPreemption: preempts pods for one that fits nowhere."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from enbloc.framework.hints import ClusterEvent
 
 @dataclass(frozen=True)
 class DefaultPreemption:
-    """Lets pods of lower priority give way.
+    """Preempts pods of lower priority.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/defaultpreemption/
     default_preemption.go.
@@ -28,6 +28,6 @@ class DefaultPreemption:
     events: ClassVar[tuple[ClusterEvent, ...]] = ()
 
     def candidate_nodes(self, nodes: int) -> int:
-        """So many as both arguments say, and no more than there are."""
+        """As many as both arguments require, and no more than there are."""
         share = nodes * self.min_candidate_nodes_percentage // 100
         return min(nodes, max(share, self.min_candidate_nodes_absolute))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""GangScheduling: the words for a group that is not complete yet."""
+"""GangScheduling: the messages of a group that is not complete yet."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,9 +15,9 @@ from enbloc.model.groups import Group
 class GangScheduling:
     """Says what a group waits for at PreEnqueue.
 
-    Quorum, minResources and all-or-nothing are the engine's own and hold without this plugin; it
-    gives them their words, and the events after which minResources and topology are looked at
-    again.
+    The engine itself enforces quorum, minResources and all-or-nothing, even without this plugin.
+    The plugin provides the messages, and the events after which minResources and topology are
+    checked again.
     """
 
     name: ClassVar[str] = "GangScheduling"

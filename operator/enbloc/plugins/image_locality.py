@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""ImageLocality: prefer nodes that have the pod's images already."""
+"""ImageLocality: prefer nodes that already have the pod's images."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,7 +19,7 @@ _MOST_PER_CONTAINER = 1000 * _MIB
 
 
 class _Present:
-    """Scores by the bytes that a node need not pull, less for images that few nodes have.
+    """Scores by the image bytes that a node need not pull, scaled down for images on few nodes.
 
     Attributes:
         images: `(name, share of the nodes that have it)`, once for each use.
@@ -47,7 +47,7 @@ class _Present:
 class ImageLocality:
     """Score nodes that have a pod's images, by size and by how many nodes have them.
 
-    The number of nodes that have an image is the true one.
+    The number of nodes that have an image is exact.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/imagelocality/image_locality.go
     Score.
@@ -56,7 +56,7 @@ class ImageLocality:
     name: ClassVar[str] = "ImageLocality"
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> _Present | None:
-        """None where no node has any of the images."""
+        """None if no node has any of the images."""
         nodes, images = snapshot.nodes, (*pod.spec.images, *pod.spec.image_volumes)
         shares = {
             image: int(np.count_nonzero(nodes.image_bytes(image))) / max(len(nodes), 1)

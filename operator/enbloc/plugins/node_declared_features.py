@@ -43,7 +43,7 @@ class NodeDeclaredFeatures:
         return nodes.declares(pod.spec.features)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE for any such node, and when one of the group's own pods needs other features."""
+        """QUEUE for every node event, and if a pod of the group now needs other features."""
         if event.resource is Resource.NODE:
             return Hint.QUEUE
         pod, old = event.pod, event.old_pod

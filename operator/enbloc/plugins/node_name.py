@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeName: a pod that demands a node by name goes nowhere else."""
+"""NodeName: a pod that names its node goes nowhere else."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,7 +29,7 @@ class NodeName:
     )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """True on the node that the pod demands; everywhere when it demands none."""
+        """True on the node that the pod names; everywhere if it names none."""
         if not pod.spec.node_name:
             return np.ones(len(nodes), np.bool_)
         return nodes.named((pod.spec.node_name,))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodePorts: the host ports that a pod wants are free on its node."""
+"""NodePorts: a pod's host ports must be free on its node."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,11 +17,11 @@ from enbloc.model.snapshot import Snapshot
 
 
 class _FreePorts:
-    """Where the ports that one class of pods wants are free.
+    """Where the host ports of one class of pods are free.
 
     Attributes:
-        wanted: that class.
-        taken: int64[N], how many pods on each row hold one that conflicts.
+        wanted: the class.
+        taken: int64[N], how many pods on each row hold a conflicting port.
     """
 
     reads: ClassVar[Reads] = Reads.CLUSTER
@@ -33,7 +33,7 @@ class _FreePorts:
         self.taken = taken
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """True where no pod holds a port that conflicts."""
+        """True where no pod holds a conflicting port."""
         del pod, nodes
         return self.taken == 0
 
@@ -42,15 +42,15 @@ class _FreePorts:
         return self._count(pod, row, 1)
 
     def removed(self, pod: Pod, row: int) -> bool:
-        """Take off a pod that left."""
+        """Stop counting a pod that left."""
         return self._count(pod, row, -1)
 
     def ignores(self, pod: Pod) -> bool:
-        """Whether it holds no port that conflicts."""
+        """Whether it holds no conflicting port."""
         return not self.wanted.ports_clash(pod.spec)
 
     def fork(self) -> "_FreePorts":
-        """A copy that counts on its own."""
+        """A copy that counts independently."""
         return _FreePorts(self.wanted, self.taken.copy())
 
     def _count(self, pod: Pod, row: int, sign: int) -> bool:
@@ -75,7 +75,7 @@ class NodePorts:
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> _FreePorts | None:
-        """None for a pod that wants no port of its node."""
+        """None for a pod without host ports."""
         wanted = pod.spec
         if not wanted.host_ports:
             return None
@@ -89,12 +89,12 @@ class NodePorts:
         return _FreePorts(wanted, taken)
 
     def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> tuple[str, ...]:
-        """Not on one node if they want the same port."""
+        """Keep them off the same node if their ports conflict."""
         del snapshot
         return ("",) if pod.spec.ports_clash(other.spec) else ()
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE for a node, and for a pod that held a wanted port and left."""
+        """QUEUE for a node, and for a pod that left and held a conflicting port."""
         if event.resource is Resource.NODE or event.pod is None:
             return Hint.QUEUE
         freed = event.pod.spec

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeResourcesBalancedAllocation: prefer nodes whose resources the pod makes equally full."""
+"""NodeResourcesBalancedAllocation: prefer nodes whose resources would be used evenly."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +20,7 @@ _ALWAYS = (CPU, MEMORY, EPHEMERAL_STORAGE)
 #: Two resources have a formula of their own.
 _PAIR = 2
 
-#: float64[2, N]: without and with the pod; of several resources, float64[R, 2, N].
+#: float64[2, N]: without and with the pod; for several resources, float64[R, 2, N].
 Fractions = npt.NDArray[np.float64]
 
 
@@ -55,7 +55,7 @@ class NodeResourcesBalancedAllocation:
     pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go balancedResourceScorer.
 
     Attributes:
-        resources: whose use should be in balance.
+        resources: the resources to balance.
     """
 
     resources: tuple[str, ...] = (CPU, MEMORY)
@@ -89,7 +89,7 @@ def _deviation(fractions: Fractions, offers: Mask) -> Fractions:
         return deviation
     counted = np.sum(offers, axis=0)
     divisor = np.maximum(counted, 1)
-    # Added up one by one, as upstream does: another order could round to another score.
+    # Summed one by one, as upstream: another order could round to another score.
     mean = sum(part * offer for part, offer in zip(fractions, offers, strict=True)) / divisor
     squares = sum((part - mean) ** 2 * offer for part, offer in zip(fractions, offers, strict=True))
     of_all = np.sqrt(squares / divisor)
@@ -97,7 +97,7 @@ def _deviation(fractions: Fractions, offers: Mask) -> Fractions:
 
 
 def _of_pair(fractions: Fractions, offers: Mask) -> Fractions:
-    """Half the difference, where just two resources are offered."""
+    """Half the difference, for nodes that offer just two resources."""
     highest = np.max([part * offer for part, offer in zip(fractions, offers, strict=True)], axis=0)
     lowest = np.min(
         [np.where(offer, part, 1.0) for part, offer in zip(fractions, offers, strict=True)], axis=0

@@ -43,7 +43,7 @@ class NodeUnschedulable:
         return ~nodes.unschedulable
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when the cordon is lifted, and when an own pod now tolerates cordons."""
+        """QUEUE if the node is uncordoned, or a pod of the group now tolerates cordons."""
         if event.resource is Resource.NODE:
             return newly_passes(event, facts, self)
         pod = event.pod

@@ -75,7 +75,7 @@ class NodeVolumeLimits:
         )
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when a node may attach more, or fewer are attached."""
+        """QUEUE if a node may attach more volumes, or has fewer attached."""
         new, old = event.fact, event.old_fact
         helps = True
         if isinstance(new, CSINode) and isinstance(old, CSINode):
@@ -92,13 +92,13 @@ class NodeVolumeLimits:
 
 @dataclass(frozen=True)
 class LimitsFilter:
-    """Filters by what nodes attach already, and how much they can.
+    """Filters by the volumes that nodes attach already, and their limits.
 
     Attributes:
         own: `(driver, count)` of volumes that no other pod has.
-        shared: volumes that other pods may have; on a node they count once.
-        wrong: why the pod can go nowhere; "" = it can.
-        untranslated: why it cannot go to nodes where CSI drivers run.
+        shared: volumes that other pods may have too; they count once per node.
+        wrong: why no node is feasible; "" = some may be.
+        untranslated: why nodes with CSI drivers are not feasible; "" = they may be.
     """
 
     own: tuple[tuple[str, int], ...] = ()
@@ -111,11 +111,11 @@ class LimitsFilter:
 
     @property
     def narrows(self) -> bool:
-        """A pod that comes may attach what this one shares with it, and no less is left then."""
+        """True: a shared volume that an added pod attaches counts there instead of here."""
         return True
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """What is attached, with the pod's volumes, stays within the limits of each driver."""
+        """True where the attached volumes and the pod's are within the limits of each driver."""
         del pod
         if self.wrong:
             return np.zeros(len(nodes), np.bool_)
@@ -127,7 +127,7 @@ class LimitsFilter:
         return mask
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
-        """One reason for all."""
+        """All refused nodes count under one reason."""
         del pod, nodes
         reason = self.wrong or self.untranslated or TOO_MANY
         return Counter({reason: int(refused.sum())})
@@ -169,7 +169,7 @@ def _limited(volumes: Volumes, nodes: Nodes) -> Iterator[tuple[int, str, Mapping
 
 
 def _inline(pod: Pod) -> tuple[set[Attachable], str]:
-    """What a node attaches for the pod's inline volumes, and why one cannot be understood."""
+    """What a node attaches for the pod's inline volumes, and why one cannot be translated."""
     found: set[Attachable] = set()
     for disk in inline_volumes(pod):
         try:
@@ -182,7 +182,7 @@ def _inline(pod: Pod) -> tuple[set[Attachable], str]:
 
 
 def _told_apart(volumes: Volumes, pod: Pod, key: str) -> bool:
-    """Whether what the claim attaches may be attached for somebody else too."""
+    """Whether the claim's volume may be attached for another pod too."""
     if volumes.shared(pod, key):
         return True
     volume = volumes.known.volumes.get(volumes.known.claims[key].volume)
@@ -201,7 +201,7 @@ def _grew(old: CSINode, new: CSINode) -> bool:
 
 
 def _could_wait_for(pod: Pod, gone: VolumeAttachment) -> bool:
-    """Whether a pod may fit where something was detached."""
+    """Whether a pod may fit on the node where a volume was detached."""
     if named_claims(pod):
         return True
     inline, untranslated = _inline(pod)

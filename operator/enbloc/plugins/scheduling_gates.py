@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""SchedulingGates: a pod with scheduling gates waits until somebody takes them off."""
+"""SchedulingGates: a pod with scheduling gates waits until they are removed."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +16,7 @@ from enbloc.model.groups import Group
 class SchedulingGates:
     """Keep a pod with scheduling gates out of the queue.
 
-    A gated member of a gang only does not count towards it.
+    A gated member of a gang does not keep the gang out; it just does not count.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go
     PreEnqueue.
@@ -33,5 +33,5 @@ class SchedulingGates:
         return refuse_for_good(f"waiting for scheduling gates: [{' '.join(facts.gates)}]")
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when the gates were taken off one of the group's own pods."""
+        """QUEUE if the gates were removed from one of the group's own pods."""
         return Hint.QUEUE if is_own(event, facts) else Hint.SKIP

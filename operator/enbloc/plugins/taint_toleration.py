@@ -63,7 +63,7 @@ class TaintToleration:
         return default_normalize_reversed(scores)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when the node's taints are tolerated now and were not, or for an own toleration."""
+        """QUEUE if the node's taints are newly tolerated, or a pod has a new toleration."""
         if event.resource is Resource.POD:
             return Hint.QUEUE if is_own(event, facts) else Hint.SKIP
         return newly_passes(event, facts, self)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugins of volumes have in common: the table, and the claims that pods name."""
+"""Helpers of the volume plugins: the table of volumes, and the claims that pods name."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,20 +14,20 @@ from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.storage.table import Volumes
 from enbloc.storage.wanted import names_of
 
-#: As many alike pods as no node has room for.
+#: More alike pods than any node takes.
 UNLIMITED: Final = 2**31 - 1
 
 
 class FollowsVolumes:
-    """A base of what answers by the table of volumes: pods without volumes make no difference."""
+    """Base class of evaluators that read the table of volumes; it ignores other pods."""
 
     def placed(self, pod: Pod, row: int) -> bool:
-        """A pod with volumes may take some; what it took, the table says."""
+        """Whether the pod has volumes, and so may have taken some; the table knows which."""
         del row
         return bool(pod.spec.volumes)
 
     def removed(self, pod: Pod, row: int) -> bool:
-        """Likewise when one leaves."""
+        """Whether the pod has volumes, so that it may have freed storage."""
         return self.placed(pod, row)
 
     def ignores(self, pod: Pod) -> bool:
@@ -36,17 +36,17 @@ class FollowsVolumes:
 
 
 def volumes_of(nodes: Nodes) -> Volumes:
-    """The table of volumes that a node table carries."""
+    """The table of volumes of a node table."""
     return ledgers_of(nodes).volumes
 
 
 def claim_not_found(name: str) -> str:
-    """What a lister says of a claim that does not exist."""
+    """The message for a claim that does not exist, as upstream's lister words it."""
     return f'persistentvolumeclaim "{name}" not found'
 
 
 def not_made_for(pod: Pod, claim: str) -> str:
-    """That a claim of an ephemeral volume's name is not that volume's.
+    """The message that a claim with an ephemeral volume's name was not made for it.
 
     Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go
     VolumeIsForPod.
@@ -56,17 +56,18 @@ def not_made_for(pod: Pod, claim: str) -> str:
 
 
 def named_claims(pod: Pod) -> Sequence[str]:
-    """The claims that the pod names itself, without those that are made for it."""
+    """The claims that the pod itself names, without those that are made for it."""
     return [name for name, ephemeral in names_of(pod) if not ephemeral]
 
 
 def names_claim(event: Happening, facts: GroupFacts, *, ephemeral: bool = True) -> bool:
-    """Whether the claim of an event is one that a pending pod names.
+    """Whether a pending pod names the claim of an event.
 
     Args:
-        event: of a claim.
-        facts: of the group.
-        ephemeral: those that are made for pods count as well.
+        event: an event of a claim.
+        facts: the group.
+        ephemeral: claims that are made for pods
+            count, too.
     """
     claim = event.fact
     if not isinstance(claim, PersistentVolumeClaim):

@@ -30,15 +30,15 @@ ONE_POD_ONLY: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
     "in-use by another pod"
 )
-#: So many claims of one pod are looked at for a message.
+#: How many claims of one pod are examined for a message.
 _MOST_CLAIMS: Final = 16
-#: So many members, or claims, are named in a message.
+#: How many members, or claims, a message names.
 _MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
 class VolumeRestrictions:
-    """Refuses nodes whose pods use the same disk, and all nodes where a claim is one pod's only.
+    """Refuses nodes with a pod that uses the same disk; all nodes for a single-pod claim in use.
 
     Source: kube-scheduler v1.36
     pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go.
@@ -54,7 +54,7 @@ class VolumeRestrictions:
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "RestrictionsFilter | Status | None":
-        """Find the disks, and the claims that only one pod may use; a missing one refuses."""
+        """Find the disks, and the claims that only one pod may use; refuse a missing claim."""
         names = named_claims(pod)
         disks = [each for each in inline_volumes(pod) if disk_key(each) is not None]
         if not names and not disks:
@@ -65,7 +65,7 @@ class VolumeRestrictions:
             claim = volumes.known.claims.get(key)
             if claim is None:
                 return refuse_for_good(claim_not_found(name))
-            # What no other pod names cannot be in use by one.
+            # A claim that no other pod names is not in use by another.
             if claim.once_per_pod and volumes.shared(pod, key):
                 alone.append(key)
         if not alone and not disks:
@@ -73,7 +73,7 @@ class VolumeRestrictions:
         return RestrictionsFilter(tuple(disks), tuple(dict.fromkeys(alone)))
 
     def detail(self, pod: Pod, nodes: Nodes) -> str:
-        """Which claim of one pod only is in use, and where."""
+        """Which single-pod claim is in use, and where."""
         volumes = volumes_of(nodes)
         said: list[str] = []
         for name in list(dict.fromkeys(named_claims(pod)))[:_MOST_CLAIMS]:
@@ -88,7 +88,7 @@ class VolumeRestrictions:
         return " ".join(said[:_MOST_NAMED])
 
     def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
-        """Two members that use the same claim of one pod only can never both run."""
+        """Refuse a group whose members share a single-pod claim: they can never run together."""
         users: dict[str, list[str]] = {}
         known = volumes_of(snapshot.nodes).known
         for pod in facts.pending:
@@ -98,7 +98,7 @@ class VolumeRestrictions:
                     users.setdefault(name, []).append(pod.key.name)
         for name, members in users.items():
             spare = len(facts.pending) - facts.lacking
-            # Members beyond the minimum may wait until the others have ended.
+            # Members above the minimum may wait until the others have ended.
             if len(members) > 1 and len(members) - 1 > spare:
                 named = ", ".join(members[:_MOST_NAMED])
                 more = ", …" if len(members) > _MOST_NAMED else ""
@@ -109,7 +109,7 @@ class VolumeRestrictions:
         return SUCCESS
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when a pod goes that used the same disk or claim, and for a claim that comes."""
+        """QUEUE if a pod that used the same disk or claim goes, or a claim comes."""
         helps = True
         if event.resource is Resource.PERSISTENT_VOLUME_CLAIM:
             helps = names_claim(event, facts, ephemeral=False)
@@ -121,10 +121,10 @@ class VolumeRestrictions:
 
 @dataclass(frozen=True)
 class RestrictionsFilter:
-    """Filters by the disks on a node, and by who uses claims anywhere.
+    """Filters by the disks on a node, and by the users of claims anywhere.
 
     Attributes:
-        disks: inline volumes that pods of a node must not share.
+        disks: the inline volumes that pods on one node must not share.
         alone: the claims that only one pod may use, `namespace/name`.
     """
 
@@ -135,16 +135,16 @@ class RestrictionsFilter:
 
     @property
     def reads(self) -> Reads:
-        """Claims are in use wherever the pod is that uses them."""
+        """CLUSTER with single-pod claims, which may be in use anywhere, else NODE."""
         return Reads.CLUSTER if self.alone else Reads.NODE
 
     @property
     def narrows(self) -> bool:
-        """Who comes takes disks and claims."""
+        """True: added pods only take disks and claims."""
         return True
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """No pod of the node has the same disk, and no pod at all a claim of one pod only."""
+        """True where no pod has the same disk; False everywhere if a single-pod claim is in use."""
         del pod
         return self._free_disks(nodes) & ~self._in_use(nodes)
 
@@ -187,7 +187,7 @@ def _conflicts(disk: PodVolume, others: Sequence[PodVolume]) -> bool:
 
 
 def _clash(pod: Pod, gone: Pod) -> bool:
-    """Whether a pod may have been waiting for a disk or a claim of one that is gone."""
+    """Whether a pod may have waited for a disk or claim of a pod that is gone."""
     if pod.key.namespace != gone.key.namespace:
         return False
     if not set(named_claims(pod)).isdisjoint(named_claims(gone)):

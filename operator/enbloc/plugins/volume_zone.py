@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""VolumeZone: volumes that only some zones can reach."""
+"""VolumeZone: keeps pods in the zones of their volumes."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
@@ -31,7 +31,7 @@ _NEWER: Final = {OLD_ZONE: ZONE, OLD_REGION: REGION}
 
 
 class _Zones(NamedTuple):
-    """Where a volume is: in one of these zones, or regions, by the label that says so."""
+    """The zones, or regions, that a volume may be in, by the value of one label."""
 
     label: str
     values: tuple[str, ...]
@@ -39,7 +39,7 @@ class _Zones(NamedTuple):
 
 @dataclass(frozen=True)
 class VolumeZone:
-    """A node's zone and region are those of the volumes that the pod's claims are bound to.
+    """Refuses nodes outside of the zones and regions of the volumes bound to a pod's claims.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumezone/volume_zone.go.
     """
@@ -55,7 +55,7 @@ class VolumeZone:
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> "ZoneFilter | Status | None":
-        """Look up the zones of the volumes; a claim that cannot be bound refuses the pod."""
+        """Look up the zones of the volumes; refuse a pod with a claim that cannot be bound."""
         found: list[_Zones] = []
         names = named_claims(pod)
         if not names:
@@ -75,7 +75,7 @@ class VolumeZone:
         return ZoneFilter(tuple(dict.fromkeys(found))) if found else None
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when a claim, a volume, a class or a node could be one that the pods wait for."""
+        """QUEUE if the pods may wait for this claim, volume, class or node."""
         new, old = event.fact, event.old_fact
         helps = True
         if isinstance(new, PersistentVolumeClaim):
@@ -111,7 +111,7 @@ class ZoneFilter:
 
 
 def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
-    """Why a pod cannot have a claim without a volume; "" = it can, it is bound later."""
+    """Why a pod cannot use an unbound claim; "" = it can, as the claim is bound later."""
     if not claim.storage_class:
         return "PersistentVolumeClaim had no pv name and storageClass name"
     found = known.classes.get(claim.storage_class)
@@ -121,7 +121,7 @@ def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
 
 
 def _zones(labels: Labels) -> list[_Zones]:
-    """What the labels of a volume say; one with an empty zone says nothing."""
+    """The zones and regions from a volume's labels; a label with an empty zone is ignored."""
     values, found = dict(labels), list[_Zones]()
     for label in _LABELS:
         if label in values:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""DynamicResources' part in the binding cycle: a pod's claims are allocated and reserved.
+"""DynamicResources' part in the binding cycle: allocates and reserves a pod's claims.
 
 ::
 
@@ -46,21 +46,21 @@ from enbloc.model.times import time_text
 from enbloc.plugins.dynamic_resources import extended
 from enbloc.wire import device_codec as codec
 
-#: Keeps a claim that has devices from vanishing; the claim controller takes it away.
+#: Keeps a claim that has devices from being deleted; the claim controller removes it.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
-#: The watch tells of changes; what it may have missed is found by a look this often (seconds).
+#: The watch reports changes; a read this often finds what it may have missed (seconds).
 LOOK_SECONDS: Final = 30.0
 
 
 async def pre_bind(decision: DeviceDecision, target: Target, api: Api, timeout: float) -> Status:
     """Allocate and reserve a pod's claims, and wait until their devices can be used.
 
-    What is as wanted already is not written again, as after a restart.
+    What is already as wanted, for example after a restart, is not written again.
 
     Args:
-        decision: of its claims.
-        target: the pod, on its way to its node.
+        decision: the decision about its claims.
+        target: the pod and its node.
         api: the cluster.
         timeout: the longest wait for binding conditions (`bindingTimeout`).
     """
@@ -88,9 +88,9 @@ async def pre_bind(decision: DeviceDecision, target: Target, api: Api, timeout: 
 
 
 async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Status:
-    """Take a pod's reservations back, and what no other uses of the claims.
+    """Release a pod's reservations, and the devices of claims that no other pod uses.
 
-    What is reserved for a PodGroup stays while a pod of it is on a node, or on its way to one.
+    What is reserved for a PodGroup stays while a pod of it is on a node, or being bound to one.
     """
     bound = await node_of(api, target)
     if isinstance(bound, Reply):
@@ -108,7 +108,7 @@ async def unreserve(decision: DeviceDecision, target: Target, api: Api) -> Statu
 
 
 def claim_object(key: str) -> Object:
-    """Which object a claim is."""
+    """The object of a claim."""
     namespace, _, name = key.partition("/")
     return Object(ResourceClaim.kind, namespace, name)
 
@@ -117,13 +117,13 @@ def claim_object(key: str) -> Object:
 
 
 async def _bind(it: Object, claim: DeviceClaimDecision, target: Target, api: Api) -> Body | str:
-    """Have one claim allocated and reserved; it as it is then, or the problem."""
+    """Allocate and reserve one claim; returns the claim, or the problem."""
     consumer = await _consumer(claim, target, api)
     if isinstance(consumer, str):
         return consumer
     known: Body | None = None
     gives = claim.allocation is not None and not claim.found
-    # Both writes at once: between them another member would change what the second counts on.
+    # Lock both writes: between them another member could change what the second relies on.
     async with api.alone(it.kind, it.namespace, it.name):
         if gives:
             changed = await change_alone(api, it, lambda body: _protect(body, claim))
@@ -144,7 +144,7 @@ async def _bind(it: Object, claim: DeviceClaimDecision, target: Target, api: Api
 
 
 def _said(doing: str, it: Object, problem: str) -> str:
-    """A problem with what was being done, where the server has said it and not we."""
+    """A problem, with what was being done if the message is the server's and not ours."""
     server = problem.removeprefix(f"{it}: ")
     return problem if server == problem else f"{doing} {it.namespace}/{it.name}: {server}"
 
@@ -179,9 +179,10 @@ def _reserve(body: Body, claim: DeviceClaimDecision, consumer: Consumer, now: fl
 
 
 async def _consumer(claim: DeviceClaimDecision, target: Target, api: Api) -> Consumer | str:
-    """For whom a claim is reserved: the PodGroup that lists it, else the pod; or the problem.
+    """The consumer of a claim: the PodGroup that lists it, else the pod; or the problem.
 
-    The PodGroup itself is asked, and no copy: its UID keeps the devices for as long as it exists.
+    The PodGroup is read from the server, not a cache: its UID keeps the devices as long as it
+    exists.
 
     Source: kube-scheduler v1.36 staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
     resourceclaim.go BindTo.
@@ -207,7 +208,7 @@ async def _consumer(claim: DeviceClaimDecision, target: Target, api: Api) -> Con
 
 
 def _entry(entry: object) -> tuple[str, ...]:
-    """What a PodGroup lists as a claim: its name there, and the claim's or template's."""
+    """A PodGroup's entry for a claim: its name there, and the claim's or template's."""
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     return tuple(text_of(entry, each) for each in fields) if isinstance(entry, dict) else ()
 
@@ -218,7 +219,7 @@ def _written(consumer: Consumer) -> Mapping[str, str]:
 
 
 async def _release(it: Object, claim: DeviceClaimDecision, target: Target, api: Api) -> str:
-    """Take the reservation of one claim back; the problem, "" = none."""
+    """Release the reservation of one claim; returns the problem, "" = none."""
     changed = await change(api, it, lambda body: _without(body, claim, target, api), status=True)
     if not changed.problem and part(part(changed.body, "status"), "allocation") == {}:
         changed = await change(api, it, lambda body: _unprotected(body, claim.uid))
@@ -228,9 +229,10 @@ async def _release(it: Object, claim: DeviceClaimDecision, target: Target, api: 
 
 
 def _without(body: Body, claim: DeviceClaimDecision, target: Target, api: Api) -> Body:
-    """Without the pod's reservation, or its PodGroup's; the last to leave takes the allocation.
+    """The patch that removes the reservation, and with the last one the allocation.
 
-    So it may go to any node again, as if the claim controller had seen its last pod end.
+    The claim may then be used on any node again, as if the claim controller had seen its last pod
+    end.
     """
     found = codec.read_resource_claim(body)
     if not isinstance(found, ResourceClaim) or found.uid != claim.uid:
@@ -260,7 +262,7 @@ def _unprotected(body: Body, uid: str) -> Body:
 
 
 async def _ready(bodies: dict[Object, Body], api: Api, timeout: float) -> str:
-    """Wait until every device can be used; why one cannot, "" = all can.
+    """Wait until every device can be used; returns why one cannot, "" = all can.
 
     Source: kube-scheduler v1.36
     pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go isClaimReadyForBinding.
@@ -290,10 +292,10 @@ async def _ready(bodies: dict[Object, Body], api: Api, timeout: float) -> str:
 
 
 async def _seen(bodies: dict[Object, Body], api: Api) -> str:
-    """Wait until the watch shows all of it; why that does not come, "" = it is shown.
+    """Wait until the watch shows all writes; returns why it does not, "" = it does.
 
-    So the last look before the Binding can tell what somebody has taken back, and what an earlier
-    plan wrote, from what is on its way.
+    So the last check before the Binding can distinguish what somebody has undone, and what an
+    earlier plan wrote, from what is not visible yet.
     """
     for it, body in bodies.items():
         if not await shown(api, it, body):
@@ -302,7 +304,7 @@ async def _seen(bodies: dict[Object, Body], api: Api) -> str:
 
 
 async def _look_again(waiting: list[Object], bodies: dict[Object, Body], api: Api) -> str:
-    """Read claims anew; why one is that no more, "" = all are."""
+    """Read claims again; returns why one is no longer as decided, "" = all are."""
     for it in waiting:
         reply = await look(api, it)
         if not reply.ok:
@@ -333,7 +335,7 @@ def _usable(claim: ResourceClaim) -> bool:
 
 
 def _failure(claim: ResourceClaim, body: Body) -> str:
-    """What a driver says of a device that will not be usable; "" = nothing."""
+    """The driver's message about a device that will not become usable; "" = none."""
     assert claim.allocation is not None, "it was allocated"
     for result in claim.allocation.results:
         for name in result.failures if result.conditions else ():
@@ -348,7 +350,7 @@ def _failure(claim: ResourceClaim, body: Body) -> str:
 
 
 def _conditions(result: Result, body: Body) -> list[Any]:
-    """What the driver says of a device of a claim."""
+    """The driver's conditions of a device of a claim."""
     for device in _list(part(body, "status"), "devices"):
         identity = (device.get("driver"), device.get("pool"), device.get("device"))
         if identity == (result.driver, result.pool, result.device):
@@ -360,7 +362,7 @@ def _conditions(result: Result, body: Body) -> list[Any]:
 
 
 def _as_decided(body: Body, claim: DeviceClaimDecision) -> ResourceClaim | str:
-    """The claim that was decided about, or why it is that no more."""
+    """The claim that was decided about, or why it is no longer that."""
     if claim.problem:
         return f"claim {claim.claim}: {claim.problem}"
     found = codec.read_resource_claim(body)
@@ -377,7 +379,7 @@ def _as_decided(body: Body, claim: DeviceClaimDecision) -> ResourceClaim | str:
 
 
 def _devices(allocation: Allocation) -> set[tuple[str, ...]]:
-    """What of an allocation says which devices they are, and for which request."""
+    """What identifies the devices of an allocation, each with its request."""
     return {
         (each.request, each.driver, each.pool, each.device, each.share)
         for each in allocation.results

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many devices the claims of a refused pod ask for, and how many the best node has."""
+"""Details: how many devices a refused pod's claims request, and how many the best node has."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -12,17 +12,17 @@ from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 
-#: So many claims of one pod are looked at, and so many are told of.
+#: How many claims of one pod are examined, and how many are reported.
 _MOST_CLAIMS: Final = 16
 _MOST_TOLD: Final = 3
 
 
 class _Best(NamedTuple):
-    """What nodes have for one request, each number that of the node with the most.
+    """What nodes have for one request; each number is the highest of any node.
 
     Attributes:
         matching: devices that its class and selectors select.
-        free: those of them that nobody has.
+        free: those of them that are not in use.
     """
 
     matching: int
@@ -30,9 +30,9 @@ class _Best(NamedTuple):
 
 
 def devices_detail(pod: Pod, nodes: Nodes) -> str:
-    """What each claim of a pod asks for that has nothing yet, where nodes have too little.
+    """What each unallocated claim of a pod requests, if nodes have too little.
 
-    If all of them could be had alone, the first is told.
+    If each of them alone could be served, the first is reported.
     """
     devices = ledgers_of(nodes).devices
     asked = devices.asked(pod)
@@ -55,7 +55,7 @@ def devices_detail(pod: Pod, nodes: Nodes) -> str:
 
 
 def _told(demand: Demand, seen: Sequence[Sequence[Place]]) -> Iterator[tuple[str, bool]]:
-    """Each request in words, and whether no node has enough; constraints that nothing meets."""
+    """Each request in words, and whether no node has enough; and unsatisfiable constraints."""
     for alternatives, least in zip(demand.requests, demand.least, strict=True):
         bests = [_best(demand, want, seen) for want in alternatives]
         short = all(
@@ -85,7 +85,7 @@ def _request(want: DeviceWant, alternatives: int, least: int, best: _Best) -> st
 
 
 def _best(demand: Demand, want: DeviceWant, seen: Iterable[Sequence[Place]]) -> _Best:
-    """What the node with the most of it has for a request, or for an alternative of one."""
+    """The most that any node has for a request, or an alternative of one."""
     matching = free = 0
     for places in seen:
         here = [_count(demand, want, place) for place in places]

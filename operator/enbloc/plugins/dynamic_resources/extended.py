@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ResourceClaim that stands for a pod's extended resources: made, shown and deleted.
+"""Creates, publishes and deletes the ResourceClaim for a pod's extended resources.
 
-Its name follows from the pod, so that an attempt that broke off is found again.
+Its name follows from the pod, so that an interrupted attempt is found again.
 
 Source: kube-scheduler v1.36
 pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
@@ -17,7 +17,7 @@ from enbloc.framework.act import Api, Target
 from enbloc.framework.changes import Body, Object, Patience, change, look, part
 from enbloc.wire import device_codec as codec
 
-#: The name of such a claim has so many characters at most, of which so many are the pod's UID.
+#: The longest name of such a claim, and how many characters of it are the pod's UID.
 _LONGEST: Final = 63
 _OF_UID: Final = 8
 
@@ -26,14 +26,14 @@ _STATUS: Final = "extendedResourceClaimStatus"
 
 
 def claim_object(target: Target) -> Object:
-    """Which object the claim of a pod is."""
+    """The object of the pod's claim."""
     own = "".join(each for each in target.uid.lower() if each.isascii() and each.isalnum())
     base = f"{target.pod.name}-extended-resources-"[: _LONGEST - _OF_UID]
     return Object(ResourceClaim.kind, target.pod.namespace, base + own[:_OF_UID])
 
 
 async def create(decision: ExtendedDecision, target: Target, api: Api) -> str:
-    """Have the claim of a pod; the problem, "" = it is there."""
+    """Create the claim of a pod, if needed; returns the problem, "" = it exists."""
     it = claim_object(target)
     doing = f"create claim for extended resources {it.namespace}/{it.name}"
     patience = Patience(api)
@@ -51,7 +51,7 @@ async def create(decision: ExtendedDecision, target: Target, api: Api) -> str:
 
 
 async def show(decision: ExtendedDecision, target: Target, api: Api) -> str:
-    """Name the claim in the status of its pod; the problem, "" = none."""
+    """Name the claim in its pod's status; returns the problem, "" = none."""
     mappings = [
         {"containerName": container, "resourceName": resource, "requestName": request}
         for container, resource, request in decision.mappings
@@ -61,7 +61,7 @@ async def show(decision: ExtendedDecision, target: Target, api: Api) -> str:
 
 
 async def delete(it: Object, target: Target, api: Api) -> str:
-    """Have the pod without this claim, which nobody else uses; the problem, "" = none."""
+    """Delete the claim of a pod, unless others use it; returns the problem, "" = none."""
     reply = await look(api, it)
     if reply.code == 404:
         return ""
@@ -70,14 +70,14 @@ async def delete(it: Object, target: Target, api: Api) -> str:
     found = codec.read_resource_claim(reply.body)
     if not isinstance(found, ResourceClaim) or found.extended_for != target.uid:
         return ""
-    # The name first: a pod that names a claim which is not there does not start.
+    # Remove the name first: a pod that names a missing claim does not start.
     return await _set(None, target, api) or await _discard(it, found.uid, target, api)
 
 
 async def _of_before(
     body: Body, it: Object, decision: ExtendedDecision, target: Target, api: Api
 ) -> str:
-    """What a claim of that name is good for; the problem, "" = it is the pod's, and as wanted."""
+    """Check an existing claim of that name; returns the problem, "" = it is as wanted."""
     found = codec.read_resource_claim(body)
     where = f"{it.namespace}/{it.name}"
     if not isinstance(found, ResourceClaim) or found.extended_for != target.uid:
@@ -91,7 +91,7 @@ async def _of_before(
 
 
 async def _discard(it: Object, uid: str, target: Target, api: Api) -> str:
-    """Delete a claim that no other pod uses, whatever it has got; the problem, "" = none."""
+    """Delete a claim that no other pod uses, allocated or not; returns the problem, "" = none."""
     changed = await change(api, it, lambda body: _without_finalizers(body, uid, target))
     if changed.problem:
         return "" if changed.code == 404 else changed.problem
@@ -115,12 +115,12 @@ def _without_finalizers(body: Body, uid: str, target: Target) -> Body | str:
 
 
 def _lent(claim: ResourceClaim, target: Target) -> bool:
-    """Whether it is reserved for anybody but the pod: any pod can name it as a claim of its own."""
+    """Whether it is reserved for anybody but the pod: any pod can name it as its claim."""
     return any(each.uid != target.uid for each in claim.reserved_for)
 
 
 async def _set(wanted: Body | None, target: Target, api: Api) -> str:
-    """Have the status of the pod name this; the problem, "" = none."""
+    """Make the pod's status name this; returns the problem, "" = none."""
 
     def decide(body: Body) -> Body | str:
         if part(body, "metadata").get("uid") != target.uid:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""DeviceFilter: which nodes can give one class of pods the devices that it asks for."""
+"""DeviceFilter: which nodes have the devices that one class of pods requests."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -30,10 +30,10 @@ NO_RESOURCE: Final = "cannot fit resource"
 
 
 class _Seen(NamedTuple):
-    """What the rows of a node table see.
+    """Which rows of a node table see the same devices.
 
     Attributes:
-        groups: rows that see the same.
+        groups: the rows, grouped by what they see.
     """
 
     names: Sequence[str]
@@ -42,13 +42,13 @@ class _Seen(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What all rows have answered, for as long as the class asks for the same.
+    """The answers of all rows, valid as long as the class requests the same.
 
     Attributes:
-        asked: what it asked for.
-        mask: bool[N], brought up to date row by row.
-        uses: what was in use of the pools that several nodes see.
-        sights: int64[N]: equal for rows that answer alike, whatever that is; -1 = not known.
+        asked: what it requested.
+        mask: bool[N], updated row by row.
+        uses: the use of the pools that several nodes see.
+        sights: int64[N]: equal for rows that answer alike, whatever that use is; -1 = unknown.
         numbers: of what these go by.
     """
 
@@ -61,11 +61,12 @@ class _Known(NamedTuple):
 
 
 class DeviceFilter:
-    """What nodes answer about one class of pods.
+    """Filters nodes for one class of pods.
 
-    A row is asked anew where pods came or left. Where the class may get devices that several nodes
-    see, and more of these are in use, so is one for all rows that had them and are alike. All rows
-    are when some are free again, or a claim that the class shares with others has got devices.
+    A row is checked again when pods came or left. If the class may get devices that several nodes
+    see, and more of these are in use, one row is checked for all alike rows that had devices. All
+    rows are checked when such devices are freed, or when a claim that the class shares is
+    allocated.
     """
 
     reason: ClassVar[str] = CANNOT
@@ -85,7 +86,7 @@ class DeviceFilter:
             self.reads = Reads.SPEC
 
     def __eq__(self, other: object) -> bool:
-        """Whether a node answers both in the same way: they ask for the same, and share nothing."""
+        """Whether nodes answer both alike: they request the same, and share no claims."""
         if not isinstance(other, DeviceFilter) or self._shares or other._shares:
             return False
         return self.reads is other.reads and self._asked.alike(other._asked)
@@ -93,7 +94,7 @@ class DeviceFilter:
     __hash__ = None  # type: ignore[assignment]  # nobody keeps them in sets
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """The devices for all claims of the pod are there, and what its claims have is in reach."""
+        """True where unallocated claims find devices, and allocated ones are reachable."""
         asked = self._now(pod, ledgers_of(nodes).devices)
         known = self._lasting(asked, nodes)
         if known is None:
@@ -109,14 +110,14 @@ class DeviceFilter:
         if known is not self._known:
             self._known = known
             self._look_again(asked, nodes, known)
-        if asked.joined and not known.mask.any():  # what members share may have to move
+        if asked.joined and not known.mask.any():  # shared claims may have to move
             return self._answers(pod, asked, nodes)
         return known.mask.copy()
 
     def _lasting(self, asked: Asked, nodes: Nodes) -> _Known | None:
-        """What rows have answered, where only some have to be asked again; None = all have to.
+        """The earlier answers, if only some rows must be checked again; None = all must.
 
-        It is another one than before where more is in use of what several nodes see.
+        It is a new object if more is in use of what several nodes see.
         """
         known = self._known
         if known is None or known.names != nodes.names:
@@ -132,9 +133,10 @@ class DeviceFilter:
         return known if same else known._replace(uses=uses)
 
     def _look_again(self, asked: Asked, nodes: Nodes, known: _Known) -> None:
-        """More is in use of what several nodes see: ask again for the rows that had devices.
+        """Check the rows that had devices again, as more of the shared pools is in use.
 
-        Whoever had none has none now: what claims of the plan hold, they could give up before.
+        Rows that had none have none now: what claims of the plan hold could be exchanged before,
+        too.
         """
         devices, spread = ledgers_of(nodes).devices, self._grouped(nodes).spread
         joined = [each.key for each in asked.joined]
@@ -154,13 +156,13 @@ class DeviceFilter:
                 mask[row] = not devices.verdict(asked.demands, names[row], places, joined).reason
 
     def _answers(self, pod: Pod, asked: Asked, nodes: Nodes, *, move: bool = True) -> Mask:
-        """bool[N]: what the rows answer now.
+        """bool[N]: the current answers of the rows.
 
         Args:
-            pod: of the class.
-            asked: what it asks for.
+            pod: a pod of the class.
+            asked: what it requests.
             nodes: the rows.
-            move: where no row says yes, claims that members share may get other devices.
+            move: if no row says yes, claims that members share may get other devices.
         """
         if asked.refusal or asked.stale or asked.failed:
             return np.zeros(len(nodes), np.bool_)
@@ -177,7 +179,7 @@ class DeviceFilter:
         return mask
 
     def _remember(self, asked: Asked, nodes: Nodes, mask: Mask) -> None:
-        """Keep what all rows have answered."""
+        """Cache the answers of all rows."""
         unknown = np.full(len(mask), -1, np.int64)
         uses = ledgers_of(nodes).devices.uses()
         self._known = _Known(asked, nodes.names, mask.copy(), uses, unknown, {})
@@ -185,17 +187,17 @@ class DeviceFilter:
         self._freed = False
 
     def placed(self, pod: Pod, row: int) -> None:
-        """A pod came to a row, and may have its devices."""
+        """Record that a pod came to a row, and may have taken devices."""
         del pod
         self._touched.add(row)
 
     def removed(self, pod: Pod, row: int) -> None:
-        """A pod left a row, and what it had may be free."""
+        """Record that a pod left a row, and may have freed devices."""
         self.placed(pod, row)
         self._freed = True
 
     def fork(self) -> Self:
-        """A copy that hears of changes of its own."""
+        """A copy that is told of its own changes only."""
         made = copy(self)
         made._touched = set(self._touched)  # noqa: SLF001  # one of our own
         if self._known is not None:
@@ -232,27 +234,27 @@ class DeviceFilter:
         return scores
 
     def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
-        """int64[N]: no row has devices for more such pods."""
+        """int64[N]: an upper bound for such pods on each row, by devices."""
         devices = ledgers_of(nodes).devices
         asked = self._now(pod, devices)
         demands = () if self._shares else asked.demands
         return most_pods(demands, nodes, ever=ever)
 
     def _now(self, pod: Pod, devices: Devices) -> Asked:
-        """What the pod asks for; of claims with a name, others of the plan may have decided."""
+        """What the pod requests now; named claims may have been decided for others of the plan."""
         return devices.asked(pod) if self._shares else self._asked
 
     def _verdicts(
         self, pod: Pod, asked: Asked, nodes: Nodes, wanted: Mask, *, moving: bool = False
     ) -> Iterator[tuple[Rows, DeviceVerdict]]:
-        """The verdict on rows that see the same; each row of which any is wanted, and some more.
+        """The verdicts on groups of rows that see the same, for every group with a wanted row.
 
         Args:
             pod: of the class.
             asked: what it asks for.
             nodes: the rows.
-            wanted: which of them matter.
-            moving: claims that members share get other devices where a row does not see theirs.
+            wanted: which rows matter.
+            moving: shared claims get other devices if a row does not see theirs.
         """
         joined = [each.key for each in asked.joined]
         devices, names = ledgers_of(nodes).devices, nodes.names
@@ -282,7 +284,7 @@ class DeviceFilter:
                     yield same, devices.verdict(demands, node, places, joined)
 
     def _grouped(self, nodes: Nodes) -> _Seen:
-        """What the rows see; kept as long as they are the same, for the objects do not change."""
+        """The rows grouped by what they see; cached, as the objects do not change."""
         kept, devices, names = self._kept, ledgers_of(nodes).devices, nodes.names
         if kept is None or kept.names != names:
             spread = devices.spread(nodes)
@@ -313,12 +315,12 @@ class DeviceScore:
     __hash__ = None  # type: ignore[assignment]  # nobody keeps them in sets
 
     def score(self, pod: Pod, nodes: Nodes) -> npt.NDArray[np.int64]:
-        """int64[N]: the earlier the alternatives stand, the higher."""
+        """int64[N]: higher for earlier alternatives."""
         return self._filter.score(pod, nodes)
 
 
 def _unserved(pod: Pod, asked: Asked, nodes: Nodes) -> Mask | None:
-    """bool[N]: an extended resource is neither offered nor served by devices; None = nowhere."""
+    """bool[N]: nodes without an extended resource that no devices serve; None = no such node."""
     others = {each.resource for each in pod.spec.extended if each.amount} - asked.served.keys()
     if not asked.served or not others:
         return None
@@ -327,7 +329,7 @@ def _unserved(pod: Pod, asked: Asked, nodes: Nodes) -> Mask | None:
 
 
 def _alike(rows: Rows, names: Sequence[str], devices: Devices) -> list[Rows]:
-    """Rows that see the same, apart where other claims of the plan may change their devices."""
+    """Rows grouped by what they see, split if other claims of the plan may change devices there."""
     found: dict[tuple[str, ...], list[int]] = {}
     for row in map(int, rows):
         found.setdefault(devices.tried(names[row]), []).append(row)
@@ -335,7 +337,7 @@ def _alike(rows: Rows, names: Sequence[str], devices: Devices) -> list[Rows]:
 
 
 def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:
-    """The rows apart where any of the masks tells them apart."""
+    """The rows, split by the values of each mask."""
     parts = [rows]
     for mask in masks:
         if mask is not None:
@@ -345,12 +347,12 @@ def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:
 
 
 def _joined(asked: Asked) -> list[Terms]:
-    """From where what members share can be used, as it is now."""
+    """Where the current devices of shared claims can be used."""
     return [each.allocation.terms for each in asked.joined if each.allocation.terms is not None]
 
 
 def _in_reach(pins: Iterable[Terms], nodes: Nodes) -> Mask:
-    """bool[N]: what a pod's claims have can be used from there."""
+    """bool[N]: nodes that can use what a pod's claims have."""
     mask = np.ones(len(nodes), np.bool_)
     for terms in pins:
         mask &= terms_match(terms, nodes)

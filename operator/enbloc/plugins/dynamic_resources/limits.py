@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many pods devices suffice for at most: on a node, and in pools that several nodes see."""
+"""Upper bounds for pods by devices: per node, and for pools that several nodes see."""
 
 from collections.abc import Hashable, Sequence
 from typing import Final
@@ -21,10 +21,10 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
-    """int64[N]: no row has devices for more pods with these demands.
+    """int64[N]: an upper bound for pods with these demands on each row.
 
     Args:
-        demands: of the claims that each of the pods has for itself.
+        demands: the demands of the claims that each pod has for itself.
         nodes: as they are.
         ever: devices that are in use count as free.
     """
@@ -45,9 +45,9 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
 
 
 def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
-    """int64[N]: rows with the same number see devices that are alike to the claims of these pods.
+    """int64[N]: rows with equal numbers see devices that are equivalent for these pods.
 
-    Pods that all have one claim, for so many devices of one kind, need only be counted.
+    Pods with a single claim for a number of devices of one kind need only be counted.
 
     Args:
         pods: one of each class.
@@ -72,7 +72,7 @@ def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
 
 
 def _left(demand: Demand, place: Place, *, ever: bool) -> int:
-    """How many devices of a pool the demand can have, as far as can be told at once."""
+    """How many devices of a pool the demand can have, by cheap checks."""
     pool, reach, use = place
     if not pool.complete or place.broken:
         return 0
@@ -88,7 +88,7 @@ def _left(demand: Demand, place: Place, *, ever: bool) -> int:
 
 
 def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]:
-    """The pools of which some of these pods take, since the rows that see them have nothing else.
+    """The pools that some of these pods must use, since the rows that see them have nothing else.
 
     Args:
         pods: one of each class.
@@ -110,7 +110,7 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]
             key = place.pool.key
             if not devices.is_spread(key) or not any(gives[at] for gives in served):
                 continue
-            # Who has something else to take on this row is not bound to the pool there.
+            # Pods that can use another pool on this row need not use this one.
             only = [gives[at] and sum(gives) == 1 for gives in served]
             known = amounts.setdefault(key, [True] * len(pods))
             amounts[key] = [was and now for was, now in zip(known, only, strict=True)]
@@ -150,7 +150,7 @@ def _together(
 
 
 def _own(pod: Pod, nodes: Nodes) -> Demand | None:
-    """What a pod asks for with its one claim, if it asks for a number of devices and no more."""
+    """The demand of a pod's only claim, if it requests just a number of devices."""
     asked = ledgers_of(nodes).devices.asked(pod)
     named = [each for each in pod.spec.resource_claims if not each.template]
     if named or asked.refusal or len(asked.demands) != 1 or asked.served:

@@ -32,15 +32,15 @@ from enbloc.plugins.dynamic_resources.limits import likeness, shared_pools
 
 @dataclass(frozen=True)
 class DynamicResources:
-    """Keep a pod off nodes that cannot give it the devices that it asks for.
+    """Keep a pod off nodes that do not have the devices that it requests.
 
     Source: kube-scheduler v1.36
     pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go PreEnqueue, PreFilter,
     Filter, Score.
 
     Attributes:
-        filter_timeout_seconds: without meaning: steps are counted, not seconds.
-        binding_timeout_seconds: how long binding conditions are waited for.
+        filter_timeout_seconds: ignored: the engine limits steps, not seconds.
+        binding_timeout_seconds: the longest wait for binding conditions.
     """
 
     filter_timeout_seconds: float = 10
@@ -61,9 +61,9 @@ class DynamicResources:
     )
 
     def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
-        """Wait until as many members as are lacking have all of their claims.
+        """Wait until as many members as the group lacks have all of their claims.
 
-        Whether claims that have a name exist is asked when the group is tried.
+        Whether named claims exist is checked when the group is tried.
         """
         del group
         waiting = [problem for problem in map(unmade, facts.pending) if problem]
@@ -72,7 +72,7 @@ class DynamicResources:
         return refuse_for_good(waiting[0])
 
     def pre_filter_group(self, facts: GroupFacts, snapshot: Snapshot) -> Status:
-        """Refuse a group whose claims differ so much that they could not be looked at together."""
+        """Refuse a group with too many different claim specs."""
         specs = ledgers_of(snapshot.nodes).devices.specs(facts.pending)
         if specs <= MOST_SPECS:
             return SUCCESS
@@ -82,7 +82,7 @@ class DynamicResources:
         )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> DeviceFilter | Status | None:
-        """Skip a pod that needs no devices; refuse one of which a claim cannot be served at all."""
+        """Skip a pod that needs no devices; refuse one with a claim that no node can serve."""
         devices = ledgers_of(snapshot.nodes).devices
         if not devices.concerns(pod):
             return None
@@ -90,11 +90,11 @@ class DynamicResources:
         return refuse_for_good(asked.refusal) if asked.refusal else DeviceFilter(pod, devices)
 
     def detail(self, pod: Pod, nodes: Nodes) -> str:
-        """How many devices of which class the pod's claims ask for, and what the best node has."""
+        """How many devices of which class the pod's claims request, and what the best node has."""
         return devices_detail(pod, nodes)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> DeviceScore | None:
-        """Skip a pod of which no claim has alternatives."""
+        """Skip a pod whose claims have no alternatives."""
         devices = ledgers_of(snapshot.nodes).devices
         if not devices.concerns(pod):
             return None
@@ -109,27 +109,27 @@ class DynamicResources:
         return default_normalize(scores)
 
     def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
-        """Pools of devices that several nodes see, where these have nothing else to give."""
+        """Pools of devices that several nodes see, if these have no other devices."""
         return shared_pools(pods, nodes, ever=ever)
 
     def likeness(self, pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
-        """int64[N]: nodes that see devices which are alike to the claims of all of these pods."""
+        """int64[N]: equal for nodes whose devices are equivalent for all of these pods."""
         return likeness(pods, nodes)
 
     def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
-        """One node for those who share a claim, whose devices may be of one node."""
+        """One node for pods that share a claim, whose devices may be of one node."""
         devices = ledgers_of(snapshot.nodes).devices
         shared = (key for key in claim_keys(pod) if devices.shared(key))
         undecided = any(devices.allocation(key) is None for key in shared)
         return ("",) if undecided else ()
 
     def prepares(self, target: Target) -> bool:
-        """Whether a claim of the member is to be allocated or reserved yet."""
+        """Whether a claim of the member must still be allocated or reserved."""
         return target.decided.devices is not None
 
     @property
     def pre_bind_seconds(self) -> float:
-        """For how long devices may keep a group from being bound."""
+        """How many seconds devices may delay the binding of a group."""
         return self.binding_timeout_seconds
 
     async def pre_bind(self, target: Target, api: Api) -> Status:
@@ -140,14 +140,14 @@ class DynamicResources:
         return await act.pre_bind(decided, target, api, self.pre_bind_seconds)
 
     async def unreserve(self, target: Target, api: Api) -> Status:
-        """Give back what only this member was to use."""
+        """Release what only this member would use."""
         decided = target.decided.devices
         if decided is None:
             return Status(Code.SKIP)
         return await act.unreserve(decided, target, api)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when devices may be free, or a claim of a pending pod has changed."""
+        """QUEUE if devices may have been freed, or a claim of a pending pod has changed."""
         if event.resource is Resource.POD:
             made = event.pod is not None and not unmade(event.pod)
             return Hint.QUEUE if made and is_own(event, facts) else Hint.SKIP

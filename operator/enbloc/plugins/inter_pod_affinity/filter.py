@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""AffinityFilter: where required affinity and anti-affinity let a pod go."""
+"""AffinityFilter: which nodes required affinity and anti-affinity allow a pod."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,9 +25,9 @@ UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 class AffinityFilter:
-    """Tallies of the pods to be near to, and of those to keep apart from; kept up to date.
+    """Tallies of the pods to be near, and of those to keep apart from, kept up to date.
 
-    A pod without terms has one too: a pod that keeps it away may still come.
+    A pod without terms has a filter, too: a pod that keeps it away may still come.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go
     Filter.
@@ -46,7 +46,7 @@ class AffinityFilter:
         )
         self._speaks = bool(self._near or self._apart)
         self._near_keys = tuple(dict.fromkeys(term.key for term in self._near))
-        # The first of a series of pods that want to be near each other may go anywhere.
+        # The first of several pods that want to be near each other may go anywhere.
         self._wants_its_like = all(term.names(namespace, labels) for term in self._near)
         self._last: tuple[PodSpec, Labels, str] | None = None
         self._of_last: Concerned = ()
@@ -72,11 +72,11 @@ class AffinityFilter:
 
     @property
     def narrows(self) -> bool:
-        """Unless it wants to be near somebody, who may yet come."""
+        """Whether it has no affinity terms: pods to be near may still come."""
         return not self._near
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """Near to a pod that matches every affinity term, apart from those of anti-affinity."""
+        """True near pods that match each affinity term, and apart from those of anti-affinity."""
         del pod
         mask = np.ones(len(nodes), np.bool_)
         for _, allowed in self._verdicts(nodes):
@@ -96,12 +96,12 @@ class AffinityFilter:
         return reasons
 
     def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
-        """Where no pod is to be near to; who keeps the pod away may leave."""
+        """Nodes where an affinity term is unmet; anti-affinity ends when its pods leave."""
         del pod
         return refused & ~self._is_near(nodes) if self._near else np.zeros_like(refused)
 
     def _verdicts(self, nodes: Nodes) -> Iterator[tuple[str, Mask]]:
-        """bool[N] for each of the three rules that has anything to say."""
+        """bool[N] for each of the three rules that applies."""
         if self._near:
             yield NOT_NEAR, self._is_near(nodes)
         for reason, tally in ((NOT_APART, self._apart_tally), (UNWELCOME, self._unwelcome)):
@@ -124,7 +124,7 @@ class AffinityFilter:
         return self._tell(pod, row, 1)
 
     def removed(self, pod: Pod, row: int) -> bool:
-        """Count a pod that left no more."""
+        """Stop counting a pod that left."""
         return self._tell(pod, row, -1)
 
     def ignores(self, pod: Pod) -> bool:
@@ -133,7 +133,7 @@ class AffinityFilter:
         return not (speaks and self._concerned(pod))
 
     def fork(self) -> "AffinityFilter":
-        """A copy that counts on its own."""
+        """A copy that counts independently."""
         made: AffinityFilter = copy(self)
         made._near_tally = self._near_tally.fork()
         made._apart_tally = self._apart_tally.fork()
@@ -150,7 +150,7 @@ class AffinityFilter:
         return True
 
     def _concerned(self, pod: Pod) -> Concerned:
-        """The tallies in which such a pod counts, by topology key; alike ones come in turn."""
+        """The tallies in which such a pod counts, by topology key; the last answer is cached."""
         if self._last is not None:
             spec, labels, namespace = self._last
             if spec is pod.spec and labels == pod.labels and namespace == pod.key.namespace:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which events could let a pod in that affinity or anti-affinity has kept out."""
+"""Which events could help a pod that affinity or anti-affinity refused."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from enbloc.model.selectors import PodAffinityTerm
 
 
 def could_help(event: Happening, pod: Pod) -> bool:
-    """Whether the event could change what InterPodAffinity says of `pod`.
+    """Whether the event could change InterPodAffinity's answer for `pod`.
 
-    A namespace selector is taken to select every namespace: their labels are not known here. Where
-    kube-scheduler waits for its periodic flush although the event may help (a new node, when only
-    others' anti-affinity refused the pod), this does not.
+    A namespace selector counts as selecting every namespace: their labels are not known here.
+    Unlike kube-scheduler, which waits for its periodic flush in that case, it lets a new node help
+    a pod that only others' anti-affinity refused.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
     EventsToRegister.
@@ -23,7 +23,8 @@ def could_help(event: Happening, pod: Pod) -> bool:
         return _pod_matters(event, pod)
     if event.resource is Resource.NODE:
         return _node_matters(event, pod)
-    # A namespace: only terms that select namespaces see one come, others' may see it change.
+    # A namespace: a new one matters only to terms that select namespaces, a changed one to others'
+    # too.
     terms = (*pod.spec.pod_affinity.required, *pod.spec.pod_anti_affinity.required)
     return not event.action & Action.ADD or any(term.namespace_selector for term in terms)
 
@@ -59,7 +60,7 @@ def _any_names(terms: Sequence[PodAffinityTerm], owner: Pod, other: Pod) -> bool
 
 
 def _names(term: PodAffinityTerm, owner: Pod, other: Pod) -> bool:
-    """Whether a term of `owner` may speak of `other`."""
+    """Whether a term of `owner` may match `other`."""
     if term.selector is None or not term.selector.matches(dict(other.labels)):
         return False
     if term.namespace_selector is not None:

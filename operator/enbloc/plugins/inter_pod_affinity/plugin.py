@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""InterPodAffinity: near the pods that a pod wants, apart from those that it or they do not."""
+"""InterPodAffinity: place a pod near the pods that it wants, and apart from unwanted ones."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -41,7 +41,7 @@ class InterPodAffinity:
     )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> AffinityFilter:
-        """Count whom the pod must be near to and apart from, and who keeps it away."""
+        """Count the pods to be near and apart from, and those that keep this pod away."""
         return AffinityFilter(pod, snapshot)
 
     def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> tuple[str, ...]:
@@ -61,11 +61,11 @@ class InterPodAffinity:
         return AffinityScore(pod, snapshot, self.hard_pod_affinity_weight)
 
     def normalize(self, scores: Scores) -> Scores:
-        """0 for the node that draws the least, 100 for the one that draws the most."""
+        """0 for the node with the lowest sum, 100 for the one with the highest."""
         return normalize(scores)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when a pod, node or namespace that the terms could speak of comes or changes."""
+        """QUEUE if a pod, node or namespace that the terms could match comes or changes."""
         classes = {(id(pod.spec), pod.labels): pod for pod in facts.pending}
         helps = any(could_help(event, pod) for pod in classes.values())
         return Hint.QUEUE if helps else Hint.SKIP

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""AffinityScore: how much preferred affinity, of either side, draws a pod to each node."""
+"""AffinityScore: scores nodes by preferred affinity, the pod's own and that of placed pods."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -49,7 +49,7 @@ class AffinityScore:
                     self._tally.add(term.topology_key, placed.row[places], weight)
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        """The sum of the weights in all the node's domains; below zero where it is repelled."""
+        """The sum of the weights in all the node's domains; negative if anti-affinity prevails."""
         del pod
         total = np.zeros(len(nodes), np.float64)
         for key in self._tally.keys:
@@ -61,7 +61,7 @@ class AffinityScore:
         return self._tell(pod, row, 1)
 
     def removed(self, pod: Pod, row: int) -> bool:
-        """Weigh a pod that left no more."""
+        """Stop weighing a pod that left."""
         return self._tell(pod, row, -1)
 
     def ignores(self, pod: Pod) -> bool:
@@ -69,7 +69,7 @@ class AffinityScore:
         return not self._weights(pod)
 
     def fork(self) -> "AffinityScore":
-        """A copy that weighs on its own."""
+        """A copy that weighs independently."""
         made: AffinityScore = copy(self)
         made._tally = self._tally.fork()
         return made
@@ -81,7 +81,7 @@ class AffinityScore:
         return bool(weights)
 
     def _weights(self, pod: Pod) -> Sequence[tuple[str, int]]:
-        """What such a pod weighs, by topology key; alike ones often come in turn."""
+        """What such a pod weighs, by topology key; the last answer is cached."""
         if self._last is not None:
             spec, labels, namespace = self._last
             if spec is pod.spec and labels == pod.labels and namespace == pod.key.namespace:
@@ -99,7 +99,7 @@ class AffinityScore:
         return found
 
     def _offered(self, spec: PodSpec) -> Iterator[tuple[int, PodAffinityTerm]]:
-        """What a placed pod's terms weigh for the pods that they speak of."""
+        """A placed pod's terms, with their weights for the pods that they match."""
         if self._hard_weight:
             for term in spec.pod_affinity.required:
                 yield self._hard_weight, term

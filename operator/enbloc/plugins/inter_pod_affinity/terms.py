@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the terms of pod affinity speak of, and the tally of where those pods are."""
+"""Which pods the terms of pod affinity match, and the tally of where those pods are."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class WantedTerm:
     """A term of the pod that is being placed.
 
     Attributes:
-        namespaces: where the pods are that it speaks of; None = in every namespace.
+        namespaces: the namespaces of the pods that it matches; None = every namespace.
     """
 
     key: str
@@ -30,14 +30,14 @@ class WantedTerm:
     namespaces: frozenset[str] | None
 
     def names(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether it speaks of a pod in that namespace, with these labels."""
+        """Whether it matches a pod in that namespace, with these labels."""
         if self.selector is None:
             return False
         inside = self.namespaces is None or namespace in self.namespaces
         return inside and self.selector.matches(labels)
 
     def among(self, placed: Placed) -> Mask:
-        """bool[P]: the placed pods that it speaks of."""
+        """bool[P]: the placed pods that it matches."""
         mask = placed.matches(self.selector)
         return mask if self.namespaces is None else mask & placed.in_namespaces(self.namespaces)
 
@@ -68,7 +68,7 @@ class Incoming:
         self._namespace_labels = dict(snapshot.namespaces.get(pod.key.namespace, ()))
 
     def named_by(self, term: PodAffinityTerm, owner: str) -> bool:
-        """Whether a term of a pod in namespace `owner` speaks of it."""
+        """Whether a term of a pod in namespace `owner` matches it."""
         if term.selector is None:
             return False
         selects = term.namespace_selector
@@ -95,7 +95,7 @@ def kept_apart(pod: Pod, other: Pod, snapshot: Snapshot) -> Iterator[str]:
 
 
 class DomainWeights:
-    """Weights of placed pods, added up over each topology domain that they are in."""
+    """Weights of placed pods, summed over each topology domain that they are in."""
 
     __slots__ = ("_by_key", "_size")
 
@@ -115,7 +115,7 @@ class DomainWeights:
             np.add.at(by_row, rows, weight)
 
     def fork(self) -> "DomainWeights":
-        """A copy that adds on its own."""
+        """A copy that adds independently."""
         made = DomainWeights(self._size)
         made._by_key = {key: by_row.copy() for key, by_row in self._by_key.items()}
         return made
@@ -126,9 +126,9 @@ class DomainWeights:
         return tuple(self._by_key)
 
     def at(self, key: str, nodes: Nodes) -> Sums:
-        """float64[N]: the sum over each node's domain, exact; 0 where the node lacks the key.
+        """float64[N]: the exact sum over each node's domain; 0 if the node lacks the key.
 
-        Only for one of `keys`.
+        `key` must be one of `keys`.
         """
         codes = nodes.domains(key)
         sums = np.bincount(codes, self._by_key[key], nodes.domain_count(key)).astype(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeQuarantine: gangs keep off nodes for a while that let members down.
+"""NodeQuarantine: gangs avoid nodes for a while after these failed members.
 
 A node, for one gang or for all, with the default arguments::
 
@@ -8,12 +8,12 @@ A node, for one gang or for all, with the default arguments::
                                 ▲                       │
                                 └─blamed: twice as long─┘
 
-A node that two gangs blame within ten minutes is barred for all (semantics §3.6). Blame while a
-bar stands is of the same placement and adds nothing, so a bar that has begun ends in half an hour
-at the latest, whatever happens: a gang all of whose nodes are barred waits that long at most.
-A bar for all is told by an event on the node, each way; one for a single gang by the gang's own
-message, because the node's owner already has the kubelet's event on the pod. Pods without a group
-know no quarantine, and blame nobody into it.
+A node that two gangs blame within ten minutes is barred for all (semantics §3.6). Blame while a bar
+stands comes from the same placement and adds nothing, so every bar ends within half an hour: a gang
+all of whose nodes are barred waits at most that long. An event on the node reports the begin and
+the end of a bar for all. A bar for a single gang shows in the gang's own message only, because the
+node's owner already has the kubelet's event on the pod. Pods without a group neither observe bars
+nor cause them.
 """
 
 from collections.abc import Mapping
@@ -38,14 +38,14 @@ from enbloc.plugins.node_avoidance.refusals import lost, of_the_node, refusal
 
 @dataclass(frozen=True)
 class NodeQuarantine:
-    """Refuses nodes that let members of gangs down lately.
+    """Refuses nodes that recently failed members of gangs.
 
     Attributes:
         first_seconds: how long a node is barred at first; each further bar lasts twice as long.
-        longest_seconds: how long at most.
-        witnesses: so many gangs bar a node for all gangs,
-        witness_seconds: if their blame lies no further apart.
-        forgive_seconds: so much time without blame, after a bar, halves the next one.
+        longest_seconds: the longest bar.
+        witnesses: how many gangs must blame a node to bar it for all gangs,
+        witness_seconds: within this time.
+        forgive_seconds: each such time without blame after a bar halves the next bar.
     """
 
     name: ClassVar[str] = "NodeQuarantine"
@@ -58,7 +58,7 @@ class NodeQuarantine:
     forgive_seconds: int = 600
 
     def new_memory(self) -> "Quarantine":
-        """No node is barred."""
+        """A memory in which no node is barred."""
         return Quarantine(self)
 
 
@@ -69,12 +69,12 @@ class _Blame(NamedTuple):
 
 @dataclass(slots=True)
 class _Bar:
-    """One node's record with one gang, or with all.
+    """The record of one node for one gang, or for all gangs.
 
     Attributes:
         until: when it ends, or ended.
-        strikes: how often it was renewed before it was forgiven, this time included.
-        ended: `expire` has said so.
+        strikes: how often the node was barred without being forgiven, including this bar.
+        ended: `expire` has reported its end.
     """
 
     until: float
@@ -84,11 +84,11 @@ class _Bar:
 
 
 class Quarantine:
-    """Who blamed which node, and which bars stand.
+    """The memory of which gangs blamed which nodes, and of the bars.
 
-    Bounds: a bar's record weighs nothing when all its strikes are forgiven or its gang is gone, and
-    the last blames of a node nothing when they lie too far back to count together with another;
-    such records are dropped whenever there are twice as many as before.
+    Bounds: a bar's record is obsolete when all its strikes are forgiven or its gang is gone, and
+    blames of a node are when they are too old to count together with another. Obsolete records are
+    dropped whenever the number of records has doubled.
     """
 
     def __init__(self, arguments: NodeQuarantine) -> None:
@@ -102,7 +102,7 @@ class Quarantine:
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def observe(self, observation: Observation, now: float) -> list[NodeNote]:
-        """A member that its kubelet refused blames its node, and so do all gangs on a lost one."""
+        """Blame the node of a member that its kubelet refused, or a lost node for all its gangs."""
         match observation:
             case PodChanged(pod=pod):
                 why = refusal(observation)
@@ -116,16 +116,16 @@ class Quarantine:
                 return []
 
     def blame(self, gang: GroupKey, node: str, why: str, now: float) -> list[NodeNote]:
-        """A node let a member of a gang down.
+        """Record that a node failed a member of a gang.
 
         Args:
-            gang: whose member.
-            node: its name.
-            why: what `refusal` or `lost` gave.
+            gang: the member's gang.
+            node: the node's name.
+            why: the reason from `refusal` or `lost`.
             now: server time, seconds.
 
         Returns:
-            A note where the node is barred for all from now on.
+            A note if the node is barred for all from now on.
         """
         self._sweep(now)
         self._bar(node, gang, why, now)
@@ -150,7 +150,7 @@ class Quarantine:
         return [NodeNote(node, EventReason.NODE_QUARANTINED, note, warning=True)]
 
     def _bar(self, node: str, gang: GroupKey | None, why: str, now: float) -> bool:
-        """Bar a node; True = it was not barred."""
+        """Bar a node; returns whether it was not barred yet."""
         bars = self._bars.setdefault(gang, {})
         bar = bars.get(node)
         if bar is not None and now < bar.until:
@@ -164,14 +164,14 @@ class Quarantine:
         return fresh
 
     def _strikes(self, bar: _Bar, now: float) -> int:
-        """What is not forgiven yet."""
+        """The strikes that are not forgiven yet."""
         forgiven = max(0.0, now - bar.until) // self._arguments.forgive_seconds
         return max(0, bar.strikes - int(forgiven))
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────
 
     def barred(self, gang: GroupKey, now: float) -> Mapping[str, str]:
-        """The nodes that this gang keeps off now, each with what it is blamed for."""
+        """The nodes that are barred for this gang now, each with the reason."""
         return {
             node: bar.why
             for key in (None, gang)
@@ -180,7 +180,7 @@ class Quarantine:
         }
 
     def refused(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, str]:
-        """The same as the gang's message says it."""
+        """The barred nodes, each with the text for the gang's message."""
         del nodes
         barred = self.barred(facts.key.podgroup, now) if self._next is not None else {}
         return {node: f"node(s) in quarantine ({why})" for node, why in barred.items()}
@@ -208,7 +208,7 @@ class Quarantine:
     # ── what is forgotten ────────────────────────────────────────────────────────────────────
 
     def _forget(self, gang: GroupKey) -> None:
-        """A gang is gone: so are its bars; its blame still counts beside another gang's."""
+        """Drop the bars of a gang that is gone; its blame still counts beside another gang's."""
         if self._bars.pop(gang, None) is not None:
             self._find_next()
 
@@ -218,7 +218,7 @@ class Quarantine:
         self._next = min(standing, default=None)
 
     def _sweep(self, now: float) -> None:
-        """Forget what has no more weight, each time that the records have doubled."""
+        """Drop obsolete records each time that the number of records has doubled."""
         if self.records < self._sweep_at:
             return
         for gang, bars in list(self._bars.items()):
@@ -235,11 +235,11 @@ class Quarantine:
 
     @property
     def records(self) -> int:
-        """How much it remembers."""
+        """The number of records."""
         return len(self._witnesses) + sum(map(len, self._bars.values()))
 
 
 def _most_strikes(arguments: NodeQuarantine) -> int:
-    """One more would not lengthen a bar: 60 s doubled five times is more than half an hour."""
+    """The most strikes that count: 60 s doubled five times is more than half an hour."""
     doublings = -(-arguments.longest_seconds // arguments.first_seconds) - 1
     return 1 + doublings.bit_length()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: what shows that a kubelet refused a pod, or that a node was lost, and who is blamed."""
+"""Refusals: detects that a kubelet refused a pod, or that a node was lost."""
 
 from typing import Final
 
@@ -10,9 +10,9 @@ from enbloc.framework.observations import NodeChanged, PodChanged
 NODE_GONE: Final = "NodeGone"
 NODE_NOT_READY: Final = "NodeNotReady"
 
-#: Reasons that speak of the node, whatever pod comes. All others (SysctlForbidden, AppArmor,
-#: TopologyAffinityError, …) depend on what the pod wants: they bar the node for its group alone,
-#: or two gangs that no kubelet would take could bar the whole cluster for everybody.
+#: Reasons about the node, whichever pod comes. All others (SysctlForbidden, AppArmor,
+#: TopologyAffinityError, …) depend on what the pod requests: they bar the node for its group alone.
+#: Otherwise two gangs that no kubelet accepts could bar the whole cluster for everybody.
 #: Source: kubelet v1.36 pkg/kubelet/allocation/allocation_manager.go admissionRejectionReasons;
 #: pkg/kubelet/lifecycle/predicate.go generalFilter, for the filters it runs again.
 _OF_THE_NODE: Final = frozenset({
@@ -24,7 +24,7 @@ _OUT_OF: Final = "OutOf"
 
 
 def refusal(change: PodChanged) -> str:
-    """The kubelet's reason, when this change shows that it refused a pod of ours; "" = it did not.
+    """The kubelet's reason, if this change shows that it refused a pod of ours; "" = it does not.
 
     A pod that is first seen refused is old news (a list holds failed pods for days).
     """
@@ -35,7 +35,7 @@ def refusal(change: PodChanged) -> str:
 
 
 def lost(change: NodeChanged) -> str:
-    """Why the members on a node can count on it no longer, when it changes so; "" = they can."""
+    """Why the members on a node can no longer rely on it after this change; "" = they can."""
     old, node = change.old, change.node
     if old is None:
         return ""
@@ -45,5 +45,5 @@ def lost(change: NodeChanged) -> str:
 
 
 def of_the_node(why: str) -> bool:
-    """Whether a reason speaks of the node rather than of what the member wants."""
+    """Whether a reason is about the node rather than about the member's requests."""
     return why in _OF_THE_NODE or why.startswith(_OUT_OF)

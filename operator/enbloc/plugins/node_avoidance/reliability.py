@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeReliability: gangs prefer nodes that treated their members well lately.
+"""NodeReliability: gangs prefer nodes that recently started their members well.
 
 A node has 100 points and loses, with the default arguments,
 
@@ -9,12 +9,12 @@ A node has 100 points and loses, with the default arguments,
 * up to 20 for being slow: 20 · (1 − 2t / s), where s is its own moving average of seconds from
   bound to running and t the lower median of all nodes, taken to be 2.5 s at least: nothing below
   twice the median or five seconds. Images differ more than nodes do, hence no more than 20;
-* up to 20 for pods that other schedulers put there lately, which might put more before our
+* up to 20 for pods that other schedulers recently placed there, which might place more before our
   Bindings arrive: 20 · n / (n + 1).
 
 Evidence halves in whole steps, refusals and starts every half hour, pods of other schedulers every
-five minutes: exact in binary, so that a replay elsewhere decides the same. Time alone never makes
-a node look worse.
+five minutes: this is exact in binary, so that a replay elsewhere decides the same. Time alone never
+lowers a node's score.
 
 Weight: 1. The other default plugins weigh 14 together, so it moves 100 of 1500 points: preferred
 affinity (200) and taints (300) outweigh the worst record, and one more pod of 1 CPU on a node of
@@ -39,19 +39,19 @@ _PRIOR: Final = 2
 _SHORTEST_START: Final = 2.5
 #: The share of the newest start in the moving average.
 _SHARE: Final = 0.25
-#: So many starts lately are needed to call a node slow; the first one pulls the image.
+#: How many recent starts are needed to call a node slow; the first one pulls the image.
 _FEWEST_STARTS: Final = 2
-#: Evidence below this is none.
+#: Evidence below this counts as none.
 _TRACE: Final = 1 / 16
-#: More halvings than this leave nothing of any count.
+#: More halvings than this reduce any count to nothing.
 _MOST_HALVINGS: Final = 60
 
-#: Their pods belong to a node like its kubelet: every node has them.
+#: Owners whose pods do not count: every node has such pods.
 _OF_EVERY_NODE: Final = frozenset({"DaemonSet", "Node"})
 
 # Lines of the table.
 _REFUSED, _OUTCOMES, _SINCE, _SECONDS, _OTHERS, _OTHERS_SINCE = range(6)
-#: In _SECONDS: no start was seen.
+#: In _SECONDS: no start has been seen.
 _UNKNOWN: Final = -1.0
 
 Floats = npt.NDArray[np.float64]
@@ -59,13 +59,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NodeReliability:
-    """Scores nodes by how well they treated members of gangs lately.
+    """Scores nodes by how well they recently started members of gangs.
 
     Attributes:
-        refusal_points: how many of the 100 points refusals may cost a node,
+        refusal_points: how many of the 100 points refusals may cost a node.
         refusal_half_life_seconds: how long until they, and starts, count half.
-        slowness_points: how many slow starts may cost it.
-        other_scheduler_points: how many pods of other schedulers may cost it,
+        slowness_points: how many points slow starts may cost it.
+        other_scheduler_points: how many points pods of other schedulers may cost it.
         other_scheduler_half_life_seconds: how long until they count half.
     """
 
@@ -77,12 +77,12 @@ class NodeReliability:
     other_scheduler_half_life_seconds: int = 300
 
     def new_memory(self) -> "Reliability":
-        """Nothing is known of any node."""
+        """A memory that knows nothing of any node."""
         return Reliability(self)
 
 
 class Reliability:
-    """What is remembered of each node: six numbers, as long as it exists and they weigh anything.
+    """The memory of nodes: six numbers for each, as long as it exists and they count.
 
     Times are server seconds.
     """
@@ -116,12 +116,12 @@ class Reliability:
         return ()
 
     def count_refusal(self, node: str, now: float) -> None:
-        """A kubelet refused a pod of ours."""
+        """Record that a kubelet refused a pod of ours."""
         slot = self._outcome(node, now)
         self._table[_REFUSED, slot] += 1
 
     def count_start(self, node: str, seconds: float, now: float) -> None:
-        """A pod of ours began to run, so many seconds after it was bound."""
+        """Record that a pod of ours began to run, `seconds` after it was bound."""
         slot = self._outcome(node, now)
         mean = self._table[_SECONDS, slot]
         seconds = max(0.0, seconds)
@@ -129,14 +129,14 @@ class Reliability:
         self._table[_SECONDS, slot] = mean + (seconds - mean) * _SHARE if known else seconds
 
     def count_other_scheduler(self, node: str, now: float) -> None:
-        """Another scheduler put a pod on this node."""
+        """Record that another scheduler placed a pod on this node."""
         slot = self._slot(node, now)
         half_life = self._arguments.other_scheduler_half_life_seconds
         self._fade(slot, (_OTHERS,), _OTHERS_SINCE, half_life, now)
         self._table[_OTHERS, slot] += 1
 
     def forget(self, node: str) -> None:
-        """A node is gone."""
+        """Forget a node that is gone."""
         slot = self._slots.pop(node, None)
         if slot is None:
             return
@@ -156,7 +156,7 @@ class Reliability:
     def _fade(
         self, slot: int, lines: tuple[int, ...], since: int, half_life: float, now: float
     ) -> None:
-        """Bring counts up to now, before they grow."""
+        """Fade counts to now, before they grow."""
         column = self._table[:, slot]
         steps = int(_halvings(column[since], half_life, now))
         column[list(lines)] = np.ldexp(column[list(lines)], -steps)
@@ -174,7 +174,7 @@ class Reliability:
         return slot
 
     def _compact(self, now: float) -> None:
-        """Forget the nodes about which nothing is left to say; make room for as many again."""
+        """Forget the nodes without evidence, and make space for as many again."""
         _, outcomes, others = self._counts(now)
         kept = np.flatnonzero(np.maximum(outcomes, others) >= _TRACE)
         table = np.zeros((6, max(16, 2 * kept.size)))
@@ -208,7 +208,7 @@ class Reliability:
         )
 
     def _lost(self, now: float) -> npt.NDArray[np.int64]:
-        """What each slot has less than 100, in whole points, rounded down."""
+        """How many points each slot has less than 100, in whole points, rounded down."""
         arguments = self._arguments
         refused, outcomes, others = self._counts(now)
         own = self._table[_SECONDS, : len(self)]
@@ -223,7 +223,7 @@ class Reliability:
         return np.floor(points).astype(np.int64)
 
     def _usual_start(self) -> float:
-        """The lower median of all nodes' moving averages; 0 where there are none."""
+        """The lower median of all nodes' moving averages; 0 if there are none."""
         own = self._table[_SECONDS, : len(self)]
         known = own[own != _UNKNOWN]
         if not known.size:
@@ -233,7 +233,7 @@ class Reliability:
 
 
 def _halvings(since: Floats, half_life: float, now: float) -> npt.NDArray[np.int64]:
-    """How often counts have halved since then; time that runs backwards halves nothing."""
+    """How often counts have halved since then; 0 if time runs backwards."""
     steps = np.floor((now - since) / half_life)
     return np.clip(steps, 0, _MOST_HALVINGS).astype(np.int64)
 
@@ -245,7 +245,7 @@ def _starts(change: PodChanged) -> bool:
 
 
 def _newcomer(change: PodChanged, now: float, lately: float) -> bool:
-    """Whether a pod came to its node just now, rather than being listed there."""
+    """Whether a pod has just come to its node, rather than being listed there."""
     old, pod = change.old, change.pod
     if (old is not None and old.node) or pod.finished:
         return False

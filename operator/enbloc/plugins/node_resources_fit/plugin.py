@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""NodeResourcesFit: the node has room for what the pod requests; scores by how full it gets."""
+"""NodeResourcesFit: nodes with enough free resources, scored by how full they get."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -43,10 +43,10 @@ class NodeResourcesFit:
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/noderesources/fit.go Filter, Score.
 
     Attributes:
-        ignored_resources: extended resources that are left to somebody else.
-        ignored_resource_groups: prefixes of such, without the slash.
+        ignored_resources: extended resources that something else checks.
+        ignored_resource_groups: prefixes of such resources, without the slash.
         strategy: LeastAllocated, MostAllocated or RequestedToCapacityRatio.
-        resources: by which it scores, `(name, weight)`, weight 1 to 100.
+        resources: the resources to score by, `(name, weight)`, weight 1 to 100.
         shape: `(utilisation 0 to 100, score 0 to 10)` for RequestedToCapacityRatio.
     """
 
@@ -67,7 +67,7 @@ class NodeResourcesFit:
     )
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """Every requested resource is free; a request of zero always fits."""
+        """True where every requested resource is free; a request of zero always fits."""
         requests = self._requests(pod.spec)
         names, amounts = _columns_of(requests)
         enough = nodes.frees(names) >= amounts
@@ -78,7 +78,7 @@ class NodeResourcesFit:
         return fits
 
     def takes(self, pod: Pod) -> tuple[str, ...]:
-        """Everything that it requests and that is not ignored."""
+        """Every requested resource that is not ignored."""
         return tuple(name for name, _ in self._requests(pod.spec))
 
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
@@ -95,12 +95,12 @@ class NodeResourcesFit:
         return counts
 
     def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
-        """Where the pod requests more of a resource than the node has when it is empty."""
+        """Nodes where the pod requests more of a resource than the empty node has."""
         beyond = np.zeros(len(nodes), np.bool_)
         served = _served(pod.spec, nodes)
         for resource, amount in self._requests(pod.spec):
             offered = nodes.allocatable(resource)
-            if resource != PODS:  # kube-scheduler lets a node without room for any pod be tried
+            if resource != PODS:  # kube-scheduler tries nodes that take no further pod
                 beyond |= (offered < amount) & ((offered > 0) | (resource not in served))
         return refused & beyond
 
@@ -112,10 +112,10 @@ class NodeResourcesFit:
         return RatioScore(counted, self.shape) if share is None else FullnessScore(counted, share)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when room was freed or grew that a pending pod asks for.
+        """QUEUE if a resource that a pending pod requests was freed or grew.
 
-        As upstream, any change of taints may also stand for a node that could not be seen when it
-        was added.
+        As upstream, any change of taints also counts as a new node, which may not have been seen
+        when it was added.
         """
         if event.resource is Resource.DEVICE_CLASS:
             helps = any(pod.spec.extended for pod in classes(facts))
@@ -128,7 +128,7 @@ class NodeResourcesFit:
         return Hint.QUEUE if helps else Hint.SKIP
 
     def _requests(self, spec: PodSpec) -> Requests:
-        """What the node must have free."""
+        """The resources that must be free on the node."""
         if not self.ignored_resources and not self.ignored_resource_groups:
             return spec.requests
         return tuple(pair for pair in spec.requests if not self._ignores(pair[0]))
@@ -163,7 +163,7 @@ class NodeResourcesFit:
 
 
 def _served(spec: PodSpec, nodes: Nodes) -> frozenset[str]:
-    """Of what the pod requests, what devices serve on nodes that do not offer it themselves.
+    """The requested resources that devices serve on nodes that do not offer them.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/noderesources/fit.go
     shouldDelegateResourceToDRA.
@@ -177,6 +177,6 @@ def _served(spec: PodSpec, nodes: Nodes) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _columns_of(requests: Requests) -> tuple[tuple[str, ...], Amounts]:
-    """The names of what is requested, and int64[R, 1] of the amounts."""
+    """The names of the requested resources, and int64[R, 1]: the amounts."""
     amounts = np.array([amount for _, amount in requests], np.int64).reshape(-1, 1)
     return tuple(name for name, _ in requests), amounts

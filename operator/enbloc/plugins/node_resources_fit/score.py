@@ -20,7 +20,7 @@ _SHAPE_SCALE: Final = MAX_NODE_SCORE // 10
 #: (what a node offers, what would be used of it) → 0 to 100; 0 where nothing is offered.
 Share = Callable[[Amounts, Amounts], Amounts]
 
-#: Resources that count though the pod does not request them.
+#: Resources that count even if the pod does not request them.
 _ALWAYS: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
@@ -33,7 +33,7 @@ class Scored(NamedTuple):
 
 
 def scored(spec: PodSpec, resources: tuple[tuple[str, int], ...]) -> tuple[Scored, ...]:
-    """The configured resources that count for a class: extended ones only where requested."""
+    """The configured resources that count for a class; extended ones only if requested."""
     if spec.fit_scored is not None:
         requests = dict(spec.fit_scored)
     else:
@@ -43,7 +43,7 @@ def scored(spec: PodSpec, resources: tuple[tuple[str, int], ...]) -> tuple[Score
 
 
 class _Fullness:
-    """What each resource that counts offers, and what would be used of it."""
+    """How much nodes offer of each scored resource, and how much would be used."""
 
     def __init__(self, scored: tuple[Scored, ...]) -> None:
         self.names = tuple(one.resource for one in scored)
@@ -52,7 +52,7 @@ class _Fullness:
         self._plain = self.names == (CPU, MEMORY)
 
     def look(self, nodes: Nodes) -> tuple[Amounts, Amounts]:
-        """int64[R, N] each."""
+        """int64[R, N] each: what nodes offer, and what would be used."""
         offered = nodes.allocatables(self.names)
         if self._plain:
             return offered, nodes.nonzeros + self._requests
@@ -93,7 +93,7 @@ class FullnessScore:
 
 
 class RatioScore:
-    """The weighted mean over the resources that score at all, rounded half up.
+    """The weighted mean over the resources with a score above 0, rounded half up.
 
     Source: kube-scheduler v1.36
     pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go
@@ -126,7 +126,7 @@ def least_allocated(capacity: Amounts, used: Amounts) -> Amounts:
 
 
 def most_allocated(capacity: Amounts, used: Amounts) -> Amounts:
-    """What would be used, in percent; all of it where there is too little."""
+    """What would be used, in percent; 100 if there is too little."""
     taken = np.minimum(used, capacity)
     taken *= MAX_NODE_SCORE
     taken //= np.maximum(capacity, 1)

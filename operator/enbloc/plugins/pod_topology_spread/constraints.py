@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which constraints a pod is spread by, and what each of them counts."""
+"""The spread constraints of a pod, and the pods and nodes that each counts."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -22,7 +22,7 @@ from enbloc.model.workloads import Workloads
 
 ZONE: Final = "topology.kubernetes.io/zone"
 
-#: What pods without constraints of their own are spread by, unless the profile says otherwise.
+#: The constraints of pods without their own, unless the profile sets others.
 SYSTEM_DEFAULTS: Final = (
     SpreadConstraint(HOSTNAME, max_skew=3, hard=False),
     SpreadConstraint(ZONE, max_skew=5, hard=False),
@@ -35,8 +35,8 @@ Rows = npt.NDArray[np.int32]
 def own_constraints(pod: Pod, *, hard: bool) -> tuple[SpreadConstraint, ...]:
     """The pod's own constraints of one action, `match_label_keys` merged into their selectors.
 
-    A key that the pod does not carry says nothing; a constraint without a selector stays so, and
-    matches nothing.
+    Keys that the pod lacks are ignored; a constraint without a selector keeps none, and matches
+    nothing.
     """
     return tuple(_merged(each, pod) for each in pod.spec.spread if each.hard is hard)
 
@@ -44,9 +44,9 @@ def own_constraints(pod: Pod, *, hard: bool) -> tuple[SpreadConstraint, ...]:
 def default_constraints(
     defaults: Sequence[SpreadConstraint], pod: Pod, workloads: Workloads, *, hard: bool
 ) -> tuple[SpreadConstraint, ...]:
-    """The profile's constraints of one action, for what Services and controllers select with it.
+    """The profile's constraints of one action, with the selector of the pod's Services and owner.
 
-    None when nothing selects the pod.
+    Empty if nothing selects the pod.
     """
     chosen = [each for each in defaults if each.hard is hard]
     selector = workloads.selector_of(pod) if chosen else None
@@ -107,7 +107,7 @@ class Table(Protocol):
     """One constraint's pods, by domain.
 
     Attributes:
-        constraint: whose pods.
+        constraint: the constraint.
         codes: intp[N], the domain of each node.
         counted: bool[N], nodes whose pods count.
         counts: int64[D], by domain.
@@ -123,7 +123,7 @@ T = TypeVar("T", bound=Table)
 
 
 class Counting(Generic[T]):
-    """Keeps the counts of its tables right as pods come and go."""
+    """Updates the counts of its tables as pods come and go."""
 
     def __init__(self, namespace: str, tables: Sequence[T]) -> None:
         self._namespace = namespace
@@ -134,7 +134,7 @@ class Counting(Generic[T]):
         return self._count(pod, row, 1)
 
     def removed(self, pod: Pod, row: int) -> bool:
-        """Count a pod that left no more."""
+        """Stop counting a pod that left."""
         return self._count(pod, row, -1)
 
     def ignores(self, pod: Pod) -> bool:
@@ -142,7 +142,7 @@ class Counting(Generic[T]):
         return not any(counts(each.constraint, self._namespace, pod) for each in self._tables)
 
     def fork(self) -> Self:
-        """A copy that counts on its own."""
+        """A copy that counts independently."""
         tables = [copy(table) for table in self._tables]
         for table in tables:
             table.counts = table.counts.copy()

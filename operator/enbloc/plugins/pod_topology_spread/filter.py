@@ -27,7 +27,7 @@ NO_KEY: Final = f"{SKEWED} (missing required label)"
 
 
 class SpreadFilter(Counting["_Table"]):
-    """Counts per domain, kept up as pods come and go.
+    """Counts pods per domain, updated as pods come and go.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go
     Filter.
@@ -44,7 +44,7 @@ class SpreadFilter(Counting["_Table"]):
         super().__init__(pod.key.namespace, tables)
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """Every constraint's skew stays within its bound; a node without its key is refused."""
+        """True where every constraint's key exists, and its skew stays within the bound."""
         del pod
         mask = np.ones(len(nodes), np.bool_)
         for table in self._tables:
@@ -66,7 +66,7 @@ class SpreadFilter(Counting["_Table"]):
         return reasons
 
     def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
-        """Where the first constraint that is broken is broken for lack of its key."""
+        """Nodes that break their first constraint because they lack its key."""
         del pod, nodes
         found, left = np.zeros_like(refused), refused.copy()
         for table in self._tables:
@@ -102,7 +102,7 @@ class _Table:
         self._room = constraint.max_skew - counts(constraint, pod.key.namespace, pod)
 
     def allowed(self) -> Mask:
-        """bool[N]: one more pod would leave the node's domain within `max_skew` of the minimum.
+        """bool[N]: with one more pod, the node's domain is within `max_skew` of the minimum.
 
         The minimum is over the domains that have a counted node; with fewer of them than
         `min_domains` it is 0.

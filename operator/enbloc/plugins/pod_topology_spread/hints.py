@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which events could let a pod in that spreading has kept out."""
+"""Which events could help a pod that spreading refused."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,9 +12,9 @@ from enbloc.plugins.pod_topology_spread.constraints import own_constraints
 
 
 def could_help(event: Happening, pod: Pod, defaults: Sequence[SpreadConstraint]) -> bool:
-    """Whether the event could change what the DoNotSchedule constraints say of `pod`.
+    """Whether the event could change the DoNotSchedule constraints' answer for `pod`.
 
-    What `defaults` select is not known here: every pod of the namespace may be counted by them.
+    What `defaults` select is not known here: they may count every pod of the namespace.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
     EventsToRegister.

@@ -54,20 +54,20 @@ class PodTopologySpread:
 
     @property
     def same_on_any_host(self) -> bool:
-        """Which nodes a nodeSelector leaves is counted by constraints, and by them alone."""
+        """True without constraints: only they depend on the nodes that a nodeSelector allows."""
         return not any(constraint.hard for constraint in self.default_constraints)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> SpreadFilter | None:
-        """Count by the DoNotSchedule constraints; None when there are none."""
+        """Count by the DoNotSchedule constraints; None if there are none."""
         constraints = self._constraints(pod, snapshot.workloads, hard=True)
         return SpreadFilter(pod, constraints, snapshot) if constraints else None
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> SpreadScore | None:
-        """Count by the ScheduleAnyway constraints; None when there are none."""
+        """Count by the ScheduleAnyway constraints; None if there are none."""
         constraints = self._constraints(pod, snapshot.workloads, hard=False)
         if not constraints:
             return None
-        # The system's own must not keep nodes without a zone from being spread by host name.
+        # With the system defaults, nodes without a zone are still spread by host name.
         require_keys = bool(pod.spec.spread) or not self._system
         return SpreadScore(pod, constraints, snapshot, require_keys=require_keys)
 
@@ -76,13 +76,13 @@ class PodTopologySpread:
         return normalize(scores)
 
     def signature(self, pod: Pod) -> object:
-        """Whose pod it is, when the defaults apply: the owner's selector is part of theirs."""
+        """The pod's owner, if the defaults apply: their selectors include the owner's."""
         if pod.spec.spread or not self._defaults or pod.owner is None:
             return None
         return (pod.owner.kind, pod.owner.name) if pod.owner.kind in SPREADING_KINDS else None
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when a counted pod or a domain comes, goes or changes."""
+        """QUEUE if a counted pod or a domain comes, goes or changes."""
         classes = {(id(pod.spec), pod.labels): pod for pod in facts.pending}
         defaults = [each for each in self._defaults if each.hard]
         if any(could_help(event, pod, defaults) for pod in classes.values()):

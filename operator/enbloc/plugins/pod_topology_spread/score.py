@@ -28,7 +28,7 @@ IGNORED: Final = -1
 
 
 class SpreadScore(Counting["_Table"]):
-    """Counts per domain, kept up as pods come and go.
+    """Counts pods per domain, updated as pods come and go.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go Score.
     """
@@ -54,8 +54,8 @@ class SpreadScore(Counting["_Table"]):
     def score_among(self, pod: Pod, nodes: Nodes, feasible: Mask) -> Scores:
         """round(Σ count · ln(domains + 2) + (max_skew − 1)); fewer is better.
 
-        Over the constraints whose key the node has. `domains` are those of the feasible nodes
-        that are not ignored.
+        The sum is over the constraints whose key the node has; `domains` counts those of the
+        feasible nodes that are not ignored.
         """
         del pod
         candidates = feasible & ~self._ignored
@@ -63,7 +63,7 @@ class SpreadScore(Counting["_Table"]):
         for table in self._tables:
             total += table.crowding(candidates)
         whole = np.floor(total)
-        # Go rounds halves away from zero; the difference is exact, adding a half is not.
+        # Go rounds halves away from zero; the difference is exact, while adding 0.5 is not.
         raw = (whole + (total - whole >= 0.5)).astype(np.int64)
         raw[self._ignored] = IGNORED
         return raw

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""VolumeBinding's part in the binding cycle: a pod's claims get their volumes before it is bound.
+"""VolumeBinding's part in the binding cycle: binds a pod's claims before the pod is bound.
 
 ::
 
@@ -22,26 +22,26 @@ from enbloc.storage.decisions import VolumeClaimDecision, VolumeDecision, Volume
 from enbloc.storage.facts import Affinity, PersistentVolume, PersistentVolumeClaim
 from enbloc.wire import storage_codec as codec
 
-#: Says that whoever unbinds the claim may take the claimRef away again: a user did not write it.
+#: Marks a claimRef that no user wrote, so that it may be removed when the claim is unbound.
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
-#: The watch tells of changes; what it may have missed is found by a look this often (seconds).
+#: The watch reports changes; a read this often finds what it may have missed (seconds).
 LOOK_SECONDS: Final = 30.0
 
 
 async def pre_bind(decision: VolumeDecision, target: Target, api: Api, timeout: float) -> Status:
-    """Write what was decided of a pod's claims, and wait until all of them are bound.
+    """Write the decisions about a pod's claims, and wait until all of them are bound.
 
-    What is as wanted already is not written again, as after a restart.
+    What is already as wanted, for example after a restart, is not written again.
 
     Args:
-        decision: of its claims that are not bound yet.
-        target: the pod, on its way to its node.
+        decision: the decision about its claims that are not bound yet.
+        target: the pod and its node.
         api: the cluster.
         timeout: the longest wait for all of them (`bindTimeoutSeconds`).
     """
     until = api.now() + timeout
-    # All volumes first: a claim that a volume names is bound to it whatever becomes of the others.
+    # Write all volumes first: a claim that a volume names is bound to it, even if others fail.
     known: dict[str, Body] = {}
     for claim in sorted(decision.claims, key=lambda each: each.volume is None):
         written = await _write(claim, target, api)
@@ -68,11 +68,11 @@ async def pre_bind(decision: VolumeDecision, target: Target, api: Api, timeout: 
 
 
 async def unreserve(decision: VolumeDecision, target: Target, api: Api) -> Status:
-    """Take back `selected-node` of claims that have no volume yet.
+    """Remove `selected-node` from claims that have no volume yet.
 
-    So they go with the pod to whatever node it gets next. What names a volume stays: the control
-    plane may have bound the claim any moment since, and that cannot be taken back; so the next
-    plan has the claim where its volume is.
+    They can then follow the pod to its next node. A claimRef that names a volume stays: the control
+    plane may already have bound the claim, which cannot be undone; so the next plan uses the claim
+    where its volume is.
     """
     problems: list[str] = []
     for claim in decision.claims:
@@ -82,7 +82,7 @@ async def unreserve(decision: VolumeDecision, target: Target, api: Api) -> Statu
 
 
 async def _release(claim: VolumeClaimDecision, target: Target, api: Api) -> str:
-    """Have a claim wait for its first pod again; the problem, "" = none."""
+    """Make a claim wait for its first pod again; returns the problem, "" = none."""
     bound = await node_of(api, target)
     if isinstance(bound, Reply):
         return f"cannot tell whether the pod is bound: {bound.message}"
@@ -93,14 +93,14 @@ async def _release(claim: VolumeClaimDecision, target: Target, api: Api) -> str:
 
 
 class _Broken(Exception):  # noqa: N818  # it never leaves this module
-    """A claim will not be bound as it was decided."""
+    """A claim will not be bound as decided."""
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
 
 async def _write(claim: VolumeClaimDecision, target: Target, api: Api) -> Body | str:
-    """Have the volume name the claim, or the claim the node; the claim, or the problem."""
+    """Make the volume name the claim, or the claim the node; returns the claim or the problem."""
     if claim.volume is None:
         wanted = await change(api, _claim(claim), lambda body: _select(body, claim, target))
         return wanted.problem or wanted.body
@@ -108,8 +108,8 @@ async def _write(claim: VolumeClaimDecision, target: Target, api: Api) -> Body |
     looked: Body = {}
 
     async def decide(body: Body) -> Body | str:
-        # The claim before each try: of one that is gone, or another by now, a volume would be
-        # released for good.
+        # Read the claim before each try: a volume bound to a claim that is gone or replaced would
+        # become Released for good.
         nonlocal looked
         reply = await look(api, _claim(claim))
         if not reply.ok:
@@ -128,7 +128,7 @@ async def _write(claim: VolumeClaimDecision, target: Target, api: Api) -> Body |
 
 
 def _claim_volume(body: Body, chosen: VolumeRef, claim: PersistentVolumeClaim) -> Body | str:
-    """What makes a volume the claim's.
+    """The patch that reserves a volume for the claim; empty = it is; a text = the problem.
 
     Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go
     GetBindVolumeToClaim.
@@ -159,7 +159,7 @@ def _claim_volume(body: Body, chosen: VolumeRef, claim: PersistentVolumeClaim) -
 
 
 def _select(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | str:
-    """What has a volume made for a claim, near the node."""
+    """The patch that has a volume provisioned for a claim on the node; a text = the problem."""
     found = _read_claim(body, claim)
     if isinstance(found, str):
         return found
@@ -178,7 +178,7 @@ def _deselect(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | 
 
 
 async def _selected(claim: VolumeClaimDecision, target: Target, api: Api) -> bool:
-    """Whether a claim has no volume, and is to have one near the node; True if nobody knows."""
+    """Whether a claim has no volume yet, and this node selected; True if unknown."""
     reply = await look(api, _claim(claim))
     return reply.code != 404 and (not reply.ok or bool(_deselect(reply.body, claim, target)))
 
@@ -189,13 +189,13 @@ async def _selected(claim: VolumeClaimDecision, target: Target, api: Api) -> boo
 async def _lacking(
     claim: VolumeClaimDecision, target: Target, api: Api, known: Body | None
 ) -> list[Seen]:
-    """Which changes to wait for, none where the claim is bound.
+    """The changes to wait for; none if the claim is bound.
 
     Args:
-        claim: what was decided for it.
+        claim: the decision about it.
         target: the pod.
         api: the cluster.
-        known: the claim as it was a moment ago; None = it has to be read.
+        known: the claim as just read; None = read it.
 
     Raises:
         _Broken: it will not be bound.
@@ -229,7 +229,7 @@ async def _lacking(
 
 
 async def _check_affinity(volume: str, target: Target, api: Api) -> None:
-    """Fail if the volume that a claim has got is not for the node."""
+    """Fail if the node does not reach the volume of a claim."""
     it = Object(PersistentVolume.kind, "", volume)
     fact = codec.read(PersistentVolume.kind, _needed(await look(api, it), it))
     if not isinstance(fact, PersistentVolume) or fact.affinity is None:
@@ -239,8 +239,8 @@ async def _check_affinity(volume: str, target: Target, api: Api) -> None:
     if not reply.ok:
         raise _Broken(f'failed to get node "{target.node}": {reply.message}')
     labels = part(part(reply.body, "metadata"), "labels")
-    # An old kind of disk may say it in the words of its driver. Which of them holds, the last look
-    # before the Binding decides.
+    # A disk of an old kind may use its driver's labels. The last check before the Binding decides
+    # which affinity holds.
     affinities = [fact.affinity, *filter(None, (fact.migrated_affinity,))]
     if not any(_holds(each, labels, target.node) for each in affinities):
         raise _Broken(
@@ -271,7 +271,7 @@ def _claim(claim: VolumeClaimDecision) -> Object:
 
 
 def _read_claim(body: Body, claim: VolumeClaimDecision) -> PersistentVolumeClaim | str:
-    """The claim that was decided about, or why it is that no more."""
+    """The claim that was decided about, or why it is no longer that."""
     found = codec.read(PersistentVolumeClaim.kind, body)
     if not isinstance(found, PersistentVolumeClaim):
         return f"{_claim(claim)} cannot be read"
@@ -288,10 +288,10 @@ def _read_claim(body: Body, claim: VolumeClaimDecision) -> PersistentVolumeClaim
 
 
 def _needed(reply: Reply, it: Object) -> Body:
-    """What was read.
+    """The object that was read.
 
     Raises:
-        _Broken: it could not be.
+        _Broken: it could not be read.
     """
     if not reply.ok:
         raise _Broken(f"failed to check binding: {it}: {reply.message}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which claim of a refused pod is at fault, and what it lacks, beyond reasons by count."""
+"""Details: which claim of a refused pod is at fault, and what it lacks."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,13 +17,13 @@ from enbloc.storage.known import Known
 from enbloc.storage.table import Volumes
 from enbloc.storage.wanted import ClaimStanding, WantedVolume, wanted_by
 
-#: So many claims of one pod are looked at, and so many are told of.
+#: How many claims of one pod are examined, and how many are reported.
 _MOST_CLAIMS: Final = 16
 _MOST_TOLD: Final = 3
 
 
 def binding_detail(pod: Pod, nodes: Nodes) -> str:
-    """Why claims of a pod are bound on no node, one sentence for each."""
+    """Why claims of a pod can be bound on no node, one sentence for each."""
     volumes = volumes_of(nodes)
     said: list[str] = []
     for each in islice(_once(wanted_by(pod, volumes.known)), _MOST_CLAIMS):
@@ -45,7 +45,7 @@ def _named(claim: PersistentVolumeClaim) -> str:
 
 
 def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
-    """What a claim waits for that should have been bound without a pod."""
+    """What an unbound claim waits for that should be bound regardless of pods."""
     if claim.volume:
         if claim.volume not in known.volumes:
             return f"names PersistentVolume {claim.volume}, which does not exist"
@@ -64,7 +64,7 @@ def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
 def _refused(
     pod: Pod, wanted: WantedVolume, claim: PersistentVolumeClaim, nodes: Nodes
 ) -> Iterator[str]:
-    """What a claim lacks where it keeps its pod off a node, by the first reason that holds."""
+    """What a claim that keeps its pod off nodes lacks, by the first reason that applies."""
     volumes = volumes_of(nodes)
     found = BindingFilter(pod, volumes, [wanted]).refusals(nodes)
     held = volumes.held(claim.key)
@@ -106,7 +106,7 @@ def _size(claim: PersistentVolumeClaim) -> str:
 
 
 def _largest(claim: PersistentVolumeClaim, volumes: Volumes, nodes: Nodes) -> str:
-    """How large a volume of the claim's class could be on the node that has most of it."""
+    """The largest volume of the claim's class that any node could have."""
     segments = volumes.known.segments(claim.storage_class)
     if segments is None:
         return "no node has any"

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""BindingFilter: where a pod's claims are reached, can be bound, or have a volume made.
+"""BindingFilter: nodes where a pod's claims are reached, or can be bound or provisioned.
 
-Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
-FindPodVolumes. Beyond upstream, what was promised to other pods is not there for this one, and
-claims of the same plan may exchange volumes.
+Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go FindPodVolumes.
+Beyond upstream, what was promised to other pods is not available to this one, and claims of the
+same plan may exchange volumes.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ class Refusals(NamedTuple):
 
 
 def _counted(found: Refusals) -> Iterator[tuple[str, Mask]]:
-    """The reasons of which several may hold of one node."""
+    """The reasons of which several may apply to one node."""
     yield NOT_REACHED, found.not_reached
     yield NOTHING_TO_BIND, found.nothing_to_bind
     yield NO_SPACE, found.no_space
@@ -57,11 +57,11 @@ def _counted(found: Refusals) -> Iterator[tuple[str, Mask]]:
 
 
 class _Makeable(NamedTuple):
-    """Where a volume could be made for a claim.
+    """Where a volume could be provisioned for a claim.
 
     Attributes:
-        topology: bool[N]: the class may have volumes made there.
-        space: bool[N]: and there is storage left; None = nobody says how much.
+        topology: bool[N]: the class may provision volumes there.
+        space: bool[N]: enough storage is left, too; None = none is published.
     """
 
     topology: Mask
@@ -69,12 +69,12 @@ class _Makeable(NamedTuple):
 
 
 class BindingFilter(FollowsVolumes):
-    """What nodes answer about one class of pods.
+    """Filters nodes for one class of pods.
 
     Args:
-        pod: of the class.
+        pod: a pod of the class.
         volumes: the table.
-        wanted: the pod's claims: bound, or to be bound where it goes.
+        wanted: the pod's claims: bound, or waiting for its node.
     """
 
     reason: ClassVar[str] = NOTHING_TO_BIND
@@ -106,18 +106,18 @@ class BindingFilter(FollowsVolumes):
 
     @property
     def gathers(self) -> bool:
-        """A claim of this pod decides where others go, or is decided by them."""
+        """Whether a claim of this pod is shared, so that its users' nodes depend on each other."""
         return self._shares or bool(self._together)
 
     @property
     def narrows(self) -> bool:
-        """Who comes takes storage, unless it decides a claim of this pod for it."""
+        """Whether added pods only take storage: true unless one may decide a claim of this pod."""
         return not self._shares
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
-        """Every bound volume is reached, and every other claim finds or gets one."""
+        """True where every bound volume is reached, and every other claim can get one."""
         del pod
         found = self.refusals(nodes)
         refused = found.nothing_to_bind | found.no_space
@@ -130,8 +130,8 @@ class BindingFilter(FollowsVolumes):
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """A node may be refused for several reasons, and counts under each.
 
-        Where members of the gang use a claim elsewhere, that alone counts: what else the node
-        lacks for the claim is no matter, and may follow from that.
+        If members of the gang use a claim elsewhere, only that counts: whatever else the node lacks
+        for the claim may follow from it.
         """
         del pod
         found = self.refusals(nodes)
@@ -141,19 +141,19 @@ class BindingFilter(FollowsVolumes):
         return +counts
 
     def unresolvable(self, pod: Pod, nodes: Nodes, refused: Mask) -> Mask:
-        """All: volumes and storage stay taken when a pod is gone."""
+        """All refused nodes: volumes and storage stay taken when a pod is gone."""
         del pod, nodes
         return refused.copy()
 
     def fork(self) -> "BindingFilter":
-        """A copy that follows another copy of the table."""
+        """A copy that follows its own copy of the table."""
         made: BindingFilter = copy(self)
         made._matched = {key: each.fork() for key, each in self._matched.items()}
         made._segments = {key: each.fork() for key, each in self._segments.items()}
         return made
 
     def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
-        """int64[N]: for how many such pods each node has volumes, or storage, of their own."""
+        """int64[N]: an upper bound for such pods by the storage for their own claims."""
         del pod
         volumes = volumes_of(nodes)
         most = np.full(len(nodes), UNLIMITED, np.int64)
@@ -162,7 +162,7 @@ class BindingFilter(FollowsVolumes):
         return most
 
     def own(self) -> Mapping[str, list[PersistentVolumeClaim]]:
-        """The claims of no other pod that get a volume where the pod goes, by class."""
+        """The claims that only this pod uses and that wait for its node, by class."""
         found: dict[str, list[PersistentVolumeClaim]] = {}
         for claim in self._delayed:
             if claim.key not in self._shared and claim.selected_node is None:
@@ -180,7 +180,7 @@ class BindingFilter(FollowsVolumes):
         return Refusals(not_reached, nothing_to_bind, no_space, no_volume, elsewhere)
 
     def _bound_elsewhere(self, volumes: Volumes, nodes: Nodes) -> tuple[Mask, Mask]:
-        """Where a bound volume is not reached, and where one does not exist: the first counts."""
+        """Where a bound volume is not reached, and where one is missing; the first counts."""
         left: Mask = np.ones(len(nodes), np.bool_)
         not_reached: Mask = np.zeros(len(nodes), np.bool_)
         for name in self._bound:
@@ -193,7 +193,7 @@ class BindingFilter(FollowsVolumes):
         return not_reached, np.zeros(len(nodes), np.bool_)
 
     def _beside_members(self, volumes: Volumes, nodes: Nodes) -> Mask:
-        """Where other members of the gang use claims that one node at a time can have."""
+        """Where other members of the gang use claims that only one node at a time may use."""
         mask: Mask = np.ones(len(nodes), np.bool_)
         if self._group is None:
             return mask
@@ -204,7 +204,7 @@ class BindingFilter(FollowsVolumes):
         return mask
 
     def _unbound(self, volumes: Volumes, nodes: Nodes) -> tuple[Mask, Mask]:
-        """Where claims find no volume and none can be made; where storage is short for that."""
+        """Where claims find no volume and none can be provisioned; where storage is short."""
         left: Mask = np.ones(len(nodes), np.bool_)
         no_space: Mask = np.zeros(len(nodes), np.bool_)
         to_match: dict[str, list[PersistentVolumeClaim]] = {}
@@ -249,7 +249,7 @@ class BindingFilter(FollowsVolumes):
         storage_class: str,
         claims: Sequence[PersistentVolumeClaim],
     ) -> Sequence[Mask]:
-        """bool[J][N]: where each of some claims of one class finds a volume that exists."""
+        """bool[J][N]: where each of some claims of one class finds an existing volume."""
         known = volumes.known
         if not known.has_volumes(storage_class):
             return [np.zeros(len(nodes), np.bool_)] * len(claims)
@@ -283,7 +283,7 @@ class BindingFilter(FollowsVolumes):
         return list(found)
 
     def _makeable(self, volumes: Volumes, nodes: Nodes, claim: PersistentVolumeClaim) -> _Makeable:
-        """Where a volume could be made for a claim.
+        """Where a volume could be provisioned for a claim.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
         checkVolumeProvisions.
@@ -305,7 +305,7 @@ class BindingFilter(FollowsVolumes):
 
 
 def reached(volume: PersistentVolume, volumes: Volumes, nodes: Nodes) -> Mask:
-    """bool[N]: where a volume is reached; an old kind of disk as its CSI driver sees it."""
+    """bool[N]: nodes that reach a volume; disks of old kinds as their CSI driver sees them."""
     known = volumes.known
     mask = known.mask(of_affinity(volume.affinity), nodes)
     if volume.plugin and volume.migrated_affinity != volume.affinity:
@@ -332,7 +332,7 @@ def _most(
     *,
     ever: bool,
 ) -> npt.NDArray[np.int64]:
-    """int64[N]: for how many pods with such claims of one class each node has storage."""
+    """int64[N]: an upper bound for pods with such claims, by the storage of one class."""
     known = volumes.known
     unlimited = np.full(len(nodes), UNLIMITED, np.int64)
     found = known.classes.get(storage_class)
@@ -346,7 +346,7 @@ def _most(
         counts = np.minimum(np.maximum(left, 0) // max(size, 1), UNLIMITED)
         counts[~segments.known()] = UNLIMITED
         total = (segments.reach(nodes) * counts[:, None]).sum(axis=0, dtype=np.int64)
-        # One pod's own claims are not added up, as upstream.
+        # As upstream, one pod's own claims are not summed.
         return np.maximum(total // len(claims), np.minimum(total, 1))
     available = known.available(storage_class)
     codes = available.signatures(nodes).codes
@@ -363,7 +363,7 @@ def fitting_any(
     *,
     ever: bool,
 ) -> Bits:
-    """The volumes of a class that any of some claims could get; `ever` = whoever has them."""
+    """The volumes of a class that any of some claims could get; `ever` = including taken ones."""
     if not volumes.known.has_volumes(storage_class):
         return 0
     available = volumes.known.available(storage_class)

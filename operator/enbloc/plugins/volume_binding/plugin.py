@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""VolumeBinding: pods whose volumes need a PersistentVolumeClaim."""
+"""VolumeBinding: the plugin for pods with PersistentVolumeClaims."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,19 +39,19 @@ from enbloc.storage.segments import Segments
 from enbloc.storage.table import Volumes
 from enbloc.storage.wanted import ClaimStanding, WantedVolume, wanted_by
 
-#: So many segments of one class are told of as pools.
+#: How many segments of one class are reported as pools.
 _MOST_POOLS: Final = 64
 
 
 @dataclass(frozen=True)
 class VolumeBinding:
-    """Finds, or has made, a volume for each claim on the node where the pod goes.
+    """Finds a volume for each claim on the pod's node, or has one provisioned.
 
     Source: kube-scheduler v1.36
     pkg/scheduler/framework/plugins/volumebinding/volume_binding.go.
 
     Attributes:
-        bind_timeout_seconds: how long it is waited until claims are bound.
+        bind_timeout_seconds: the longest wait until claims are bound.
         shape: `(utilisation, score)` for scores by free capacity; () = no scores.
     """
 
@@ -89,11 +89,11 @@ class VolumeBinding:
         return BindingFilter(pod, volumes, wanted)
 
     def detail(self, pod: Pod, nodes: Nodes) -> str:
-        """Which claims are not bound, or cannot be, and what each lacks."""
+        """Which claims are not bound or cannot be, and what each lacks."""
         return binding_detail(pod, nodes)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> BindingScore | None:
-        """Score by the storage that is left, where a shape says how."""
+        """Score by the storage that is left, if a shape is configured."""
         if not self.shape or not pod.claims:
             return None
         volumes = volumes_of(snapshot.nodes)
@@ -122,25 +122,25 @@ class VolumeBinding:
                 found.append(Pool(rows, amounts, fitting.bit_count(), "volumes", text))
             elif segments is not None and not fitting and not ever:
                 for place, claims in claims_of.items():
-                    # An amount beyond that, which anybody may ask for, is refused by filters.
+                    # Filters refuse larger amounts, which anybody may request.
                     amounts[place] = min(sum(claim.size for claim in claims), MOST_CHARGED)
                 found += _segment_pools(volumes, name, segments, amounts, nodes)
         return found
 
     def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
-        """One node for those who share a claim, whose volume may be of one node."""
+        """One node for pods that share a claim, whose volume may be of one node."""
         if not pod.claims:
             return ()
         volumes = volumes_of(snapshot.nodes)
         return ("",) if BindingFilter(pod, volumes, wanted_by(pod, volumes.known)).gathers else ()
 
     def prepares(self, target: Target) -> bool:
-        """Whether a claim of the member is to be bound yet."""
+        """Whether a claim of the member must still be bound."""
         return target.decided.volumes is not None
 
     @property
     def pre_bind_seconds(self) -> float:
-        """For how long claims may keep a group from being bound."""
+        """How many seconds claims may delay the binding of a group."""
         return self.bind_timeout_seconds
 
     async def pre_bind(self, target: Target, api: Api) -> Status:
@@ -151,14 +151,14 @@ class VolumeBinding:
         return await act.pre_bind(decided, target, api, self.pre_bind_seconds)
 
     async def unreserve(self, target: Target, api: Api) -> Status:
-        """Let claims that have no volume yet go with the member wherever it goes next."""
+        """Let claims that have no volume yet follow the member to its next node."""
         decided = target.decided.volumes
         if decided is None:
             return Status(Code.SKIP)
         return await act.unreserve(decided, target, api)
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE when an object or a node could be one that the pods wait for."""
+        """QUEUE if the pods may wait for this object or node."""
         new, old = event.fact, event.old_fact
         helps = True
         if isinstance(new, PersistentVolumeClaim):
@@ -204,7 +204,7 @@ def _unusable(pod: Pod, wanted: WantedVolume) -> str:
 
 
 def _untranslatable(wanted: Sequence[WantedVolume], known: Known) -> str:
-    """Why a bound volume cannot be looked at as a CSI driver sees it; "" = it can, or need not."""
+    """Why a bound volume cannot be translated for its CSI driver; "" = it can, or need not."""
     for each in wanted:
         volume = known.volumes.get(each.claim.volume) if each.claim else None
         if each.standing is not ClaimStanding.BOUND or volume is None or not volume.problem:
@@ -217,7 +217,7 @@ def _untranslatable(wanted: Sequence[WantedVolume], known: Known) -> str:
 def _segment_pools(
     volumes: Volumes, name: str, segments: Segments, amounts: Amounts, nodes: Nodes
 ) -> Iterator[Pool]:
-    """The segments of one class that are the only ones that several nodes have access to."""
+    """The segments of one class that are the only ones for several nodes."""
     reach = segments.reach(nodes)
     alone = reach & (reach.sum(axis=0) == 1)
     left = segments.left(volumes.holdings.charged(name, segments))
@@ -229,7 +229,7 @@ def _segment_pools(
 
 
 def _where(segments: Segments, place: int) -> str:
-    """Which nodes a segment is of, for people: " in zone a"."""
+    """The nodes of a segment, for people: " in zone a"."""
     topology = segments.facts[place].topology
     named = [
         f"{each.key.rpartition('/')[2]} {each.values[0]}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""BindingScore: how full the volumes, or the storage, would be that a pod gets on each node.
+"""BindingScore: scores nodes by how full a pod would make its volumes or storage.
 
 Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/scorer.go
 buildScorerFunction; pkg/scheduler/framework/plugins/volumebinding/volume_binding.go Score.
@@ -27,12 +27,12 @@ _Amounts = npt.NDArray[np.int64]
 
 #: Shapes score up to 10, nodes up to 100.
 _SCALE: Final = 10
-#: More bytes than any class has.
+#: More bytes than any class can have.
 _MOST: Final = 2**62
 
 
 class _Share(NamedTuple):
-    """int64[N] each: of one class, what is asked for, and of how much; 0 of 0 = nothing."""
+    """int64[N] each: what is requested of one class, and of how much; 0 of 0 = nothing."""
 
     requested: _Amounts
     capacity: _Amounts
@@ -40,7 +40,7 @@ class _Share(NamedTuple):
 
 
 class BindingScore(FollowsVolumes):
-    """Scores one class of pods.
+    """Scores nodes for one class of pods.
 
     Args:
         pod: of the class.
@@ -61,19 +61,19 @@ class BindingScore(FollowsVolumes):
         self._line = broken_line(tuple((full, score * _SCALE) for full, score in shape))
         self._by_class: dict[str, list[PersistentVolumeClaim]] = {}
         for claim in delayed_of(wanted):
-            # What is shared and decided is bound as it was decided, wherever the pod goes.
+            # Shared claims that are decided are bound as decided, wherever the pod goes.
             held = volumes.held(claim.key) if volumes.shared(pod, claim.key) else None
             if held is None:
                 self._by_class.setdefault(claim.storage_class, []).append(claim)
 
     def fork(self) -> "BindingScore":
-        """It remembers nothing."""
+        """Itself: it has no state."""
         return self
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
-        """int64[N]: the mean over the classes of the shape at what the pod would take there.
+        """int64[N]: the mean over the classes of the shape's score for the pod's use.
 
-        Where any claim finds a volume that exists, only such claims count.
+        On nodes where any claim finds an existing volume, only such claims count.
         """
         del pod
         volumes = volumes_of(nodes)
@@ -98,7 +98,7 @@ class BindingScore(FollowsVolumes):
 
     def _scored(self, share: _Share) -> _Amounts:
         full = (share.capacity == 0) | (share.requested > share.capacity)
-        # Halved until a hundredfold fits, which no ratio in whole percent can tell.
+        # Halved until a hundredfold fits in int64; no ratio in whole percent changes.
         requested, capacity = share.requested, np.maximum(share.capacity, 1)
         percent = np.where(
             capacity < _MOST // MAX_NODE_SCORE,
@@ -109,7 +109,7 @@ class BindingScore(FollowsVolumes):
         return found
 
     def _bound(self, volumes: Volumes, name: str, nodes: Nodes) -> _Share:
-        """What claims of one class would get of volumes that exist."""
+        """What claims of one class would use of existing volumes."""
         known, claims = volumes.known, self._by_class[name]
         available = known.available(name)
         codes = available.signatures(nodes).codes
@@ -130,7 +130,7 @@ class BindingScore(FollowsVolumes):
         return _Share(requested[codes], capacity[codes], counts[codes])
 
     def _made(self, volumes: Volumes, name: str, nodes: Nodes) -> _Share:
-        """What new volumes for claims of one class would take of the storage that is left."""
+        """What new volumes for claims of one class would use of the storage that is left."""
         requested, capacity = (np.zeros(len(nodes), np.int64) for _ in range(2))
         counts = np.zeros(len(nodes), np.bool_)
         segments = volumes.known.segments(name)
