@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of pods that name none: by the workload that made them, where that is switched on.
+"""Auto groups: the groups of pods that name none, by their workload, where switched on.
 
-And of those that name a PodGroup of Kubernetes whose pods another group has (`claims.py`).
+They also cover pods that name a Kubernetes PodGroup whose pods another group claims (`claims.py`).
 
-Scheduler and controller both decide by this, from what a pod and its namespace show and nothing
-else. So a pod whose PodGroup does not exist yet is a member already, and waits for it. Labels are
-those that each project's controller sets on its pods: JobSet api/jobset/v1alpha2, LeaderWorkerSet
+Both scheduler and controller use this, with nothing but the pod and its namespace as input. So a
+pod whose PodGroup does not exist yet is already a member, and waits for it. The labels are those
+that each project's controller sets on its pods: JobSet api/jobset/v1alpha2, LeaderWorkerSet
 api/leaderworkerset/v1, KubeRay ray-operator/controllers/ray/utils/constant.go, Spark operator
 pkg/common/spark.go, training-operator and MPI operator pkg/apis/kubeflow.
 """
@@ -33,19 +33,19 @@ LEADER_WORKER_SET: Final = "LeaderWorkerSet"
 RAY_CLUSTER: Final = "RayCluster"
 SPARK_APPLICATION: Final = "SparkApplication"
 MPI_JOB: Final = "MPIJob"
-#: Kinds of the training operator whose pods are its own, all of them.
+#: Kinds of the training operator; all pods that they own are members.
 TRAINING: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
 
-#: Kinds whose pods are of no use one by one.
+#: Kinds whose pods are useless without each other.
 GANGS: Final = frozenset(
     {JOB_SET, LEADER_WORKER_SET, RAY_CLUSTER, SPARK_APPLICATION, MPI_JOB, *TRAINING}
 )
-#: Kinds whose pods often are.
+#: Kinds whose pods are often useful one by one.
 OTHERS: Final = frozenset({JOB, STATEFUL_SET})
-#: Every kind, by the lower-case word for it.
+#: Every kind, by its name in lower case.
 _KINDS: Final = {kind.lower(): kind for kind in GANGS | OTHERS}
 
-#: The roles of kinds that name their pods otherwise, or not at all.
+#: The roles of kinds that name them differently, or not at all.
 LEADER: Final = "leader"
 WORKER: Final = "worker"
 LAUNCHER: Final = "launcher"
@@ -71,7 +71,7 @@ _TRAINING_OPERATOR: Final = "training.kubeflow.org/operator-name"
 _TRAINING_TYPE: Final = "training.kubeflow.org/replica-type"
 _TRAINING_ROLE: Final = "training.kubeflow.org/job-role"
 _MPI_OPERATORS: Final = frozenset({"mpi-operator", "mpijob-controller"})
-#: Kinds whose pods are told by their controller alone, and its API group.
+#: Kinds whose pods are recognised only by their controller, with its API group.
 _BY_OWNER: Final = {
     RAY_CLUSTER: "ray.io",
     JOB: "batch",
@@ -84,11 +84,11 @@ class AutoGroup(NamedTuple):
     """The group to which a pod belongs if groups are made for its kind.
 
     Attributes:
-        kind: of the workload.
-        name: of the PodGroup of the whole workload.
-        wave: of the PodGroup of its own that its part of the workload has, if there is one: it is
-            created later than the rest; "" = never.
-        role: what it is in the workload; "" = nothing, or no name for a role.
+        kind: the workload's kind.
+        name: the name of the PodGroup of the whole workload.
+        wave: the name of the PodGroup of its part of the workload, if that part is created later
+            than the rest and has its own; "" = never.
+        role: its role in the workload; "" = none, or not a valid role name.
     """
 
     kind: str
@@ -103,7 +103,7 @@ def group_name(kind: str, name: str, uid: str = "", part: str = "") -> str:
     Args:
         kind: of the workload.
         name: of the workload.
-        uid: of the workload, where its pods show it: a rerun then has a PodGroup of its own.
+        uid: the workload's UID, if its pods show it: a rerun then has a PodGroup of its own.
         part: which part; "" = the whole.
     """
     digest = hashlib.sha256(f"{kind}\n{name}\n{uid}\n{part}".encode(errors="replace"))
@@ -113,15 +113,15 @@ def group_name(kind: str, name: str, uid: str = "", part: str = "") -> str:
 
 
 def role_name(text: str) -> str:
-    """The role of that name, in lower case as the training operator's differ; "" = none can be."""
+    """The role of that name, in lower case, since cases vary; "" = not a valid role name."""
     lower = text.lower()
     return lower if LABEL.fullmatch(lower) else ""
 
 
 def auto_group(labels: Mapping[str, str], owner: OwnerReference | None) -> AutoGroup | None:
-    """The group that a pod belongs to by its labels and its controller; None = no such.
+    """The group that a pod belongs to by its labels and its controller; None = none.
 
-    Whose name no PodGroup can have belongs to none: the API server would have refused it.
+    A pod belongs to none if no PodGroup can have the name: the API server would refuse it.
 
     Args:
         labels: of the pod.
@@ -166,10 +166,10 @@ def _by_owner(labels: Mapping[str, str], owner: OwnerReference) -> AutoGroup | N
 
 
 def kinds_of(switch: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The kinds for which a namespace's label switches groups on, and its words that name none.
+    """The kinds for which a namespace's label switches groups on, and its unknown words.
 
-    "true": kinds whose pods are of no use one by one. "all": every kind. "false", "": none. Else
-    kinds, with dots between them.
+    "true": kinds whose pods are useless without each other. "all": every kind. "false", "": none.
+    Else kinds, separated by dots.
     """
     if switch in ("", "false"):
         return frozenset(), ()
@@ -186,10 +186,10 @@ def kinds_of(switch: str) -> tuple[frozenset[str], tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A pod that may belong to a group, and to which it does as far as is known.
+    """A pod that may belong to a group, and the group that it currently belongs to.
 
     Attributes:
-        auto: the group of its workload; None = it names one by Kubernetes' own field.
+        auto: the group of its workload; None = it names a group by Kubernetes' own field.
     """
 
     auto: AutoGroup | None
@@ -203,11 +203,12 @@ class AutoGroups:
     """Which pods belong to groups that they do not name, as pods, namespaces and groups change.
 
     Args:
-        unknown: whether every kind is switched on in a namespace that has not been seen. Who places
-            pods waits for it so; who makes PodGroups makes none yet.
+        unknown: whether every kind counts as switched on in a namespace that has not been seen.
+            With True, the scheduler waits for the namespace; with False, the controller makes no
+            PodGroups yet.
 
     Attributes:
-        claims: the PodGroups of Kubernetes whose pods other groups have.
+        claims: the Kubernetes PodGroups whose pods other groups claim.
     """
 
     def __init__(self, *, unknown: bool) -> None:
@@ -225,7 +226,7 @@ class AutoGroups:
         Args:
             found: as the API server shows it.
             pod: what was read of it.
-            ready: what `was_ready` is to say of it.
+            ready: what `was_ready` will return for it.
         """
         metadata = found.metadata
         labels = metadata.labels or _NO_TEXTS
@@ -251,11 +252,11 @@ class AutoGroups:
         return resolved
 
     def was_ready(self, uid: PodUID) -> bool:
-        """Whether a pod that may belong to a group was ready when it was seen last."""
+        """Whether a pod that may belong to a group was ready when last seen."""
         return uid in self._candidates and self._candidates[uid].ready
 
     def gone(self, uid: PodUID) -> None:
-        """A pod was deleted, or names a group now."""
+        """Forget a pod that was deleted, or that names a group now."""
         candidate = self._candidates.pop(uid, None)
         if candidate is None:
             return
@@ -265,7 +266,7 @@ class AutoGroups:
             _drop(self._on, group, uid)
 
     def namespace(self, name: str, labels: Mapping[str, str]) -> list[Pod]:
-        """A namespace as it is shown; the pods that belong to another group now."""
+        """Add or update a namespace; returns the pods whose group changed."""
         kinds, _ = kinds_of(labels.get(AUTO_GROUP_KEY, ""))
         if self._switches.get(name) == kinds:
             return []
@@ -273,15 +274,15 @@ class AutoGroups:
         return list(self._changed(self._in.get(name, {})))
 
     def namespace_gone(self, name: str) -> None:
-        """A namespace was deleted, and all in it before."""
+        """Forget a namespace that was deleted, after everything in it."""
         self._switches.pop(name, None)
 
     def group(self, key: GroupKey, claims: Mapping[str, str] = _NO_TEXTS) -> list[Pod]:
-        """A PodGroup was seen; the pods that belong to another group now.
+        """Record a PodGroup that was seen; returns the pods whose group changed.
 
         Args:
             key: of the PodGroup.
-            claims: the roles in which it has pods of PodGroups of Kubernetes, by these.
+            claims: the roles in which it claims pods of Kubernetes PodGroups, by PodGroup.
         """
         touched = self.claims.put(key, claims)
         if key not in self._groups:
@@ -290,10 +291,11 @@ class AutoGroups:
         return self._regrouped(touched)
 
     def group_gone(self, key: GroupKey) -> list[Pod]:
-        """A PodGroup was deleted; the pods that belong to another group now.
+        """Record that a PodGroup was deleted; returns the pods whose group changed.
 
-        Where that of a part goes, its pods stay and wait for it: bound one by one as pods of the
-        whole they would be a gang in part, and each moves only once, however often it goes.
+        If the PodGroup of a part is deleted, its pods stay in it and wait: as members of the whole
+        they would be bound one by one, as a partially bound gang. A pod changes groups only once,
+        however often the PodGroup is deleted.
         """
         self._groups.discard(key)
         return self._regrouped(self.claims.put(key, {}))
@@ -326,7 +328,7 @@ class AutoGroups:
         return replace(pod, group=key, role=auto.role)
 
     def _claimed(self, pod: Pod, before: _Candidate | None) -> Pod:
-        """A pod that names a PodGroup of Kubernetes, in the group that has it, or had it last."""
+        """A pod that names a Kubernetes PodGroup, in the group that claims it, or last did."""
         claim = self.claims.of(pod.group) if pod.group is not None else None
         if claim is not None:
             return replace(pod, group=claim.group, role=claim.role)
@@ -341,7 +343,7 @@ def _named_by_field(found: PodObject, pod: Pod) -> bool:
 
 
 def _depends_on(auto: AutoGroup | None, pod: Pod) -> GroupKey | None:
-    """Of which PodGroup it depends to which group a pod belongs; None = of none."""
+    """The PodGroup whose existence determines a pod's group; None = none does."""
     if auto is None:
         return pod.group
     return GroupKey(pod.key.namespace, auto.wave) if auto.wave else None

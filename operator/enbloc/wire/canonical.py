@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical: one object for all that are equal, for as long as any of them is used."""
+"""Canonical: one object for all equal ones, as long as it is in use."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -10,13 +10,13 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Canonical(Generic[T]):
-    """Objects that were given before and are in use yet; it keeps none itself."""
+    """Weak references to canonical objects that are still in use."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[T, ref[T]] = WeakKeyDictionary()
 
     def of(self, thing: T) -> T:
-        """The one that stands for all that are equal to this."""
+        """The canonical object that equals this one."""
         known = self._known.get(thing)
         found = known() if known is not None else None
         if found is None:

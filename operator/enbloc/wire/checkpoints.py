@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: when the work of a pod or a group was saved last, as an annotation says."""
+"""Checkpoints: when the work of a pod or a group was last saved, from an annotation."""
 
 import math
 from typing import Final
@@ -14,7 +14,7 @@ _LONGEST: Final = 64
 
 
 def checkpointed(annotations: Texts) -> float | None:
-    """Server seconds; infinity = what stands there is no time, None = nothing does."""
+    """The checkpoint's server seconds; infinity = it is not a valid time, None = absent."""
     text = annotations.get(CHECKPOINT_KEY, annotations.get(VOLCANO_CHECKPOINT_KEY))
     if text is None:
         return None

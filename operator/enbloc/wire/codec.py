@@ -116,25 +116,25 @@ _NO_STATUS: Final = PodStatusObject()
 _NO_NODE_STATUS: Final = NodeStatusObject()
 _PHASES: Final = {str(phase): phase for phase in Phase}
 _MOST_SHARED: Final = 65536
-#: Bytes that a label or a gate costs, roughly.
+#: Approximate bytes of a label or a gate.
 _NAME_BYTES: Final = 256
-#: Characters of a name that the API server takes, and a little more.
+#: The API server's limit for names, and a little more (characters).
 _LONGEST_SHARED: Final = 512
-#: Of a rank: no gang has more than 100,000 members.
+#: Digits of a rank: no gang has more than 100,000 members.
 _MOST_DIGITS: Final = 6
-#: So many names of one sort of mistake are told of.
+#: How many names a problem lists.
 _MOST_TOLD: Final = 3
-#: Characters of what is kept for many pods to share; the API server bounds no owner's name.
+#: Characters of a shared text that is kept; the API server does not limit owners' names.
 _MOST_NAMED: Final = 1024
-#: Of what is quoted of an object in a problem.
+#: Characters that a problem quotes of an object.
 _QUOTED: Final = 64
-#: Of a condition's message so much is remembered (characters).
+#: How much of a condition's message is kept (characters).
 _LONGEST_NOTE: Final = 1024
 _LONGEST_TIME: Final = 64
-#: Nobody who preempts waits longer for a pod to end (seconds).
+#: The longest wait of a preemptor for a pod to end (seconds).
 _LONGEST_GRACE: Final = 3600
-#: Why a pod leaves whom the Eviction API made leave, whoever asked for it.
-#: Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go addConditionAndDeletePod.
+#: The reason on every pod that is evicted through the Eviction API, by anyone. Source: kubernetes
+#: v1.36 pkg/registry/core/pod/storage/eviction.go addConditionAndDeletePod.
 _EVICTED: Final = "EvictionByEvictionAPI"
 #: A kubelet writes the first status of a pod within this after it was bound (seconds).
 _FIRST_STATUS_SECONDS: Final = 30.0
@@ -158,7 +158,7 @@ class NodeAffinityTerms(NamedTuple):
 def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     """A Pod; its class is shared with all pods alike.
 
-    Of its annotations those are kept whose keys begin with one of `keep`; so for nodes and groups.
+    Only annotations whose keys begin with one of `keep` are kept, as for nodes and groups.
     """
     metadata, spec, status = obj.metadata, obj.spec or _NO_SPEC, obj.status or _NO_STATUS
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
@@ -229,7 +229,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
 
 
 def node(obj: NodeObject, keep: Prefixes = ()) -> Node:
-    """A Node; amounts above 64 PiB are held at that."""
+    """A Node; amounts above 64 PiB are clamped to that."""
     metadata, status, problems = obj.metadata, obj.status or _NO_NODE_STATUS, Problems()
     allocatable = offered(quantities(status.allocatable, "status.allocatable", problems), problems)
     ready = _condition(status.conditions, "Ready")
@@ -252,7 +252,7 @@ def node(obj: NodeObject, keep: Prefixes = ()) -> Node:
 
 
 def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
-    """A PodGroup of ours, with what its status remembers."""
+    """A PodGroup of ours, with what its status stores."""
     metadata, spec, problems = obj.metadata, obj.spec or PodGroupSpecObject(), Problems()
     minimum = 1 if spec.min_member is None else spec.min_member
     if minimum < 1:
@@ -297,7 +297,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
 
 
 def status_writers(metadata: PodGroupMetadata) -> tuple[str, ...]:
-    """The field managers of schedulers of ours that own a part of a PodGroup's status."""
+    """The field managers of enbloc schedulers that own a part of a PodGroup's status."""
     owned = metadata.managed_fields or ()
     return schedulers_among(each.manager for each in owned if each.subresource == "status")
 
@@ -308,7 +308,7 @@ def namespace_labels(obj: NamespaceObject) -> Labels:
 
 
 def service_selector(obj: ServiceObject | ReplicationControllerObject) -> Selector | None:
-    """What a Service selects; None = it has no selector and selects nothing."""
+    """The selector of a Service; None = it has none, and selects nothing."""
     selector = obj.spec.selector if obj.spec else None
     return None if selector is None else equals(selector)
 
@@ -316,7 +316,7 @@ def service_selector(obj: ServiceObject | ReplicationControllerObject) -> Select
 def controller_selector(
     obj: ReplicationControllerObject | ReplicaSetObject | StatefulSetObject,
 ) -> Selector | None:
-    """What a controller of pods selects; None = nothing, or its selector cannot be read."""
+    """The selector of a controller of pods; None = it has none, or it cannot be read."""
     if isinstance(obj, ReplicationControllerObject):
         return service_selector(obj)
     problems = Problems()
@@ -325,7 +325,7 @@ def controller_selector(
 
 
 def node_affinity(obj: NodeAffinityObject, path: str = "addedAffinity") -> NodeAffinityTerms:
-    """What node affinity says; `path` is the field that holds it, for the problems."""
+    """Node affinity; `path` is the field that holds it, for the problems."""
     problems = Problems()
     return NodeAffinityTerms(
         required_node_terms(obj.required, f"{path}.{REQUIRED}", problems),
@@ -338,7 +338,7 @@ def node_affinity(obj: NodeAffinityObject, path: str = "addedAffinity") -> NodeA
 
 
 def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, int]:
-    """What the group asks for in all, by resource; the CRD lets any text be a name."""
+    """The group's total resources by name; the CRD accepts any text as a name."""
     given = spec.min_resources or {}
     named = {name: text for name, text in given.items() if not qualified_name_problem(name)}
     wrong = [name for name in given if name not in named]
@@ -419,7 +419,7 @@ def _own_size(labels: Texts, spec: PodSpecObject, annotations: Labels) -> int:
 
 
 def _node_name(name: str) -> str:
-    """The name of a node; "" for one that none can have."""
+    """The name of a node; "" if no node can have it."""
     return _shared(name) if len(name) <= _LONGEST_SHARED else ""
 
 
@@ -427,7 +427,7 @@ def _owner(metadata: Metadata) -> Owner | None:
     for reference in metadata.owner_references or ():
         if reference.controller:
             named = reference.kind, reference.name, reference.uid, reference.api_version
-            # Anybody may write one; nobody has one of such a name.
+            # Anybody may write such an owner; none has such a name.
             return _shared_owner(
                 *named if sum(map(len, named)) <= _MOST_NAMED else map(short, named)
             )
@@ -437,11 +437,11 @@ def _owner(metadata: Metadata) -> Owner | None:
 def _admission_refusal(status: PodStatusObject) -> str:
     """Why the kubelet never admitted a pod: it failed for a reason, and lists no containers.
 
-    A kubelet that refuses a pod writes a status of phase, reason and message alone. It lists the
-    containers, started or not, of every pod that it did admit; so what ends a pod later
-    (Evicted, DeadlineExceeded, Terminated, Preempting) leaves their statuses beside the reason,
-    while an `Evicted` without them is a node under pressure that would not take the pod. Whoever
-    else fails a pod (its garbage collection, say) gives no reason.
+    A kubelet that refuses a pod writes only phase, reason and message. It lists the containers,
+    started or not, of every pod that it admitted; so what ends a pod later (Evicted,
+    DeadlineExceeded, Terminated, Preempting) leaves their statuses beside the reason, while an
+    `Evicted` without them is a node under pressure that refused the pod. Other components that fail
+    a pod (such as garbage collection) give no reason.
 
     Source: kubelet v1.36 pkg/kubelet/kubelet.go rejectPod; pkg/kubelet/kubelet_pods.go
     generateAPIPodStatus.
@@ -451,7 +451,7 @@ def _admission_refusal(status: PodStatusObject) -> str:
 
 
 def _rank(annotations: Texts) -> int | None:
-    """The place of a bound member within its gang; None = none, or none that can be read."""
+    """The rank of a bound member within its gang; None = none, or it cannot be read."""
     text = annotations.get(RANK_KEY)
     if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
         return None
@@ -496,7 +496,7 @@ def _grace(spec: PodSpecObject) -> float:
 
 
 def _preempted(status: PodStatusObject, *, deleting: bool) -> bool:
-    """Chosen by a scheduler: the API server puts a reason of its own there once it evicts."""
+    """Whether a scheduler preempts it; the API server replaces the reason once it evicts."""
     told = _condition(status.conditions, DISRUPTION_TARGET)
     if told is None or told.status != "True":
         return False
@@ -505,7 +505,7 @@ def _preempted(status: PodStatusObject, *, deleting: bool) -> bool:
 
 
 def _never_ready(ready: ConditionObject | None, scheduled: ConditionObject | None) -> bool:
-    """Whether a pod has not been Ready since it was bound: a probe that fails later is no start."""
+    """Whether a pod has not been Ready since it was bound, whatever probes say later."""
     if ready is None or ready.status == "True":
         return False
     since, bound = _since(ready, ready.status), _since(scheduled, "True")
@@ -553,7 +553,7 @@ def _images(given: Sequence[ImageObject]) -> tuple[tuple[str, int], ...]:
 
 
 def _size(annotations: Texts) -> int:
-    """Bytes that the API server counts against its limit for annotations."""
+    """The bytes that the API server counts against its limit for annotations."""
     text = "".join((*annotations, *annotations.values()))
     return len(text) if text.isascii() else len(text.encode())
 
@@ -567,7 +567,7 @@ def _kept_text(text: str) -> str:
 
 
 def _shared(text: str) -> str:
-    """The one text that stands for all equal ones, unless only a made-up one is as long."""
+    """The one text that stands for all equal ones, unless it is implausibly long."""
     return _kept_text(text) if len(text) <= _LONGEST_SHARED else text
 
 

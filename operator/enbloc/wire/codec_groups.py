@@ -17,7 +17,7 @@ from enbloc.wire.problems import Problems
 #: Levels of a tree: the PodGroup, two of sub-groups, roles.
 MOST_LEVELS: Final = 4
 
-#: So many roles, and so many sub-groups, may a tree have; the schema says so.
+#: The most roles, and the most sub-groups, of a tree, as in the schema.
 MOST_PARTS: Final = 16
 
 
@@ -36,7 +36,7 @@ def parts(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> Parts:
     Args:
         spec: of the PodGroup.
         minimum: its minMember.
-        problems: learns what is wrong.
+        problems: collects what is wrong.
     """
     roles, groups = _roles(spec, problems), _sub_groups(spec, problems)
     count = _count("spec.minGroupCount", spec.min_group_count, problems)
@@ -54,7 +54,7 @@ def parts(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> Parts:
 
 
 def claims(found: Mapping[str, Any]) -> dict[str, str]:
-    """Whose pods a PodGroup has beside its own, as JSON shows it; nothing where it is malformed."""
+    """The PodGroups whose pods a PodGroup (JSON) claims, with their roles; none if malformed."""
     spec = found.get("spec")
     if not isinstance(spec, dict) or not spec.get("roles"):
         return {}
@@ -108,16 +108,16 @@ def flattened(
     min_group_count: int,
     problems: Problems,
 ) -> tuple[tuple[Role, ...], tuple[SubGroup, ...], int]:
-    """What of a tree matters: nothing but its roles, where every child is needed.
+    """Reduce a tree to what matters: only its roles, if every child is needed.
 
     Args:
         roles: with different names.
         sub_groups: with different names.
         min_group_count: of the PodGroup itself; 0 = all of its children are needed.
-        problems: learns what is wrong with the tree.
+        problems: collects what is wrong with the tree.
 
     Returns:
-        The same, or roles without parents alone: no child may be left out, or something is wrong.
+        The tree, or only roles without parents: every child is needed, or something is wrong.
     """
     flat = tuple(replace(role, parent="") for role in roles), (), 0
     if not (sub_groups or min_group_count or any(role.parent for role in roles)):

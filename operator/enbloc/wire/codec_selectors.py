@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selectors, and the constraints written with them, from their JSON fields to model facts.
 
-What cannot be read is left out and told in `problems`, by the path of its field.
+What cannot be read is left out, and reported in `problems` by the path of its field.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ _NAME_FIELD: Final = "metadata.name"
 _HARD: Final = {"DoNotSchedule": True, "ScheduleAnyway": False}
 _HONOUR: Final = {"Honor": True, "Ignore": False}
 _MOST_WEIGHT: Final = 100
-#: Requirements of one label selector that is not of a pod.
+#: Requirements of one label selector outside of pods.
 _MOST_REQUIREMENTS: Final = 256
 #: Values in those.
 _MOST_VALUES: Final = 4096
@@ -155,7 +155,7 @@ def _requirements(
 
 
 def _wanted(operator: Operator, values: tuple[str, ...]) -> str:
-    """What the values of an expression should have been; "" = they are right."""
+    """What the values of an expression should be; "" = they are right."""
     if operator in (Operator.IN, Operator.NOT_IN):
         return "" if values else "at least one"
     if operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):

@@ -60,8 +60,7 @@ _SPREAD: Final = "spec.topologySpreadConstraints"
 class _Class(msgspec.Struct, gc=False, array_like=True):
     """Every field that makes the class of a pod.
 
-    The last ones say what an in-place resize has given; they stay empty for a
-    pod that is not bound.
+    The last ones hold what an in-place resize has given; they are empty for unbound pods.
     """
 
     containers: tuple[Container, ...] | None
@@ -82,8 +81,8 @@ class _Class(msgspec.Struct, gc=False, array_like=True):
     infeasible: bool = False
 
 
-#: Bytes up to which so many classes are kept: the larger they are, the fewer, so that what made-up
-#: ones of pods long gone keep is bounded. The read form takes a few times as many bytes.
+#: Sizes in bytes, and how many classes up to each size are cached: the larger, the fewer, to bound
+#: what artificial classes of pods long gone take. The decoded form takes a few times as many bytes.
 _SMALL: Final = 4 * 1024
 _MIDDLE: Final = 32 * 1024
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -91,7 +90,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Class)
 
 
 def pod_class(obj: PodObject) -> tuple[PodSpec, str]:
-    """The interned class of a pod, and what of it could not be read ("" = nothing)."""
+    """The interned class of a pod, and what could not be read of it ("" = nothing)."""
     spec = obj.spec
     if spec is None:
         return PodSpec(), "spec: missing; a pod has one"
@@ -140,7 +139,7 @@ def _read_middle(key: bytes) -> tuple[PodSpec, str]:
 
 @lru_cache(maxsize=4)
 def _read_large(key: bytes) -> tuple[PodSpec, str]:
-    """As `_read`: one may have more than a megabyte."""
+    """As `_read`, for classes that may have more than a megabyte."""
     return _decoded(key)
 
 
@@ -191,7 +190,7 @@ def _interned(spec: PodSpec) -> PodSpec:
 
 
 class _Demand:
-    """Requests as the spec gives them, or as a resize in place has changed them."""
+    """Requests from the spec, or as changed by an in-place resize."""
 
     def __init__(self, fields: _Class, problems: Problems) -> None:
         self._fields = fields
@@ -259,7 +258,7 @@ def _tolerations(given: Iterable[TolerationObject], problems: Problems) -> tuple
 
 
 def _host_ports(fields: _Class) -> Iterable[HostPort]:
-    """Ports of what runs as long as the pod: the sidecars and the containers."""
+    """The ports of containers that run as long as the pod: sidecars and regular containers."""
     for container in (*_sidecars(fields), *(fields.containers or ())):
         for port in container.ports or ():
             if port.host_port and port.host_port > 0:
@@ -287,7 +286,7 @@ def _extended(fields: _Class) -> Iterable[ContainerResource]:
 
 
 def _image(name: str) -> str:
-    """The name under which a node lists the image: with ":latest" where it has no tag."""
+    """The name under which a node lists the image: with ":latest" if it has no tag."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A pod's volumes and resource claims: what of them makes its class, and which claims they name.
+"""A pod's volumes and resource claims: the parts that make its class, and the claims' names.
 
-Claims have a name of their own in each pod of a StatefulSet; what they are volumes *of* does not
-differ. So names stay with the pod, and all else is part of its class.
+In a StatefulSet, claims have different names in each pod, but are otherwise alike. So names stay
+with the pod, and everything else is part of its class.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _DISKS: Final = {
     "iscsi": "iscsi",
     "rbd": "rbd",
 }
-#: Characters that are kept of one field of a disk: an identifier, or a list of hosts.
+#: How many characters of a disk's field (an identifier, or a list of hosts) are kept.
 _LONGEST_FIELD: Final = 4096
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions to be written, whose lastTransitionTime moves only when their status does."""
+"""Conditions to write; their lastTransitionTime changes only when their status does."""
 
 from enbloc.model.text import clipped, printable
 from enbloc.model.times import time_text
@@ -25,7 +25,7 @@ def group_condition(
         message: for people; escaped, and cut at 1024 characters.
         generation: of the spec that it is about.
         now: server time, seconds since the epoch.
-        standing: what stands there; None = nothing.
+        standing: the current condition; None = none.
     """
     same = standing is not None and standing.status == status
     since = standing.last_transition_time if standing is not None and same else None
@@ -50,7 +50,7 @@ def pod_condition(
         reason: in CamelCase.
         message: for people; escaped, and cut at 1024 characters.
         now: server time, seconds since the epoch.
-        same: the condition stands with this status already.
+        same: the condition already has this status.
     """
     condition = {
         "type": str(kind),

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of resource.k8s.io (v1, v1beta2, v1beta1) to facts; total.
 
-What cannot be read is told in the fact's `problem`, and counts as absent: a device with an amount
-that is none is not offered. What is no such object at all becomes `Unreadable`.
+What cannot be read is reported in the fact's `problem`, and counts as absent: a device with an
+invalid amount is not offered. An object that cannot be decoded at all becomes `Unreadable`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,7 +71,7 @@ from enbloc.wire.problems import Problems
 #: Marks the claim that a scheduler made for a pod's extended resources.
 EXTENDED_CLAIM_KEY: Final = "resource.kubernetes.io/extended-resource-claim"
 _LONGEST_SHARED: Final = 128
-#: So many problems of one object are told.
+#: How many problems of one object are reported.
 _MOST_TOLD: Final = 8
 
 _TRAITS: Final[Canonical[Traits]] = Canonical()
@@ -175,7 +175,7 @@ class _Told(Problems):
 
 
 def _device(obj: DeviceObject, driver: str, path: str, problems: Problems) -> Device | None:
-    """None: it cannot be offered as it is written."""
+    """A device; None = it is malformed, and not offered."""
     told, basic = len(problems), obj.basic or obj
     attributes = _attributes(basic, driver, path, problems)
     names = tuple(sorted(attributes))
@@ -210,7 +210,7 @@ def _shared(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _qualified(name: str, driver: str) -> str:
-    """A name without a domain is one of the driver's."""
+    """The name with its domain; without one, the driver's."""
     return name if "/" in name else f"{driver}/{name}"
 
 
@@ -218,7 +218,7 @@ def _attributes(
     device: BasicDevice, driver: str, path: str, problems: Problems
 ) -> dict[str, AttributeValue]:
     found: dict[str, AttributeValue] = {}
-    # Those that name their domain win over those that mean the driver's.
+    # Names with an explicit domain take precedence over the driver's.
     for name, each in sorted((device.attributes or {}).items(), key=lambda item: "/" in item[0]):
         value = _value(each)
         if value is None:
@@ -229,7 +229,7 @@ def _attributes(
 
 
 def _value(given: AttributeObject) -> AttributeValue | None:
-    """Its value; where several are set, the one that the API names first."""
+    """Its value; if several are set, the one that the API lists first."""
     if given.int_ is not None:
         return given.int_
     if given.bool_ is not None:

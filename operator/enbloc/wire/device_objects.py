@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of resource.k8s.io objects that scheduling reads, as Structs to decode into.
 
-They read v1, v1beta2 and v1beta1 alike: where v1beta1 has its own shape (`basic` of a device, the
-fields of `exactly` in the request itself) both are optional.
+They decode v1, v1beta2 and v1beta1 alike: if v1beta1 has its own shape (`basic` of a device, the
+fields of `exactly` in the request itself), both shapes are optional.
 """
 
 from typing import Any

@@ -25,7 +25,7 @@ from enbloc.model.topology import (
 from enbloc.wire.problems import Problems
 from enbloc.wire.topologies import TopologyObject
 
-#: So many levels do the others allow; ours have fewer.
+#: How many levels other projects allow; ours have fewer.
 MOST_LEVELS: Final = 16
 _HOSTNAME: Final = "kubernetes.io/hostname"
 #: Koordinator's built-in layers: of the whole cluster, and of each node.
@@ -73,7 +73,7 @@ def koordinators(obj: TopologyObject) -> Topology:
 
 
 def _of_labels(group: str, obj: TopologyObject) -> Topology:
-    """One whose levels are labels of nodes, and have no other names."""
+    """A Topology whose levels are node labels, without other names."""
     problems = Problems()
     given = _given(obj.spec, _LabelSpec, "spec.levels", problems)
     levels = [Level(each.node_label, each.node_label) for each in given.levels]
@@ -81,7 +81,7 @@ def _of_labels(group: str, obj: TopologyObject) -> Topology:
 
 
 def _given(spec: Any, shape: type[_Spec], field: str, problems: Problems) -> _Spec:
-    """A spec as it is given; an empty one where it has another form."""
+    """A spec as given; an empty one if it is malformed."""
     try:
         return msgspec.convert(spec, shape)
     except msgspec.ValidationError as error:
@@ -90,7 +90,7 @@ def _given(spec: Any, shape: type[_Spec], field: str, problems: Problems) -> _Sp
 
 
 def _read(group: str, obj: TopologyObject, levels: Sequence[Level], problems: Problems) -> Topology:
-    """With these levels; without any where something is wrong."""
+    """A Topology with these levels; without any if something is wrong."""
     if not problems:
         if not 1 <= len(levels) <= MOST_LEVELS:
             problems.append(f"it has {len(levels)} levels; 1 to {MOST_LEVELS} are read")
@@ -109,7 +109,7 @@ def _read(group: str, obj: TopologyObject, levels: Sequence[Level], problems: Pr
 
 
 def _nested(layers: Sequence[_Layer], problems: Problems) -> Sequence[Level]:
-    """Koordinator's layers, the outermost first; those that are within none are left out."""
+    """Koordinator's layers, the outermost first, without those that are within no other."""
     if len(layers) > MOST_LEVELS:
         problems.append(f"it has {len(layers)} layers; {MOST_LEVELS} are read")
         return ()

@@ -21,9 +21,9 @@ from enbloc.wire.codec_selectors import bounded_selector
 from enbloc.wire.objects import Identity, LabelSelectorObject
 from enbloc.wire.problems import Problems
 
-#: Members that are found otherwise than by name.
+#: How many members may be selected other than by name.
 _MOST_SELECTING: Final = 64
-#: Characters of a regular expression that is taken.
+#: The longest regular expression that is accepted, in characters.
 _LONGEST_PATTERN: Final = 1024
 
 
@@ -61,7 +61,7 @@ class HyperNodeObject(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class _Members:
-    """The members of a HyperNode, by how they are found."""
+    """The members of a HyperNode, by how they are selected."""
 
     nodes: set[str] = field(default_factory=set)
     patterns: list[Pattern] = field(default_factory=list)
@@ -70,7 +70,7 @@ class _Members:
 
 
 def hyper_node(obj: HyperNodeObject) -> HyperNode:
-    """A HyperNode; what of it is malformed counts as absent."""
+    """A HyperNode; malformed parts count as absent."""
     problems, name = Problems(), obj.metadata.name
     try:
         spec = msgspec.convert(obj.spec, _Spec)
@@ -109,7 +109,7 @@ def _members(given: Sequence[_Member], problems: Problems) -> _Members:
 
 
 def _read(member: _Member, path: str, found: _Members, problems: Problems) -> None:
-    """Read one member; of HyperNodes those with a name alone, as in Volcano."""
+    """Read one member; as in Volcano, HyperNodes are selected only by name."""
     given, of_nodes = member.selector, member.type == "Node"
     if given.exact_match is not None and (of_nodes or member.type == "HyperNode"):
         (found.nodes if of_nodes else found.children).add(given.exact_match.name)
@@ -128,7 +128,7 @@ def _read(member: _Member, path: str, found: _Members, problems: Problems) -> No
 
 
 def _pattern(text: str, path: str, problems: Problems) -> Pattern | None:
-    """A regular expression of RE2, as in Go; None = it is none."""
+    """A regular expression, as in Go (RE2); None = it is invalid."""
     path = f"{path}.selector.regexMatch.pattern"
     if not 0 < len(text) <= _LONGEST_PATTERN:
         problems.append(f"{path}: it has {len(text)} characters; 1 to {_LONGEST_PATTERN} are read")

@@ -24,7 +24,7 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """The base of all: camelCase names, outside the garbage collector."""
+    """Base class of all: camelCase names, outside the garbage collector."""
 
 
 class Present(_Struct):
@@ -48,7 +48,7 @@ class OwnerReference(_Struct):
 
 
 def controller_of(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
-    """Of an object's owners its controller; None = it has none."""
+    """The controller among an object's owners; None = it has none."""
     for each in owners or ():
         if each.controller:
             return each
@@ -481,7 +481,7 @@ class FieldsOwned(_Struct):
 
 
 class PodGroupMetadata(Metadata):
-    """`metadata` of a PodGroup, with who wrote which part of it."""
+    """`metadata` of a PodGroup, with the writers of its fields."""
 
     managed_fields: tuple[FieldsOwned, ...] | None = None
 
@@ -507,7 +507,7 @@ class Identity(_Struct):
 
 
 class LabelledIdentity(Identity):
-    """The same, and the labels."""
+    """An Identity with the labels."""
 
     labels: Texts | None = None
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volume objects to model facts; total: what cannot be read becomes a problem, not an error.
 
-A claim, or a volume, of which something could not be read fits nowhere, and says why.
+A claim or a volume with an unreadable part fits nowhere, and its `problem` says why.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -159,7 +159,7 @@ def storage_class(obj: StorageClassObject) -> StorageClass:
 
 
 def csi_node(obj: CSINodeObject) -> CSINode:
-    """A CSINode; of drivers beyond MOST_DRIVERS nothing is known."""
+    """A CSINode; drivers beyond MOST_DRIVERS are ignored."""
     drivers = ((obj.spec or CSINodeSpec()).drivers or ())[:MOST_DRIVERS]
     limits = {
         each.name: each.allocatable.count
@@ -186,7 +186,7 @@ def csi_driver(obj: CSIDriverObject) -> CSIDriver:
 
 
 def csi_storage_capacity(obj: CSIStorageCapacityObject) -> CSIStorageCapacity:
-    """A CSIStorageCapacity; one that cannot be read has nothing for anybody."""
+    """A CSIStorageCapacity; an unreadable one offers nothing."""
     metadata, problems = obj.metadata, Problems()
     topology = bounded_selector(obj.node_topology, "nodeTopology", problems)
     capacity, largest = (
@@ -221,13 +221,13 @@ def volume_attachment(obj: AttachmentObject) -> VolumeAttachment:
 
 
 class Reader(NamedTuple):
-    """What to decode an object into, and what makes a fact of that."""
+    """The Struct to decode an object into, and the function that makes a fact of it."""
 
     struct: type[Any]
     fact: Callable[[Any], VolumeFact]
 
 
-#: By kind.
+#: Readers by kind.
 READERS: Final[Mapping[str, Reader]] = {
     PersistentVolume.kind: Reader(PersistentVolumeObject, persistent_volume),
     PersistentVolumeClaim.kind: Reader(ClaimObject, persistent_volume_claim),
@@ -240,7 +240,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 
 def read(kind: str, obj: Mapping[str, Any]) -> VolumeFact | Problem:
-    """The fact that an object is, by its kind; a Problem where it is not of the type."""
+    """The fact of an object, by its kind; a Problem if it cannot be decoded."""
     reader = READERS.get(kind)
     if reader is None:
         return Problem(f"{kind} is no kind of volume object")
@@ -260,7 +260,7 @@ def _phase(status: PhaseStatus | None) -> str:
 
 
 def _class(metadata: Metadata, name: str | None) -> str:
-    """The class of a claim or a volume; an annotation that is older than the field wins."""
+    """The class of a claim or a volume; the legacy annotation takes precedence over the field."""
     return (metadata.annotations or {}).get(OLD_CLASS, name or "")
 
 
@@ -298,7 +298,7 @@ def _affinity(selector: NodeSelector | None, problems: Problems) -> Affinity:
 
 
 def _topologies(terms: Iterable[TopologyTerm]) -> Topologies:
-    """`allowedTopologies`; beyond MOST_TOPOLOGIES values no further term is read."""
+    """`allowedTopologies`; no term is read beyond MOST_TOPOLOGIES values."""
     read_terms: list[tuple[tuple[str, tuple[str, ...]], ...]] = []
     size = 0
     for term in terms:
@@ -311,7 +311,7 @@ def _topologies(terms: Iterable[TopologyTerm]) -> Topologies:
 
 
 def _disk(spec: PersistentVolumeSpec) -> tuple[str, dict[str, str]]:
-    """The old kind of disk that a volume is, and its fields; "" = of none."""
+    """The old kind of a volume's disk, and its fields; "" = it is of none."""
     for field, kind in _DISKS.items():
         disk: dict[str, Any] | None = getattr(spec, field)
         if disk is not None:

@@ -16,7 +16,7 @@ from enbloc.wire.objects import (
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """The base of all: camelCase names, outside the garbage collector."""
+    """Base class of all: camelCase names, outside the garbage collector."""
 
 
 class ClaimRefObject(_Struct):

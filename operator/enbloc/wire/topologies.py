@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies, and what PodGroups ask of them, read and checked."""
+"""Topologies, and PodGroups' topology requests, read and checked."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +50,7 @@ class TopologyObject(msgspec.Struct, gc=False):
 
 
 def topology(obj: TopologyObject) -> Topology:
-    """A Topology; one that is malformed has no levels, and a problem that says what is wrong."""
+    """A Topology; a malformed one has no levels, and a problem that says what is wrong."""
     problems = Problems()
     levels = _levels(_listed(obj.spec, problems), problems) if obj.spec is not None else ()
     if not levels and not problems:
@@ -61,10 +61,11 @@ def topology(obj: TopologyObject) -> Topology:
 
 
 def topology_request(spec: PodGroupSpecObject, problems: Problems) -> TopologyRequest | None:
-    """What a PodGroup asks for; None = nothing, or nothing that can be.
+    """The topology request of a PodGroup; None = none, or an invalid one.
 
     Args:
-        spec: the name of a Topology is enough where roles or sub-groups name levels of it.
+        spec: the PodGroup's spec; naming a Topology suffices if roles or sub-groups name levels of
+            it.
         problems: learns what is wrong.
     """
     given = spec.topology
@@ -103,7 +104,7 @@ def _slice(number: int, given: SliceObject, problems: Problems) -> Slice:
     field = f"spec.topology.slices[{number}]"
     if not given.required:
         problems.append(f"{field}.required: it names no level; name one, or a node label")
-    # What sizes there may be depends on the levels, too.
+    # Which sizes are valid depends on the levels, too.
     return Slice(given.size or 0, _level(f"{field}.required", given.required, problems))
 
 
@@ -133,7 +134,7 @@ def _asked_of_parts(spec: PodGroupSpecObject) -> list[PartTopologyObject | None]
 
 
 def topology_parts(spec: PodGroupSpecObject, problems: Problems) -> tuple[TopologyPart, ...]:
-    """What single roles and sub-groups of a PodGroup ask for.
+    """The topology requests of single roles and sub-groups of a PodGroup.
 
     Args:
         spec: of the PodGroup.
@@ -160,7 +161,7 @@ def topology_parts(spec: PodGroupSpecObject, problems: Problems) -> tuple[Topolo
 def _parts(
     parent: str, spec: PodGroupSpecObject, problems: Problems, above: frozenset[str]
 ) -> tuple[TopologyPart, ...]:
-    """Those of the children of a sub-group, "" = of the PodGroup."""
+    """The parts of the children of a sub-group, "" = of the PodGroup."""
     found: list[TopologyPart] = []
     for role in spec.roles or ():
         if (role.parent or "") == parent and role.topology is not None:
@@ -200,7 +201,7 @@ def _part(field: str, given: PartTopologyObject | None, problems: Problems) -> T
 
 
 def topology_name_problem(name: str) -> str:
-    """Why no Topology can have this name; "" = one can, or none is named."""
+    """Why no Topology can have this name; "" = one can, or the name is empty."""
     project, slash, own = name.rpartition("/")
     problem = object_name_problem(own) if name and not (slash and own == WHICHEVER) else ""
     if slash:
@@ -209,7 +210,7 @@ def topology_name_problem(name: str) -> str:
 
 
 def _listed(spec: Any, problems: Problems) -> tuple[LevelObject, ...]:
-    """The levels as they are given; none where they have another form."""
+    """The levels as given; none if they are malformed."""
     try:
         return msgspec.convert(spec, TopologySpecObject).levels
     except msgspec.ValidationError as error:
@@ -218,7 +219,7 @@ def _listed(spec: Any, problems: Problems) -> tuple[LevelObject, ...]:
 
 
 def _levels(given: Sequence[LevelObject], problems: Problems) -> tuple[Level, ...]:
-    """The levels, checked; of more than there may be, none."""
+    """The levels, checked; none if there are too many."""
     if len(given) > MOST_LEVELS:
         problems.append(f"spec.levels: it lists {len(given)} levels; list at most {MOST_LEVELS}")
         return ()

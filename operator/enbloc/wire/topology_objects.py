@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a PodGroup asks of a topology, as the API server sends it."""
+"""The topology request of a PodGroup, as the API server sends it."""
 
 from typing import Annotated, TypeAlias
 
@@ -10,7 +10,7 @@ _Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """The base of all: camelCase names, outside the garbage collector."""
+    """Base class of all: camelCase names, outside the garbage collector."""
 
 
 class PartTopologyObject(_Struct):
