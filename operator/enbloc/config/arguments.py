@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of plugins: as upstream has them for those in the tree, by their fields for others.
+"""Arguments of plugins: upstream's for in-tree plugins, the plugin's own fields for others.
 
 Source: kube-scheduler v1.36 pkg/scheduler/apis/config/types_pluginargs.go.
 """
@@ -24,7 +24,7 @@ _VERSIONS: Final = ("v1", "v1beta3", "v1beta2", "v1beta1")
 def decoded(
     name: str, factory: Factory, arguments: Arguments, findings: Findings
 ) -> Mapping[str, Any] | None:
-    """The fields of a plugin from its arguments; None if what was noted leaves none."""
+    """The fields of a plugin from its arguments; None if problems were noted."""
     if name not in MODELS:
         return outside_fields(factory, arguments, findings)
     before = len(findings.problems)
@@ -47,5 +47,5 @@ def read(name: str, arguments: Arguments, findings: Findings) -> Args:
 
 
 def _written(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what only says which arguments these are."""
+    """The arguments without the keys that only identify their type."""
     return {key: value for key, value in given.items() if key not in _TYPE_FIELDS}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Building: from what files ask for, by way of the registry, to profiles that can run."""
+"""Building: makes runnable profiles from what files ask for, using the registry."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -47,7 +47,7 @@ def build(wanted: Wanted, registry: Registry, findings: Findings) -> Configurati
     """Make every profile, and note everything that is wrong.
 
     Raises:
-        ConfigError: anything was wrong, here or before.
+        ConfigError: anything is wrong, found here or before.
     """
     ignored = _left_to_extenders(wanted.extenders)
     profiles: dict[str, Profile] = {}
@@ -77,14 +77,14 @@ def build(wanted: Wanted, registry: Registry, findings: Findings) -> Configurati
 
 
 def default_configuration() -> Configuration:
-    """What runs where no file says anything."""
+    """The configuration without files."""
     wanted = Wanted((WantedProfile(SCHEDULER_NAME),))
-    # It names no plugin of others; to look for some takes 10 ms.
+    # It names no plugin of other packages, and looking for them takes 10 ms.
     return build(wanted, Registry(IN_TREE, outside=()), Findings())
 
 
 def default_profiles() -> Mapping[str, Profile]:
-    """One profile, under the scheduler name that pods write when they follow the docs."""
+    """One profile, under the documented schedulerName."""
     return default_configuration().profiles
 
 
@@ -107,7 +107,7 @@ class _Build:
         self.queue_sort: Plugin | None = None
 
     def profile(self, extenders: tuple[Extender, ...]) -> Profile | None:
-        """The profile; None if what was noted leaves none."""
+        """The profile; None if noted problems leave none."""
         for name, custom in self._wanted.sets.items():
             self._check_set(name, custom)
         multi_point = merged(default_entries(), self._set(MULTI_POINT))
@@ -141,7 +141,7 @@ class _Build:
         return point in self._points.get(name, ())
 
     def _plugin(self, entry: Entry) -> Plugin | None:
-        """The plugin of an entry, made once; what keeps it from being made is noted once."""
+        """The plugin of an entry, made once; a failure is noted once."""
         if entry.name not in self._plugins:
             plugin = self._plugins[entry.name] = self._make(entry)
             if plugin is not None:
@@ -243,7 +243,7 @@ class _Build:
     def _check_prepared(
         self, before: Point, point: Point, points: Mapping[Point, Sequence[Entry]]
     ) -> None:
-        """Note who answers at a point only through what it makes at the one before."""
+        """Note plugins that answer at a point only through the evaluator of the point before."""
         prepared = {entry.name for entry in points[before]}
         for entry in points[point]:
             plugin = self._plugins[entry.name]
@@ -253,7 +253,7 @@ class _Build:
 
 
 def _answers(plugin: object, point: Point) -> bool:
-    """Whether a plugin filters or scores by itself, or by what it learned."""
+    """Whether a plugin filters or scores by itself, or through its memory."""
     if point in memory_points(plugin):
         return True
     if point is Point.FILTER:

@@ -25,12 +25,12 @@ class LeaderElection:
     """`leaderElection`; seconds.
 
     Attributes:
-        leader_elect: None = as the command does without a file.
-        lease_duration: others may take a Lease that was not renewed for this long.
-        renew_deadline: a leader that could not renew for this long stops.
-        retry_period: between two tries.
-        resource_name: of the Lease; "" = not said.
-        resource_namespace: of the Lease; "" = the pod's own, else the context's.
+        leader_elect: None = the command's default.
+        lease_duration: others may take a Lease that is not renewed for this long.
+        renew_deadline: a leader that cannot renew for this long stops.
+        retry_period: the time between two tries.
+        resource_name: the Lease's name; "" = not set.
+        resource_namespace: the Lease's namespace; "" = the pod's own, else the context's.
     """
 
     leader_elect: bool | None = None
@@ -41,9 +41,10 @@ class LeaderElection:
     resource_namespace: str = ""
 
     def of(self, schedulers: Collection[str]) -> "LeaderElection":
-        """The same with the Lease of a scheduler that serves these names, where it is not said.
+        """These settings, with a default for the Lease of a scheduler that serves these names.
 
-        Who serves kube-scheduler's name takes its Lease, so that of the two one acts.
+        A scheduler that serves kube-scheduler's name uses its Lease, so that only one of the two
+        acts.
         """
         theirs = DEFAULT_SCHEDULER in schedulers
         return replace(
@@ -60,11 +61,11 @@ class Configuration:
 
     Attributes:
         profiles: by schedulerName.
-        settings: of the engine; whoever makes one gives it an identity.
-        kubeconfig: `clientConnection.kubeconfig`; "" = not named.
+        settings: the engine's settings; whoever makes an engine sets its identity.
+        kubeconfig: `clientConnection.kubeconfig`; "" = not set.
         request_rate: `clientConnection.qps` and `burst`.
         given: per profile, the arguments that plugins were given; the others have their defaults.
-        warnings: what was accepted and is not honoured, each with its path.
+        warnings: settings that are accepted but not honoured, each with its path.
     """
 
     profiles: Mapping[str, Profile]

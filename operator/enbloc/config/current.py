@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Today's form of what kube-scheduler reads or once read: KubeSchedulerConfiguration v1."""
+"""Converts what kube-scheduler reads, or once read, to KubeSchedulerConfiguration v1."""
 
 from collections.abc import Sequence
 from typing import Any

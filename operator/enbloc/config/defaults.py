@@ -13,9 +13,9 @@ class Default(NamedTuple):
     """One plugin that every profile has unless it says otherwise.
 
     Attributes:
-        weight: of its scores; None where kube-scheduler gives none.
-        points: where kube-scheduler's plugin of that name is asked; of enbloc's own, where it is.
-            A configuration may name it there also where ours needs no say.
+        weight: the weight of its scores; None if kube-scheduler gives none.
+        points: where kube-scheduler's plugin of that name is asked, or enbloc's own is. A
+            configuration may name it there even if our plugin does nothing at that point.
     """
 
     weight: int | None
@@ -57,7 +57,7 @@ DEFAULTS: Final[Mapping[str, Default]] = {
     "NodeReliability": Default(1, frozenset({Point.SCORE})),
 }
 
-#: Plugins of former releases that another one took in.
+#: Plugins of former releases that became part of another one.
 TAKEN_IN: Final[Mapping[str, str]] = {
     "AzureDiskLimits": "NodeVolumeLimits",
     "CinderLimits": "NodeVolumeLimits",
@@ -77,7 +77,7 @@ GONE: Final[Mapping[str, str]] = {
 
 
 def removed(name: str) -> str:
-    """What to say of a plugin of a former release; "" if it is none."""
+    """The text about a plugin of a former release; "" if it is none."""
     if name in TAKEN_IN:
         return f'"{name}" was removed: {TAKEN_IN[name]} does what it did'
     return f'"{name}" was removed: {GONE[name]}' if name in GONE else ""
@@ -88,7 +88,7 @@ def default_entries() -> tuple[Entry, ...]:
     return tuple(Entry(name, default.weight) for name, default in DEFAULTS.items())
 
 
-#: Where a plugin may prepare what it is asked at another point.
+#: The points at which a plugin may prepare for another point.
 PREPARES: Final[Mapping[Point, Point]] = {
     Point.PRE_FILTER: Point.FILTER,
     Point.PRE_SCORE: Point.SCORE,
@@ -96,13 +96,13 @@ PREPARES: Final[Mapping[Point, Point]] = {
 
 
 def is_implied(name: str, point: Point) -> bool:
-    """Whether our plugin prepares where kube-scheduler's of that name does not.
+    """Whether our plugin prepares at a point where kube-scheduler's does not.
 
-    No configuration speaks of it, so it goes with what it prepares.
+    No configuration mentions that point, so it follows the point that it prepares.
     """
     return point in PREPARES and name in DEFAULTS and point not in DEFAULTS[name].points
 
 
 def upstream_points(name: str) -> frozenset[Point]:
-    """Where kube-scheduler's plugin of that name is asked; nowhere if it has none such."""
+    """The points of kube-scheduler's plugin of that name; empty if it has none."""
     return DEFAULTS[name].points if name in DEFAULTS else frozenset()

@@ -12,27 +12,27 @@ import yaml
 from enbloc.config.findings import Findings
 from enbloc.model.credentials import yaml_problem
 
-#: A key that no file can hold: under it every mapping carries its own path.
+#: A key that no file can contain; each mapping stores its own path under it.
 WHERE: Final = "\0where"
-#: What a plugin is given is its own business, down to the last key.
+#: The key of plugin arguments, which the plugin alone interprets.
 _ARGUMENTS: Final = "args"
 
 
-#: No configuration nests deeper; steps that follow a nesting by recursion rely on it.
+#: The deepest nesting that is accepted; recursive steps rely on it.
 _DEEPEST: Final = 100
 #: A text in quotes, or a comment as Policy files in circulation have them, though JSON has none.
 _COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|(?://|#)[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
 class Source(NamedTuple):
-    """One file: what messages call it, and what it holds."""
+    """One file: its name in messages, and its content."""
 
     name: str
     text: str
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads as YAML's safe loader, and notes keys that are given twice."""
+    """YAML's safe loader, which also notes duplicate keys."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -50,7 +50,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def parse(source: Source, findings: Findings) -> Iterator[dict[str, Any]]:
-    """Every document of a file that is a mapping; what is none is a problem."""
+    """Every document of a file; one that is not a mapping is a problem."""
     for index, document in enumerate(_loaded(source, findings)):
         if _too_deep(document):
             findings.problem("", f"document {index + 1} nests deeper than {_DEEPEST} levels")
@@ -110,7 +110,7 @@ def _note(twice: list[str], findings: Findings) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]], twice: list[str]) -> dict[str, Any]:
-    """A JSON object; a key that is given twice is noted."""
+    """A JSON object; duplicate keys are noted."""
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
@@ -135,7 +135,7 @@ def stamped(value: Any, path: str = "") -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A copy without the paths."""
+    """A copy without the paths that `stamped` added."""
     if isinstance(value, list):
         return [plain(each) for each in value]
     if isinstance(value, dict):

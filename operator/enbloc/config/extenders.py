@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extenders: from `extenders` of a configuration to what the engine asks.
+"""Extenders: makes the engine's extenders from `extenders` of a configuration.
 
 Source: kube-scheduler v1.36 pkg/scheduler/extender.go NewHTTPExtender.
 """
@@ -16,7 +16,7 @@ from enbloc.config.names import extended_resource_problem
 from enbloc.framework.extenders import TLS, Extender
 from enbloc.model.credentials import URL
 
-#: The largest weight: its product with a score then fits an int64.
+#: The largest weight: its product with a score fits in int64.
 _HEAVIEST: Final = 2**31 - 1
 
 
@@ -76,7 +76,7 @@ def _made(extender: ExtenderConfiguration, findings: Findings) -> Extender:
 
 
 def _tls(extender: ExtenderConfiguration, findings: Findings) -> TLS | None:
-    """With enableHTTPS and no CA the certificate goes unchecked, as upstream."""
+    """TLS settings; as upstream, the certificate is not checked with enableHTTPS and no CA."""
     config = extender.tls_config
     if config is None and not extender.enable_https:
         return None

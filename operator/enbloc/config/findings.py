@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Findings: everything that is wrong with a configuration, collected and told at once."""
+"""Findings: everything that is wrong with a configuration, reported at once."""
 
 import difflib
 import re
@@ -32,13 +32,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to tell about a configuration.
+    """One thing to report about a configuration.
 
     Attributes:
-        source: the file it is about; "" = what no file says.
+        source: the file it is about; "" = no file.
         path: the field, as `profiles[0].plugins.filter.enabled[2].name`; "" = the whole.
         text: what is wrong, and what to do about it.
-        outcome: what becomes of the field; of a problem it has no meaning.
+        outcome: what becomes of the field; meaningless for a problem.
     """
 
     source: str
@@ -56,7 +56,7 @@ class Findings:
 
     Attributes:
         source: the file that is being read.
-        notes: what became of a setting, for who converts a file; nobody else is told.
+        notes: what became of each setting; used only when a file is converted.
     """
 
     source: str = ""
@@ -65,11 +65,11 @@ class Findings:
     notes: list[Finding] = field(default_factory=list[Finding])
 
     def problem(self, path: str, text: str) -> None:
-        """Note what makes the configuration unusable."""
+        """Note a problem, which makes the configuration unusable."""
         self.problems.append(Finding(self.source, path, text))
 
     def warning(self, path: str, text: str, outcome: Outcome = Outcome.LOST) -> None:
-        """Note what is accepted, and does not do what its writer may expect."""
+        """Note a setting that is accepted but may not do what its writer expects."""
         self.warnings.append(Finding(self.source, path, text, outcome))
 
     def note(self, path: str, outcome: Outcome, text: str) -> None:
@@ -77,7 +77,7 @@ class Findings:
         self.notes.append(Finding(self.source, path, text, outcome))
 
     def refuse(self) -> None:
-        """Give up if there is any problem.
+        """Raise if there is any problem.
 
         Raises:
             ConfigError: with every problem, by file, a line each.
@@ -109,7 +109,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def plainly(message: str) -> str:
-    """What pydantic says of a value, in the words of all other findings."""
+    """Pydantic's message about a value, worded like all other findings."""
     text = message.removeprefix("Value error, ").replace("Input should be", "must be")
     return _TYPE.sub(lambda found: _TYPES[found[0]], text).replace("a valid ", "a ")
 

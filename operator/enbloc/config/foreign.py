@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins of other projects in a KubeSchedulerConfiguration: what stands for them here, or why not.
+"""Plugins of other projects in a KubeSchedulerConfiguration: what replaces them, or why nothing.
 
-They are Go code linked into a kube-scheduler, so a file that enables one is refused; converted, it
-goes on without them.
+They are Go code linked into a kube-scheduler, so a file that enables one is refused; conversion
+removes them.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Foreign(NamedTuple):
     """A plugin of another project.
 
     Attributes:
-        text: what stands for it, or why nothing does.
+        text: what replaces it, or why nothing does.
     """
 
     project: str
@@ -100,7 +100,7 @@ TIMEOUTS: Final = ("permitWaitingTimeSeconds", "defaultTimeout")
 
 
 def refused(name: str, source: str = "") -> str:
-    """What to say of a plugin that is enabled and does not run here; "" if it is no foreign one."""
+    """The text about an enabled plugin that does not run here; "" if it is not a foreign one."""
     foreign = FOREIGN.get(name)
     if foreign is None:
         return ""

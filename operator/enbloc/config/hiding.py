@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hiding: configuration documents to be shown to others, without the credentials in them."""
+"""Hiding: removes credentials from configuration documents that are shown."""
 
 from typing import Any, Final
 
 from enbloc.model.credentials import HIDDEN, redacted, without_credentials
 
-#: A field whose name ends so holds a credential, also among the arguments of a plugin.
+#: Endings of the names of fields that hold credentials, also in plugin arguments.
 _CREDENTIALS: Final = (
     "keydata",
     "password",

@@ -14,8 +14,8 @@ from enbloc.config.wanted import EVERY, Entry, PluginSet
 def merged(defaults: Iterable[Entry], custom: PluginSet) -> tuple[Entry, ...]:
     """The custom entries laid over the default ones.
 
-    A default that is disabled goes, one that is enabled again is replaced where it stands, and
-    what is no default comes after them in its own order. Enabled wins over disabled.
+    A disabled default is removed, one that is enabled again is replaced in its place, and others
+    follow the defaults in their own order. Enabled takes precedence over disabled.
     """
     off = custom.disabled_names
     kept = () if EVERY in off else tuple(entry for entry in defaults if entry.name not in off)
@@ -38,7 +38,7 @@ def expanded(
 
     Args:
         multi_point: the merged MultiPoint list.
-        custom: what is said about this point.
+        custom: the settings of this point.
         has_point: whether the plugin of that name can be asked here.
     """
     off = custom.disabled_names
@@ -59,7 +59,7 @@ def expanded(
 
 
 def _first_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Without a second entry of one name; that is a problem which others report."""
+    """The first entry of each name; duplicates are reported elsewhere."""
     by_name: dict[str, Entry] = {}
     for entry in entries:
         by_name.setdefault(entry.name, entry)

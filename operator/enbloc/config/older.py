@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """v1beta1, v1beta2 and v1beta3 of KubeSchedulerConfiguration, as v1.
 
-The fields are the same. Other are: addresses that v1 lacks, plugins that were removed since, and
-before v1beta3 the default weights of three plugins.
+The fields are the same. Differences are addresses that v1 lacks, plugins that were removed since,
+and, before v1beta3, the default weights of three plugins.
 """
 
 from collections.abc import Iterator

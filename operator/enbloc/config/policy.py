@@ -126,7 +126,7 @@ def from_policy(document: dict[str, Any], findings: Findings) -> dict[str, Any]:
 
 
 class _Conversion:
-    """One Policy on its way."""
+    """The conversion of one Policy."""
 
     def __init__(self, policy: Policy, findings: Findings) -> None:
         self._policy = policy

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading: from the text of files to a Configuration, with everything that is wrong at once."""
+"""Reading: makes a Configuration from the text of files, reporting all mistakes at once."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -115,7 +115,7 @@ def check(document: dict[str, Any], registry: Registry, findings: Findings) -> N
 
 
 def no_kind(document: dict[str, Any]) -> str:
-    """What to say of a document that is of no kind that is read."""
+    """The text about a document of an unknown kind."""
     kind = document.get("kind")
     if kind is None:
         values = isinstance(document.get("scheduler"), dict) and "apiVersion" not in document
@@ -214,7 +214,7 @@ def _preemption(ours: EnblocConfiguration, findings: Findings) -> PreemptionLimi
 
 def _min_runtimes(given: Iterable[MinRuntimeRule], findings: Findings) -> Iterator[MinRuntime]:
     seen: dict[tuple[str, str], str] = {}
-    # A name that was refused is "" here, which must not be judged.
+    # A refused name is "" here, which must not be checked again.
     refused = [each.path for each in findings.problems if each.source == findings.source]
     for rule in given:
         names = rule.priority_class_name, rule.namespace
@@ -261,7 +261,7 @@ def _election(config: LeaderElectionConfiguration | None, findings: Findings) ->
     if config.resource_lock not in (None, "", "leases"):
         text = f'must be "leases", is "{config.resource_lock}"'
         findings.problem(config.at("resourceLock"), text)
-    # A duration that was refused is its default here, which must not be judged.
+    # A refused duration is its default here, which must not be checked again.
     refused = {each.path for each in findings.problems if each.source == findings.source}
     for field, value in (
         ("leaseDuration", made.lease_duration),

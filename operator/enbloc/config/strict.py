@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict decoding: an unknown field is a problem with its path, and so is every other mistake.
 
-A mistake costs its own field only: what is left is decoded, so that one run finds all of them.
+A mistake drops only its own field: the rest is decoded, so that one run finds all mistakes.
 """
 
 import json
@@ -110,7 +110,7 @@ def decode(model: type[M], data: Mapping[str, Any], findings: Findings) -> M:
     root = str(data.get(WHERE, ""))
     for each in errors:
         findings.problem(_path(root, data, each["loc"]), _said(model, each))
-    # What hangs on a field that was just taken away is no news, so the next rounds are silent.
+    # Errors that follow from a removed field are not reported, so the next rounds are silent.
     rest: dict[str, Any] = deepcopy(dict(data))
     tried: set[Loc] = set()
     for _ in range(_ROUNDS):

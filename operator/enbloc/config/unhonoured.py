@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What kube-scheduler heeds and enbloc does not: accepted, and told by name."""
+"""Settings that kube-scheduler honours and enbloc does not: accepted, with a warning."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""What configuration files ask for, decoded, and not yet merged with the defaults.
+"""Wanted: what configuration files ask for, decoded but not yet merged with the defaults.
 
 Each part knows the path at which it was written, so that what is found wrong later can name it.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion: whatever version, kind or project a file is of, as configuration of enbloc."""
+"""Conversion: turns files of any supported version, kind or project into enbloc configuration."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _TIMEOUT: Final = "scheduleTimeoutSeconds"
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What files became.
+    """The result of a conversion.
 
     Attributes:
         documents: configurations that enbloc reads.
@@ -38,7 +38,7 @@ class Conversion:
 
     @property
     def lost(self) -> int:
-        """How many settings have no effect any more."""
+        """How many settings no longer have an effect."""
         return sum(each.outcome is Outcome.LOST for each in self.settings)
 
 
@@ -68,7 +68,7 @@ def convert(
             check(new, registry, about)
             made.append(plain(new))
         if document.get("kind") == POLICY_KIND:
-            # Its plugins are ours: nobody wrote what would be said of them.
+            # Its plugins are ours: warnings about them would be about nothing that anybody wrote.
             about.warnings = [each for each in about.warnings if _PLUGINS not in each.path]
         findings.problems += about.problems
         findings.warnings += about.warnings
@@ -100,7 +100,7 @@ def _documents(
 def _held(name: str, config_map: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     data = config_map.get("data")
     for key, text in data.items() if isinstance(data, dict) else ():
-        # Whatever else it holds is no configuration, and may be no YAML either.
+        # Other keys are not configuration, and may not be YAML either.
         found = Source(f"{name}, {key}", str(text))
         for document in parse(found, Findings()):
             if document.get("kind") in (KIND, OUR_KIND, POLICY_KIND) or is_volcano(document):

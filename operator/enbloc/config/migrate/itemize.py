@@ -13,7 +13,7 @@ from enbloc.config.findings import Finding, Outcome
 from enbloc.config.hiding import hidden
 from enbloc.model.text import QUOTE_LIMIT, clipped
 
-#: From the best to the worst: of several things said of one setting, the worst counts.
+#: From best to worst; if a setting has several outcomes, the worst counts.
 _WORSE: Final = (
     Outcome.BUILT_IN,
     Outcome.NOT_NEEDED,
@@ -21,7 +21,7 @@ _WORSE: Final = (
     Outcome.CHANGED,
     Outcome.LOST,
 )
-#: What is said of these fields is said of the entry that has them.
+#: Findings about these fields are about the entry that has them.
 _OF_THE_ENTRY: Final = ("name", "weight")
 
 
@@ -51,7 +51,7 @@ def itemized(
 ) -> Iterator[Setting]:
     """Every setting of a document in its order, then what was said of fields that it lacks.
 
-    What is said of a field holds for all that stands below it and has nothing of its own.
+    A finding about a field applies to everything below it that has no finding of its own.
 
     Args:
         source: the file.

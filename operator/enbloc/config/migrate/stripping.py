@@ -46,10 +46,10 @@ def without_foreign(
 
 
 class _Profile:
-    """One profile on its way.
+    """The conversion of one profile.
 
     Attributes:
-        timeouts: of its arguments of Coscheduling, in seconds.
+        timeouts: the timeouts in its Coscheduling arguments, in seconds.
     """
 
     def __init__(self, known: Collection[str], findings: Findings) -> None:
@@ -123,7 +123,7 @@ class _Profile:
     def _restore(
         self, plugins: dict[str, Any], point: str, name: str, off: Collection[str]
     ) -> None:
-        """Let default plugins run again that gave way to one that is gone."""
+        """Enable default plugins again that were disabled in favour of a removed one."""
         found = plugins.get(point)
         if not isinstance(found, dict) or (point != MULTI_POINT and found.get("enabled")):
             return

@@ -53,7 +53,7 @@ def from_volcano(document: Mapping[str, Any], findings: Findings) -> dict[str, A
 
 
 class _Conversion:
-    """One configuration on its way."""
+    """The conversion of one configuration."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
