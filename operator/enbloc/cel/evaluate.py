@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A tree becomes closures over the variables of one evaluation.
+"""Evaluate: compiles a tree to closures over the variables of one evaluation.
 
-Costs are counted where upstream's interpreter counts them, so that both give up at the same
+Costs are counted where upstream's interpreter counts them, so that both reject the same
 expressions; see `Run`.
 """
 
@@ -54,16 +54,16 @@ _FREE: Final = 20  # literals in one list or map that cost nothing
 
 
 class CompileFault(Exception):  # noqa: N818 - a fault of the text
-    """The expression is not valid, or uses what is not supported."""
+    """The expression is invalid, or uses an unsupported feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables that are seen at one place: name → number of its slot.
+    """The variables in scope at one place: name → number of its slot.
 
     Attributes:
         counter: how many slots there are so far.
-        compiling: what regular expressions took so far, in tenths of a microsecond.
+        compiling: the cost of compiling regular expressions so far, in tenths of a microsecond.
     """
 
     names: Mapping[str, int]
@@ -80,7 +80,7 @@ class Scope:
         ), numbers
 
     def spend(self, work: int) -> None:
-        """Count what compiling takes. Raises CompileFault beyond the limit."""
+        """Count the cost of compiling. Raises CompileFault beyond the limit."""
         self.compiling[0] += work
         if self.compiling[0] > MOST_WORK:
             raise CompileFault(TOO_LONG)
@@ -91,7 +91,7 @@ Macro = Callable[[syntax.Call, Scope], Code | None]
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """What a tree is compiled by: its macros, and fields that a variable is known to have."""
+    """Compiles trees; knows the macros, and the fields of some variables."""
 
     macros: Mapping[tuple[str, int], Macro]
     fields: Mapping[str, frozenset[str]]
@@ -293,7 +293,7 @@ def _variable(name: str, scope: Scope, cost: int = 1) -> Code:
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """A variable whose value is computed when it is read first."""
+    """A variable whose value is computed when first read."""
 
     code: Code
 
@@ -330,7 +330,7 @@ def _dynamic_step(operand: Code, key: Code, cost: int, *, optional: bool) -> Cod
 
 
 def _maybe(run: Run, value: Any, key: Any, cost: int) -> Optional:
-    """What the key leads to if it leads anywhere; only then it costs."""
+    """The value of the key, if there is one; only then it costs."""
     run.charge(cost - 1)
     if type(value) is Optional:
         if not value.present:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every function of a device selector by its name, how it is called, and what a call costs."""
+"""Every function of device selectors by name, with its arguments and cost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ class Function:
     """`call` with `fewest` to `most` arguments.
 
     Attributes:
-        cost: of the arguments and the result, in CEL's units; None = of going through all that is
-            in the first argument.
-        after: the cost is one of the result, and charged after the call.
-        takes: tenths of a microsecond that any call takes.
-        spends: it takes more with larger arguments; it is told first how to say how much.
+        cost: from the arguments and the result, in CEL's units; None = the cost of traversing the
+            first argument.
+        after: the cost depends on the result, and is charged after the call.
+        takes: the time of any call, in tenths of a microsecond.
+        spends: it takes longer with larger arguments; a `Spend` to count that is its first
+            argument.
 
     Source: kube-scheduler v1.36 apiserver/pkg/cel/library/cost.go CallCost;
     cel-go/interpreter/runtimecost.go costCall; cel-go/ext/lists.go; cel-go/ext/sets.go
@@ -39,7 +40,7 @@ class Function:
     spends: bool = False
 
     def apply(self, run: Run, args: tuple[Any, ...]) -> Any:
-        """What a call gives, which is charged and kept. Raises Fault, and Halt beyond limits."""
+        """Call it, and charge cost and memory. Raises Fault, and Halt beyond limits."""
         if not self.after:
             self._charge(run, args, None)
         result = self.call(run.spend, *args) if self.spends else self.call(*args)
@@ -52,8 +53,8 @@ class Function:
         run.pay(cost, self.takes)
 
 
-#: What a call takes, in tenths of a microsecond, that converts, compares or adds simple values,
-#: adds amounts, compares amounts or versions, looks for a pattern, reads an amount or a version, an
+#: The time of calls, in tenths of a microsecond: for simple values (convert, compare, add), adding
+#: amounts, comparing amounts or versions, pattern search, parsing an amount or a version, an
 #: address, a network.
 _SIMPLE: Final = 15
 _ADDS: Final = 25
@@ -63,12 +64,12 @@ _READS: Final = 100
 _ADDRESS: Final = 90
 _NETWORK: Final = 130
 
-#: A function that takes more with larger arguments.
+#: A function that takes longer with larger arguments.
 _spending = partial(Function, takes=20, spends=True)
 
 
 def _through(spend: Spend, value: Any) -> int:
-    """What it costs to go through all that is in a value: a tenth of each text, 1 for numbers."""
+    """The cost of traversing a value: a tenth of each text's length, 1 for numbers."""
     cost, left = 0, [value]
     for one in left:  # it grows
         kind = type(one)
@@ -306,7 +307,7 @@ _FORMATS: Final = (
     "named dns1123Label dns1123Subdomain dns1035Label dns1123LabelPrefix dns1123SubdomainPrefix"
     " dns1035LabelPrefix qualifiedName labelValue uri uuid byte date datetime"
 )
-#: What upstream has and enbloc has not: to use one is a reason by its name.
+#: Functions that upstream has but enbloc lacks; using one is an error that names it.
 UNSUPPORTED: Final = frozenset(
     [
         *_TIMES.split(),

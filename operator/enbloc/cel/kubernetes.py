@@ -125,7 +125,7 @@ def number_of(name: str) -> Callable[[Any], int]:
 
 
 def valid(read: Callable[..., Any]) -> Callable[..., bool]:
-    """Whether the reader takes the string."""
+    """Whether `read` accepts the string."""
 
     def check(given: Any, *more: Any) -> bool:
         text(given)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""CEL's macros: loops over lists and maps, `cel.bind`, and what is done with optional values.
+"""CEL's macros: loops over lists and maps, `cel.bind`, and those of optional values.
 
 Upstream expands each into a fold with an accumulator. Here each is a loop, which charges what the
 fold's parts would cost: reading the accumulator 1, a condition 1 for each of its functions.
@@ -29,7 +29,7 @@ _ADDED: Final = 2  # reading the accumulator, and `+`
 
 
 def compiler(fields: Mapping[str, frozenset[str]]) -> Compiler:
-    """One that knows all macros, and of some variables what fields they have."""
+    """A compiler with all macros, and the fields of some variables."""
     macros: dict[tuple[str, int], Macro] = {}
     found = Compiler(macros, fields)
 
@@ -66,7 +66,7 @@ def _names(nodes: tuple[syntax.Node, ...]) -> list[str]:
 
 
 class _Loop:
-    """Goes over a list or the keys of a map, with the variables set; over both with two of them."""
+    """A loop over a list or the keys of a map; with two variables, over keys and values."""
 
     def __init__(self, compile_: Compiler, node: syntax.Call, scope: Scope, variables: int) -> None:
         self._range = compile_.code(node.args[0], scope)
@@ -197,7 +197,7 @@ def _collect_map(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
 
 
 def _bind(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code | None:
-    """`cel.bind(name, value, result)`: the value is computed when it is read first."""
+    """`cel.bind(name, value, result)`: the value is computed when first read."""
     if node.args[0] != syntax.Name("cel"):
         return None
     if not isinstance(node.args[1], syntax.Name):

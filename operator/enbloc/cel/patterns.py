@@ -14,11 +14,11 @@ from cachetools import LRUCache
 from enbloc.cel.texts import count, text
 from enbloc.cel.values import Fault, Spend, short
 
-#: Bytes that one compiled expression may take; more is refused. So many are kept, also refusals.
+#: The largest compiled expression, in bytes, and how many (also refusals) are cached.
 _REGEX_BYTES: Final = 1 << 18
 _MOST_KEPT: Final = 64
-#: What it takes to compile one, beside so much for each of its characters and instructions, in
-#: tenths of a microsecond; more of either than the bytes allow are not made.
+#: The time to compile an expression, and for each of its characters and instructions, in tenths of
+#: a microsecond; one with more of either than the bytes allow is not compiled.
 _COMPILING: Final = 1_000
 _CHARACTER: Final = 5
 _INSTRUCTION: Final = 5
@@ -27,12 +27,12 @@ _TOO_LARGE: Final = "Illegal regex: pattern too large"
 #: Instructions of a class of characters, and of one by its property, of which some are larger.
 _OF_CLASS: Final = 12
 _PROPERTY: Final = 800
-#: So many characters are read in a tenth of a microsecond, where there are so few instructions that
-#: RE2 has room to remember what follows from what; else so many instructions read one, at worst.
+#: How many characters are read in a tenth of a microsecond, with so few instructions that RE2 can
+#: cache its states; with more, a character takes that long per so many instructions, at worst.
 _READ: Final = 20
 _FEW: Final = 24
 _READING: Final = 16
-#: What each of several matches takes besides.
+#: The additional time of each of several matches.
 _MATCH: Final = 50
 
 _REPEATED: Final = re.compile(r"\{(?P<least>[0-9]{1,4})(?:,(?P<most>[0-9]{0,4}))?\}")
@@ -44,12 +44,12 @@ _PROPERTIES: Final = re.compile(r"\\[pP]")
 
 
 class _Regex(NamedTuple):
-    """An expression.
+    """A regular expression.
 
     Attributes:
-        program: by RE2.
-        refusal: why there is none; "" = there is one.
-        instructions: about so many.
+        program: compiled by RE2.
+        refusal: why it is not compiled; "" = it is.
+        instructions: their approximate number.
     """
 
     program: Any
@@ -57,7 +57,7 @@ class _Regex(NamedTuple):
     instructions: int
 
     def reading(self, characters: int) -> int:
-        """What it takes to read so many characters, at worst."""
+        """The time to read this many characters, at worst."""
         if self.instructions <= _FEW:
             return characters // _READ
         return characters * self.instructions // _READING
@@ -68,7 +68,7 @@ _KEPT: Final[LRUCache[str, _Regex]] = LRUCache(maxsize=_MOST_KEPT)
 
 
 def compiled(spend: Spend, pattern: str) -> _Regex:
-    """The compiled expression. Raises Fault for one that RE2 does not take."""
+    """The compiled expression. Raises Fault for one that RE2 does not accept."""
     found = _KEPT.get(pattern)
     if found is None:
         if len(pattern) > _MOST_INSTRUCTIONS:
@@ -81,9 +81,9 @@ def compiled(spend: Spend, pattern: str) -> _Regex:
 
 
 def _made(spend: Spend, pattern: str) -> _Regex:
-    """The same, not yet kept.
+    """Compile an expression that is not cached.
 
-    RE2 itself finds out what is too large only after it has written out what is repeated.
+    RE2 itself detects a too large one only after expanding its repetitions.
     """
     needed = instructions(pattern)
     if needed > _MOST_INSTRUCTIONS:
@@ -103,7 +103,7 @@ def _made(spend: Spend, pattern: str) -> _Regex:
 
 
 def instructions(pattern: str) -> int:
-    """About how many instructions it takes, what is repeated as often as it is at most."""
+    """The approximate number of instructions, with repetitions at their maximum."""
     groups, last, at = [0], 1, 0
     while at < len(pattern):
         sign = pattern[at]
@@ -137,10 +137,10 @@ def instructions(pattern: str) -> int:
 
 
 def searching(pattern: str) -> Callable[[str], Any]:
-    """What looks for a regular expression anywhere in a text, and returns None if it is not there.
+    """A function that searches a text for a regular expression; it returns None without a match.
 
     Raises:
-        ValueError: RE2 does not take it, or it is too large.
+        ValueError: RE2 does not accept it, or it is too large.
     """
     regex = _made(lambda _: None, pattern)
     if regex.refusal:
@@ -168,7 +168,7 @@ def _search(spend: Spend, where: Any, pattern: Any) -> Any:
 
 
 def find_all(spend: Spend, where: Any, pattern: Any, most: Any = -1) -> list[str]:
-    """The matches that do not overlap, at most so many; an empty one never follows a match."""
+    """The matches that do not overlap, at most `most`; an empty one never follows a match."""
     text(where, pattern)
     count(most)
     regex = compiled(spend, pattern)

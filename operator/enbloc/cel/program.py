@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Device selectors: compiled once, asked for many devices.
+"""Device selectors: compiled once, evaluated for many devices.
 
 As kube-scheduler evaluates `DeviceSelector.cel.expression` (v1.36
-dynamic-resource-allocation/cel/compile.go), with these differences, of which each is a named reason
-and never an answer: time, URLs and named formats are not supported, nesting is limited to
+dynamic-resource-allocation/cel/compile.go), with these differences, each of which gives a named
+error and never an answer: time, URLs and named formats are not supported, nesting is limited to
 `syntax.DEEPEST` levels and lists to `values.MOST_ITEMS` items, and types are checked when an
 expression is evaluated rather than before.
 """
@@ -44,10 +44,10 @@ _COMPILER: Final = compiler(
 
 @dataclass(frozen=True, slots=True)
 class CelError:
-    """Why there is no answer, for good: `text` names it.
+    """A permanent error: `text` says why there is no answer.
 
     Attributes:
-        took: about how long it took to find out, in microseconds, beside the length of the text.
+        took: about how long it took to detect, in microseconds, besides the length of the text.
     """
 
     text: str
@@ -61,8 +61,8 @@ class DeviceView:
     Attributes:
         driver: its driver, also the domain of names without one.
         attributes: by "domain/name" or "name".
-        capacity: exact amounts, by such names too.
-        allow_multiple_allocations: None = not said, which is no.
+        capacity: exact amounts, by the same form of names.
+        allow_multiple_allocations: None = not set, which means False.
     """
 
     driver: str
@@ -73,7 +73,7 @@ class DeviceView:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An answer, and what it cost in CEL's units; and about how long it took, in microseconds."""
+    """An answer, its cost in CEL's units, and about how long it took, in microseconds."""
 
     answer: bool | CelError
     cost: int
@@ -99,7 +99,7 @@ class Program:
         return self.evaluate(device).answer
 
     def evaluate(self, device: DeviceView) -> Evaluation:
-        """The same, with the cost."""
+        """Whether the expression selects the device, with the cost."""
         run = Run([_variables(device), *[None] * (self._slots - 1)], self.cost_limit)
         answer: bool | CelError
         try:
@@ -133,7 +133,7 @@ def compile(expression: str, *, cost_limit: int = COST_LIMIT) -> Program | CelEr
 
 
 def _check_result(tree: Node) -> None:
-    """What can only be another type than bool is refused at once."""
+    """Refuse at once an expression whose type cannot be bool."""
     constant = folded(tree)
     kind = type_of(constant.value) if constant is not None else "bool"
     if isinstance(tree, ListOf | MapOf):
@@ -164,7 +164,7 @@ def _value(value: Attribute) -> Any:
 
 
 def _by_domain(values: Mapping[str, Any], driver: str) -> Map:
-    """Maps by domain; a domain that is not there reads as an empty one."""
+    """Maps by domain; a missing domain reads as an empty map."""
     domains: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         domain, slash, identifier = name.partition("/")

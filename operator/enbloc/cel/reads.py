@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads: which attributes and capacities of a device an expression can read at all.
 
-Devices that agree in those get the same answer, however much else makes them differ: a serial
-number that no selector names does not make each device a question of its own.
+Devices that agree in those get the same answer, however else they differ: a serial number that no
+selector names does not require an evaluation per device.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def reads(expression: str) -> frozenset[str] | None:
 
 
 class _AnythingError(Exception):
-    """The expression reads more than names that stand in it."""
+    """The expression reads more than the names written in it."""
 
 
 def _names(node: Any) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _names(node: Any) -> Iterator[str]:
 
 
 def _looked_up(node: object) -> tuple[object, str | None]:
-    """What a part looks into, and for which name; None = no name that stands there."""
+    """What a part looks into, and for which name; None = no literal name."""
     if isinstance(node, Select):
         return node.operand, node.field
     if isinstance(node, Index):
@@ -62,7 +62,7 @@ def _looked_up(node: object) -> tuple[object, str | None]:
 
 
 def _domain(node: object) -> str | None:
-    """The domain, where this is `device.attributes["domain"]` or the same of capacity."""
+    """The domain, if this is `device.attributes["domain"]` or the same of capacity."""
     of, domain = _looked_up(node) if isinstance(node, Select | Index) else (None, None)
     known = isinstance(of, Select) and of.field in _OF and _is_device(of.operand)
     return domain if known else None

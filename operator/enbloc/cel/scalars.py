@@ -39,11 +39,10 @@ _DOUBLE: Final = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?([iI]nf(inity)?)|[nN]a[nN]"
 )
 _NO_OVERLOAD: Final = "no such overload"
-#: So many items of a list are copied in a tenth of a microsecond, and so many bytes are read as
-#: characters.
+#: How many items of a list are copied, and how many bytes decoded, in a tenth of a microsecond.
 _ITEMS: Final = 80
 _DECODED: Final = 100
-#: What it takes to write a double, and an address.
+#: The time to format a double, and an address, in tenths of a microsecond.
 _DOUBLE_TEXT: Final = 20
 _ADDRESS_TEXT: Final = 30
 
@@ -77,7 +76,7 @@ def arithmetic(sign: str, a: Any, b: Any) -> Any:
 
 
 def added(spend: Spend, a: Any, b: Any) -> Any:
-    """`a + b`: a sum, or one after the other."""
+    """`a + b`: a sum, or a concatenation."""
     kind = type(a)
     if kind not in (str, bytes, list) or type(b) is not kind:
         return arithmetic("+", a, b)

@@ -10,9 +10,9 @@ from typing import Any, Final
 from enbloc.cel.tokens import SyntaxFault, Token, tokens
 from enbloc.cel.values import LARGEST
 
-#: In bytes; the API server takes no longer one (resource.k8s.io CELSelectorExpressionMaxLength).
+#: The API server's limit, in bytes (resource.k8s.io CELSelectorExpressionMaxLength).
 LONGEST_EXPRESSION: Final = 10 * 1024
-#: Levels of brackets and of operators below each other.
+#: The deepest nesting of brackets and operators.
 DEEPEST: Final = 120
 _RESERVED: Final = frozenset(
     [
@@ -122,7 +122,7 @@ class _Parser:
         self._depth = 0
 
     def expression(self) -> Node:
-        """A choice, or what binds tighter."""
+        """A conditional, or an expression that binds tighter."""
         self._deeper()
         outside = self._depth
         node = self._operators(1)
@@ -134,7 +134,7 @@ class _Parser:
         return node
 
     def expect(self, sign: str) -> None:
-        """Go past the sign, or the end. Raises SyntaxFault where something else stands."""
+        """Consume the sign, or the end. Raises SyntaxFault if something else is there."""
         token = self._tokens[self._at]
         if sign != (token.text if token.kind == "sign" else token.kind):
             wanted = "" if sign == "end" else f", expected {sign!r}"
@@ -148,7 +148,7 @@ class _Parser:
             raise SyntaxFault(f"nested more than {DEEPEST} levels deep", position)
 
     def _take(self, *signs: str) -> str | None:
-        """The sign that stands here, if it is one of these; it is gone past then."""
+        """Consume and return the next sign, if it is one of these."""
         token = self._tokens[self._at]
         if token.kind != "sign" or token.text not in signs:
             return None
@@ -156,7 +156,7 @@ class _Parser:
         return token.text
 
     def _operators(self, loosest: int) -> Node:
-        """Operands, and the operators between them that bind at least so tightly."""
+        """Operands, and the operators between them of at least this precedence."""
         outside = self._depth
         node = self._unary()
         while True:

@@ -12,13 +12,13 @@ _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-#: So many characters are copied to a smaller text in a tenth of a microsecond, and searched; and so
-#: many pairs of characters are compared, where each place is looked at whole.
+#: How many characters are copied to a smaller text in a tenth of a microsecond, and searched; and
+#: how many pairs of characters are compared, if each place is compared in full.
 _NARROWED: Final = 500
 _SEARCHED: Final = 40
 _PAIRS: Final = 280
-#: So many occurrences are replaced in it, so many characters trimmed, and so many get another case:
-#: of ASCII, and beyond.
+#: How many occurrences are replaced, characters trimmed, and cases changed (of ASCII, and beyond)
+#: in a tenth of a microsecond.
 _REPLACED: Final = 14
 _TRIMMED: Final = 8
 _CASED: Final = 200
@@ -47,7 +47,7 @@ def _index(found: int, length: int) -> int:
 
 
 def char_at(where: Any, index: Any) -> str:
-    """The character there, or nothing right behind the last."""
+    """The character at an index, or "" right after the last."""
     text(where)
     count(index)
     at = _index(index, len(where))
@@ -55,28 +55,28 @@ def char_at(where: Any, index: Any) -> str:
 
 
 def contains(spend: Spend, where: Any, what: Any) -> bool:
-    """Whether it stands anywhere."""
+    """Whether `what` occurs anywhere."""
     text(where, what)
     spend(_searching(where, what))
     return what in where
 
 
 def starts(spend: Spend, where: Any, what: Any) -> bool:
-    """Whether it stands at the start."""
+    """Whether `what` is at the start."""
     text(where, what)
     spend(min(len(where), len(what)) // COMPARED)
     return bool(where.startswith(what))
 
 
 def ends(spend: Spend, where: Any, what: Any) -> bool:
-    """Whether it stands at the end."""
+    """Whether `what` is at the end."""
     text(where, what)
     spend(min(len(where), len(what)) // COMPARED)
     return bool(where.endswith(what))
 
 
 def index_of(spend: Spend, where: Any, what: Any, offset: Any = 0) -> int:
-    """Where it stands first, from the offset on; -1 = nowhere."""
+    """The first index of `what`, from the offset on; -1 = none."""
     text(where, what)
     spend(_searching(where, what))
     count(offset)
@@ -88,7 +88,7 @@ def index_of(spend: Spend, where: Any, what: Any, offset: Any = 0) -> int:
 
 
 def last_index_of(spend: Spend, where: Any, what: Any, offset: Any = None) -> int:
-    """Where it stands last, beginning no later than the offset; -1 = nowhere."""
+    """The last index of `what`, no later than the offset; -1 = none."""
     text(where, what)
     spend(_comparing(where, what))
     if offset is None:
@@ -102,10 +102,10 @@ def last_index_of(spend: Spend, where: Any, what: Any, offset: Any = None) -> in
 
 
 def _searching(where: str, what: str) -> int:
-    """What it takes to look for a text from the start.
+    """The time to search for a text from the start.
 
-    Below some lengths each place may be looked at whole.
-    Source: cpython v3.11 Objects/stringlib/fastsearch.h FASTSEARCH.
+    Below some lengths, each place may be compared in full. Source: cpython v3.11
+    Objects/stringlib/fastsearch.h FASTSEARCH.
     """
     length, part = len(where), len(what)
     simple = length < 2_500 or (part < 100 and length < 30_000)
@@ -113,29 +113,29 @@ def _searching(where: str, what: str) -> int:
 
 
 def _comparing(where: str, what: str) -> int:
-    """What it takes to look for a text where each place may be looked at whole."""
+    """The time to search for a text if each place may be compared in full."""
     return len(where) // _SEARCHED + max(0, len(where) - len(what)) * len(what) // _PAIRS
 
 
 def lower(spend: Spend, where: Any) -> str:
-    """A to Z in lower case, all else as it is."""
+    """The text with A to Z in lower case."""
     return str(_plain(spend, where).lower(), *_UTF8)
 
 
 def upper(spend: Spend, where: Any) -> str:
-    """A to z in upper case, all else as it is."""
+    """The text with a to z in upper case."""
     return str(_plain(spend, where).upper(), *_UTF8)
 
 
 def _plain(spend: Spend, where: Any) -> bytes:
-    """Its bytes, of which only those of ASCII have cases."""
+    """The text's bytes, of which only ASCII letters have cases."""
     text(where)
     spend(len(where) // (_CASED if where.isascii() else _CASED_BEYOND))
     return bytes(where, *_UTF8)
 
 
 def replace(spend: Spend, where: Any, old: Any, new: Any, most: Any = -1) -> str:
-    """The first so many occurrences replaced; below zero all."""
+    """The text with the first `most` occurrences replaced; all if `most` is negative."""
     text(where, old, new)
     count(most)
     spend(3 * _searching(where, old))  # for the count here, and Python counts once more
@@ -147,7 +147,7 @@ def replace(spend: Spend, where: Any, old: Any, new: Any, most: Any = -1) -> str
 
 
 def split(spend: Spend, where: Any, by: Any, most: Any = -1) -> list[str]:
-    """The parts; by nothing, the characters. At most so many parts, the last with the rest."""
+    """The parts (the characters if `by` is ""), at most `most`, the last with the rest."""
     text(where, by)
     count(most)
     if most == 0:
@@ -176,7 +176,7 @@ def substring(spend: Spend, where: Any, start: Any, end: Any = None) -> str:
 
 
 def trim(spend: Spend, where: Any) -> str:
-    """Without white space around it."""
+    """The text without white space around it."""
     text(where)
     found = str(where.strip(_SPACE))
     spend((len(where) - len(found)) // _TRIMMED + len(found) // _NARROWED)
@@ -184,7 +184,7 @@ def trim(spend: Spend, where: Any) -> str:
 
 
 def join(spend: Spend, parts: Any, by: Any = "") -> str:
-    """The strings of a list, with another between them."""
+    """The strings of a list, joined by another."""
     text(by)
     if type(parts) is not list:
         raise Fault("no such overload")

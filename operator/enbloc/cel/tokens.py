@@ -29,7 +29,7 @@ _LONGEST_NUMBER: Final = 400
 
 
 class SyntaxFault(Exception):  # noqa: N818 - a fault of the text
-    """The text is no CEL expression; the message says what is wrong, and at which character."""
+    """The text is not a CEL expression; the message says what is wrong, at which character."""
 
     def __init__(self, text: str, position: int) -> None:
         super().__init__(f"Syntax error at character {position + 1}: {text}")
@@ -74,7 +74,7 @@ def _number(kind: str, text: str, position: int) -> Any:
         return float(text)
     digits = text.rstrip("uU") if kind == "uint" else text
     number = int(digits, 16) if digits.startswith("0x") else int(digits)
-    # One more than the largest: it may follow a minus sign, and the parser looks.
+    # One more than the largest is accepted: it may follow a minus sign, which the parser checks.
     if number > (LARGEST_UNSIGNED if kind == "uint" else LARGEST + 1):
         raise SyntaxFault(f"invalid {kind} literal", position)
     return Uint(number) if kind == "uint" else number

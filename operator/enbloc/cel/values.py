@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The values of CEL, and what holds between two of them.
+"""The values of CEL, with equality and order.
 
 A bool, string, bytes, double and null are Python's own; an int is a Python int within 64 bits, a
 list a Python list that nobody changes once it is made, an address one of `ipaddress`.
@@ -18,34 +18,34 @@ from enbloc.cel.versions import SemanticVersion
 
 LARGEST: Final = 2**63 - 1
 LARGEST_UNSIGNED: Final = 2**64 - 1
-#: The longest list or map that is made; upstream's cost limit is reached long before in most cases.
+#: The longest list or map; upstream's cost limit is mostly reached long before.
 MOST_ITEMS: Final = 10_000
-#: The longest string that is made, in characters, and how much one evaluation makes in all, bytes.
+#: The longest string, in characters, and the total of one evaluation's values, in bytes.
 LONGEST: Final = 200_000
 MOST_MADE: Final = 4_000_000
-#: What one evaluation may take, in tenths of a microsecond or about that: less than CEL's units
-#: allow, so that nobody is kept waiting.
+#: The longest evaluation, in approximate tenths of a microsecond: less than CEL's units allow, to
+#: limit delays.
 MOST_WORK: Final = 500_000
-#: A unit of CEL's takes so much, where nothing else is known.
+#: The time of one unit of CEL's cost, if nothing else is known.
 _OF_UNIT: Final = 3
-#: What it takes to look at an item of a list, to compare each of what lists and maps have inside,
-#: and to compare values of Kubernetes' own types.
+#: The times to read an item of a list, to compare each element of lists and maps, and to compare
+#: values of Kubernetes' own types.
 ITEM: Final = 2
 _INSIDE: Final = 4
 _FLAT: Final = 8
-#: So many characters are compared in a tenth of a microsecond, and ordered, at worst.
+#: How many characters are compared, and how many ordered, in a tenth of a microsecond, at worst.
 COMPARED: Final = 1000
 _ORDERED: Final = 300
-#: So many are copied in it, and so many beyond ASCII written as bytes.
+#: How many are copied, and how many beyond ASCII encoded, in a tenth of a microsecond.
 COPIED: Final = 1000
 ENCODED: Final = 60
-#: What a value takes beside what is in it, and an entry of a list or map, in bytes.
+#: The overhead of a value, and of an entry of a list or map, in bytes.
 _VALUE: Final = 64
 _ENTRY: Final = 8
 
 
-#: Told, by who does more than a call of it always takes, how much that is, in tenths of a
-#: microsecond; raises Halt beyond the limit.
+#: Counts work beyond the fixed time of a call, in tenths of a microsecond; raises Halt beyond the
+#: limit.
 Spend = Callable[[int], None]
 
 
@@ -59,7 +59,7 @@ class Fault(Exception):  # noqa: N818 - a value of CEL, in a way
 
 
 class Halt(Exception):  # noqa: N818 - as Fault
-    """The evaluation goes no further, whatever is around: a limit is reached."""
+    """The evaluation ends, because a limit is reached; nothing absorbs this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Map:
         return (key for key, _ in self.entries.values())
 
     def get(self, key: Any) -> Any:
-        """What the key leads to; raises Fault where it leads nowhere."""
+        """The value of a key; raises Fault if there is none."""
         entry = self.entries.get(keyed(key))
         if entry is not None:
             return entry[1]
@@ -176,7 +176,7 @@ class Run:
     made: int = field(default=0)
 
     def charge(self, amount: int) -> None:
-        """Count what takes as long as such units do; raises Halt beyond the limits."""
+        """Count a cost in CEL's units, with their time; raises Halt beyond the limits."""
         self.cost += amount
         self.work += _OF_UNIT * amount
         if self.cost > self.limit:
@@ -185,18 +185,18 @@ class Run:
             raise Halt(TOO_LONG)
 
     def pay(self, amount: int, work: int) -> None:
-        """The same for a call that takes `work`, in tenths of a microsecond."""
+        """Count a cost with its time, `work`, in tenths of a microsecond."""
         self.work += work - _OF_UNIT * amount
         self.charge(amount)
 
     def spend(self, work: int) -> None:
-        """Count what a call takes besides; see `Spend`."""
+        """Count additional work of a call; see `Spend`."""
         self.work += work
         if self.work > MOST_WORK:
             raise Halt(TOO_LONG)
 
     def keep(self, value: Any) -> Any:
-        """Count the memory of a value that was made, and give it; raises Halt beyond the limit."""
+        """Count the memory of a new value, and return it; raises Halt beyond the limit."""
         kind = type(value)
         if kind is str or kind is bytes:
             self.made += _VALUE + len(value)
@@ -217,7 +217,7 @@ _TYPES: Final[Mapping[type, str]] = {
     Quantity: "kubernetes.Quantity", SemanticVersion: "kubernetes.Semver", IPv4Address: "net.IP",
     IPv6Address: "net.IP", Prefix: "net.CIDR",
 }  # fmt: skip
-#: Types whose equality costs one, however large they are.
+#: Types whose comparison costs one unit, whatever the size.
 ADDRESSES: Final = frozenset({IPv4Address, IPv6Address})
 FLAT: Final = (Quantity, SemanticVersion, IPv4Address, IPv6Address, Prefix)
 
@@ -236,7 +236,7 @@ def number(value: Any) -> int | float | None:
 
 
 def equal(a: Any, b: Any, spend: Spend) -> bool:
-    """Whether two values are the same: numbers across types, nothing else across types."""
+    """Whether two values are equal; only numbers may be equal across types."""
     kind = type(a)
     if kind is int or kind is float or kind is Uint:
         right = number(b)
@@ -258,7 +258,7 @@ def equal(a: Any, b: Any, spend: Spend) -> bool:
 
 
 def _equal_within(a: Any, b: Any, spend: Spend) -> bool:
-    """Whether two lists are the same, or two maps."""
+    """Whether two lists or two maps are equal."""
     if size(a) != size(b):
         return False
     spend(_INSIDE * (2 + size(a)))
@@ -272,7 +272,7 @@ def _equal_within(a: Any, b: Any, spend: Spend) -> bool:
 
 
 def compare(a: Any, b: Any, spend: Spend) -> int:
-    """-1, 0 or 1. Raises Fault where CEL knows no order."""
+    """-1, 0 or 1. Raises Fault if CEL defines no order."""
     kind = type(a)
     left, right = number(a), number(b)
     if left is not None and right is not None:
@@ -286,7 +286,7 @@ def compare(a: Any, b: Any, spend: Spend) -> int:
 
 
 def size(value: Any) -> int:
-    """How much of it there is, for the cost: 1 for what has no size."""
+    """The size of a value, for the cost; 1 if it has none."""
     kind = type(value)
     if kind is str or kind is bytes or kind is list:
         return len(value)
@@ -302,18 +302,18 @@ def size(value: Any) -> int:
 
 
 def tenth(amount: int) -> int:
-    """What it costs to walk over so many characters."""
+    """The cost of traversing this many characters."""
     return -(-amount // 10)
 
 
 def short(items: list[Any]) -> list[Any]:
-    """The list; raises Halt when it is longer than lists are made here."""
+    """The list; raises Halt if it is longer than MOST_ITEMS."""
     if len(items) > MOST_ITEMS:
         raise Halt(f"makes a list of more than {MOST_ITEMS} items, which enbloc does not support")
     return items
 
 
 def brief(length: int) -> None:
-    """Raises Halt when a string of this length is longer than strings are made here."""
+    """Raises Halt if a string of this length is longer than LONGEST."""
     if length > LONGEST:
         raise Halt(f"makes a string of more than {LONGEST} characters")

@@ -32,7 +32,7 @@ _LARGEST_PART: Final = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class SemanticVersion:
-    """A version by semver.org 2.0; `build` takes no part in the order."""
+    """A version by semver.org 2.0; the order ignores `build`."""
 
     major: int
     minor: int
@@ -75,7 +75,7 @@ class SemanticVersion:
 
     @property
     def precedence(self) -> tuple[int, int, int, tuple[int | str, ...]]:
-        """All that takes part in the order; versions that are equal in it are equal."""
+        """The sort key; versions with equal keys are equal."""
         return self.major, self.minor, self.patch, self.pre
 
     def compare(self, other: SemanticVersion) -> int:
@@ -111,7 +111,7 @@ def _rank(part: int | str) -> tuple[int, int, str]:
 def exact(text: str) -> Fraction:
     """The amount of a quantity, rounded up to billionths as the API server does.
 
-    Without digits it is 0, as there: only an empty text is no quantity.
+    As there, a text without digits is 0; only an empty text is no quantity.
 
     Raises:
         ValueError: the text is no quantity.
