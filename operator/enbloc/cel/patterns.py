@@ -28,7 +28,8 @@ _TOO_LARGE: Final = "Illegal regex: pattern too large"
 _OF_CLASS: Final = 12
 _PROPERTY: Final = 800
 #: How many characters are read in a tenth of a microsecond, with so few instructions that RE2 can
-#: cache its states; with more, a character takes that long per so many instructions, at worst.
+#: cache its states; with more, how many instructions run in that time, each once per character, at
+#: worst.
 _READ: Final = 20
 _FEW: Final = 24
 _READING: Final = 16

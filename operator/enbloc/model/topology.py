@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topology: which nodes are near each other, and how near members of a group must be.
+"""Topology: which nodes are close to each other, and how close members of a group must be.
 
 ::
 
@@ -8,11 +8,11 @@
     PodGroup.spec.topology    required: block            all members in one block
                               preferred: rack            and in one rack, where that can be
 
-A domain is the path of label values from the outermost level on: rack r1 of two blocks are two
-racks. Of a label that no Topology names, the value alone is the domain.
+A domain is the path of label values from the outermost level on: rack r1 in two blocks is two
+racks. For a label that no Topology names, the value alone is the domain.
 
-Topologies of other projects are read as ours. Their names have the API group before them, as in
-`kueue.x-k8s.io/default`, and only who names one so uses it.
+Topologies of other projects are read as ours. Their names are prefixed with the API group, as in
+`kueue.x-k8s.io/default`, and only requests that name one so use it.
 """
 
 import re
@@ -20,18 +20,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-#: So many levels has a Topology at most; the schema says so.
+#: The most levels of a Topology, as in the schema.
 MOST_LEVELS: Final = 8
-#: What names, after an API group, the Topology of another project that has the levels in question.
+#: After an API group: whichever Topology of that project has the levels in question.
 WHICHEVER: Final = "*"
 #: The API groups of the projects whose Topologies are read.
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 KAI_GROUP: Final = "kai.scheduler"
 KOORDINATOR_GROUP: Final = "scheduling.koordinator.sh"
 VOLCANO_GROUP: Final = "topology.volcano.sh"
-#: After that group, the Topology that all HyperNodes are together.
+#: After that group: the Topology of all HyperNodes.
 HYPER_NODES: Final = "hypernodes"
-#: How the labels begin that tell the HyperNodes of a node: no label of the API server has a colon.
+#: The prefix of labels for the HyperNodes of a node: no label of the API server has a colon.
 HYPER_NODE_LABEL: Final = "hypernode:"
 _TIER: Final = re.compile(r"tier-([0-9]{1,10})")
 
@@ -40,8 +40,8 @@ class Level(NamedTuple):
     """One level of a Topology.
 
     Attributes:
-        name: what PodGroups call it.
-        label: the node label whose values tell its domains apart.
+        name: the name that PodGroups use.
+        label: the node label whose values are its domains.
         alias: another name for it; "" = none.
     """
 
@@ -51,7 +51,7 @@ class Level(NamedTuple):
 
     @property
     def tier(self) -> int | None:
-        """Of HyperNodes: nodes have the label within the scheduler alone. None = it is no tier."""
+        """The tier of HyperNodes, whose label exists only within the scheduler; None = no tier."""
         of_node, _, number = self.label.rpartition("-")
         return int(number) if of_node.startswith(HYPER_NODE_LABEL) else None
 
@@ -62,7 +62,7 @@ class Level(NamedTuple):
 
 
 def foreign_name(group: str, name: str = WHICHEVER) -> str:
-    """What another project's Topology is called here."""
+    """The name of another project's Topology here."""
     return f"{group}/{name}"
 
 
@@ -76,7 +76,7 @@ class Topology:
     """A Topology object.
 
     Attributes:
-        name: of another project's, with its API group before it: `kueue.x-k8s.io/default`.
+        name: its name; another project's is prefixed with the API group: `kueue.x-k8s.io/default`.
         levels: the outermost first.
         problem: why it cannot be used; "" = it can.
     """
@@ -97,9 +97,10 @@ class Apart:
 
     Attributes:
         level: a level's name, or a node label.
-        labels: of the PodGroups in its namespace that count, `(key, value)` in key order.
-        most: so many of these groups, itself included, may have members in one domain.
-        required: it goes nowhere else; else it had better not.
+        labels: the labels of the PodGroups in its namespace that count, `(key, value)` in key
+            order.
+        most: how many of these groups, itself included, may have members in one domain.
+        required: it must keep away; else it only prefers to.
     """
 
     level: str
@@ -109,10 +110,10 @@ class Apart:
 
 
 class Slice(NamedTuple):
-    """Members with neighbouring ranks that lie in one domain.
+    """Members with consecutive ranks that must be in one domain.
 
     Attributes:
-        size: so many of them; the last slice may be shorter.
+        size: the number of members; the last slice may be shorter.
         level: a level's name, or a node label.
     """
 
@@ -122,14 +123,14 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
-    """What a PodGroup says of where its members are to lie.
+    """The topology constraints of a PodGroup.
 
     Attributes:
         topology: the name of a Topology; "" = the only one of ours that exists, or node labels
             alone.
         required: a level's name, or a node label; all members lie in one of its domains. "" = none.
-        preferred: the same, where that can be.
-        slices: how its members are cut, the outer ones first; each is cut again.
+        preferred: the same, if possible.
+        slices: how its members are divided, the outer slices first; each is divided again.
         apart: from which other groups.
     """
 
@@ -142,14 +143,13 @@ class TopologyRequest:
 
 @dataclass(frozen=True, slots=True)
 class TopologyPart:
-    """What a role, or a sub-group, says of where its own members are to lie.
+    """The topology constraints of a role or a sub-group for its own members.
 
     Attributes:
-        field: what says it, for messages: `spec.roles[worker]`.
+        field: the field that states them, for messages: `spec.roles[worker]`.
         roles: whose members they are.
-        request: names no Topology, for that of the group counts; what it says is within what the
-            group says.
-        parts: of these roles, those that say more.
+        request: names no Topology, as the group's applies; it holds within the group's request.
+        parts: further constraints of some of these roles.
     """
 
     field: str
@@ -160,13 +160,13 @@ class TopologyPart:
 
 @dataclass(frozen=True, slots=True)
 class TopologyLevels:
-    """What a request comes to: all levels of its Topology, or the node labels that it names.
+    """A resolved request: all levels of its Topology, or the node labels that it names.
 
     Attributes:
         levels: the outermost first; one at least.
-        required: the place of that level; None = members may lie anywhere.
-        preferred: of the level of which they take as few domains as they can, no further out than
-            the required one; None = of none, and then none is required either.
+        required: the place of the required level; None = members may be anywhere.
+        preferred: the place of the level of which members use as few domains as possible, no
+            further out than the required one; None = no level, and then none is required either.
         slices: `(size, level)`, the place of the level in whose domains each slice lies, the outer
             ones first.
     """
@@ -185,11 +185,11 @@ class TopologyLevels:
 def resolved(
     request: TopologyRequest, topologies: Mapping[str, Topology], field: str = "spec"
 ) -> tuple[TopologyLevels | None, str]:
-    """The levels that a request is about, and what is wrong with it; "" = nothing is.
+    """The levels of a request, and what is wrong with it; "" = nothing is.
 
     Args:
         request: of a PodGroup, or of a part of one.
-        topologies: all that there are, by name.
+        topologies: all Topologies, by name.
         field: what says it, for the message.
     """
     asked = {"required": request.required, "preferred": request.preferred}
@@ -254,7 +254,7 @@ def _slice_problem(
 def resolved_apart(
     request: TopologyRequest, topologies: Mapping[str, Topology]
 ) -> tuple[tuple[tuple[Apart, tuple[str, ...]], ...], str]:
-    """What a group keeps away from, each with the node labels of its domains, outermost first.
+    """The groups to keep away from, each with the node labels of its domains, outermost first.
 
     Returns:
         These, and what is wrong; "" = nothing is.
@@ -276,7 +276,7 @@ def resolved_apart(
 def place_of(value: str, levels: Sequence[Level]) -> int | None:
     """The place of the level with this name, else this alias, else this label; None = of none.
 
-    Of HyperNodes "tier 3 at most" is met by one of the highest tier that there is.
+    For HyperNodes, a tier above the highest that exists means the highest.
     """
     names, aliases = [each.name for each in levels], [each.alias for each in levels]
     ways = names, aliases, [each.label for each in levels]
@@ -296,7 +296,7 @@ def _no_level(value: str, known: Topology | None) -> str:
 def _named(
     request: TopologyRequest, topologies: Mapping[str, Topology], values: Iterable[str]
 ) -> tuple[Topology | None, str]:
-    """The Topology that a request is about, None = it names node labels; and what is wrong."""
+    """The Topology of a request (None = it names node labels), and what is wrong."""
     name = request.topology
     if not name:
         own = sorted(each for each in topologies if not is_foreign(each))
@@ -327,7 +327,7 @@ def _with_levels(
 ) -> Topology | None:
     """The only Topology of a project that has these levels; None = there is none, or are several.
 
-    Then node labels alone are right: which of several is meant depends on what is not read here.
+    In that case only node labels are valid: which one is meant depends on fields not read here.
     """
     wanted = tuple(values)
     found = [
