@@ -241,8 +241,7 @@ class Pod:
         priority: `spec.priority`; 0 when unset.
         created: creationTimestamp, seconds of server time since the epoch.
         scheduled_at: transition time of condition PodScheduled=True, same unit; None = not True.
-        running: phase is Running (kept apart from phase for reading ease).
-        binding record: annotation `enbloc.dev/plan` as found; "" = none.
+        binding_record: annotation `enbloc.dev/plan` as found; "" = none.
         unschedulable: the pod has PodScheduled=False with one of OUTDATED_REASONS: outdated once it
             waits for anything else.
         resource_version: of the object this was read from, as an integer; 0 = unknown.
