@@ -133,13 +133,13 @@ CAPACITY: Final = (
     # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(
         "reservation-to-groups-ordered-later",
-        "if each.order < order and not each.shared_by(wanted):",
-        "if each.order > order and not each.shared_by(wanted):",
+        "if each.order < before and not each.shared_by(wanted):",
+        "if each.order > before and not each.shared_by(wanted):",
     ),
     Fault(
         "reservation-held-against-its-own-owner",
-        "if each.order < order and not each.shared_by(wanted):",
-        "if each.order < order:",
+        "if each.order < before and not each.shared_by(wanted):",
+        "if each.order < before:",
     ),
     Fault(
         "reservation-never-expires",
@@ -173,13 +173,13 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-not-filled-by-what-is-held",
-        "due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,",
         "due=Counter(dict(group.min_resources)) - filled.held,",
     ),
     Fault(
         "reservation-not-filled-by-its-owner-s-groups",
-        "due=Counter(dict(group.min_resources)) - self._held(members) - filled.held,",
-        "due=Counter(dict(group.min_resources)) - self._held(members),",
+        "due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._taken(members),",
     ),
     Fault(
         "reservation-kept-by-a-group-that-ended",
@@ -249,7 +249,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "forget-what-was-not-remembered",
-        "if first < 0:  # more happened than is remembered",
+        "if first < 0:",
         "if False:",
     ),
     Fault(

@@ -79,7 +79,7 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-slices-take-no-room",
-        "        np.subtract.at(self._slots, seats, 1)  # at least so much",
+        "        np.subtract.at(self._slots, seats, 1)  # a lower bound of what they take",
         "        pass",
     ),
     Fault(
@@ -139,22 +139,17 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-admits-to-what-others-reserved",
-        "                    sums[name][code] -= due[name]",
-        "                    sums[name][code] -= 0 * due[name]",
+        "sums[name][code] = max(0, int(sums[name][code]) - due[name])",
+        "pass",
     ),
     Fault(
         "topology-lets-later-ones-overdraw-a-domain",
-        "            if min(of.values(), default=0) < 0",
-        "            if min(of.values(), default=0) < -(10**9)",
+        "overdrawn = [at for at, of in left.items() if min(of.values(), default=0) < 0]",
+        "overdrawn = []",
     ),
     Fault(
         "topology-forgets-what-is-reserved-further-in",
-        "                if each.labels[: len(labels)] == labels and codes[row] >= 0:",
-        "                if each.labels == labels and codes[row] >= 0:",
-    ),
-    Fault(
-        "topology-looks-into-full-domains",
-        "        return self.without(trial, full) if full else trial",
-        "        return trial",
+        "        for own, taken in self._taken.items():\n            around",
+        "        for own, taken in ((labels, self._taken.get(labels, ())),):\n            around",
     ),
 )
