@@ -138,6 +138,11 @@ TOPOLOGY: Final = (
         "        return False, cost(",
     ),
     Fault(
+        "topology-tries-where-nothing-is-left",
+        "trial if reserved is None else reserved.spared(trial, pods)",
+        "trial",
+    ),
+    Fault(
         "topology-admits-to-what-others-reserved",
         "sums[name][code] = max(0, int(sums[name][code]) - due[name])",
         "pass",

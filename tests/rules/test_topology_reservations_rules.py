@@ -305,6 +305,18 @@ def test_of_racks_in_which_too_little_is_left_none_hides_the_one_with_room() -> 
     ) in message(w, "late")
 
 
+def test_racks_in_which_nothing_is_left_do_not_hide_those_where_members_fit_together() -> None:
+    """Semantics §11.10."""
+    w = fabric(" ".join(f"n{at:02}=z/b/r{at:02}:4" for at in range(15)))
+    for at in range(15):
+        application(w, f"app-{at:02}", 4 if at < 12 else 3)
+        w.settle()
+        w.now += 1
+    w.job("young", 3, pod=ONE_CPU)
+    w.settle()
+    assert racks(w, "young") == {"z/b/r12": 1, "z/b/r13": 1, "z/b/r14": 1}
+
+
 def held(w: World, near: TopologyRequest | None) -> None:
     """Six of eight CPUs are reserved for priority 10, and priority 0 has the others."""
     w.group("app", 1, min_resources=(("cpu", 6000),), topology=near, timeout=600)

@@ -54,9 +54,15 @@ def _visible(char: str) -> bool:
     return char.isprintable() and char not in _BLANK and unicodedata.category(char) not in _MARKS
 
 
-def several(texts: Sequence[str], most: int) -> str:
-    """The first `most` texts, joined by commas, and how many more there are."""
-    more = len(texts) - most
+def several(texts: Sequence[str], most: int, count: int | None = None) -> str:
+    """The first `most` texts, joined by commas, and how many more there are.
+
+    Args:
+        texts: at least the first `most`.
+        most: how many are shown.
+        count: how many there are in all; None = these.
+    """
+    more = (len(texts) if count is None else count) - most
     return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 

@@ -10,7 +10,14 @@ from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_
 from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
 from enbloc.engine.state import Capacity, Reservation, beyond
-from enbloc.engine.topology import DomainNumber, DueInDomain, ReservedDomains, most_offered
+from enbloc.engine.topology import (
+    DueInDomain,
+    ReservedDomains,
+    Taken,
+    Tries,
+    most_offered,
+    taken_in_domains,
+)
 from enbloc.engine.trial import Outcome, Trial, asked_status
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -26,24 +33,34 @@ from enbloc.model.snapshot import Snapshot
 
 #: The most hosts that members may name if a plugin must be asked about each (semantics §9.8).
 MOST_HOSTS_ALONE: Final = 341
-#: The most tries to find nodes if members take too much of domains that others reserved.
-_MOST_TRIES: Final = 4
 _TOO_MANY_HOSTS: Final = (
     f"members name more than {MOST_HOSTS_ALONE} hosts in nodeSelector, and a plugin of the profile "
     "or an extender has to be asked about each; use smaller groups"
 )
 
 
-class Room(NamedTuple):
-    """What a group may take of the cluster where capacity is reserved.
+class Room:
+    """What a group may take of the cluster where capacity is reserved; for one decision.
 
     Attributes:
         capacity: what each group has reserved.
         wanted: what this group may still take, or wants reserved.
     """
 
-    capacity: Capacity
-    wanted: Reservation
+    def __init__(self, capacity: Capacity, wanted: Reservation) -> None:
+        self.capacity = capacity
+        self.wanted = wanted
+        #: What precedes this group in single domains; None = not asked yet.
+        self._taken: Taken | None = None
+
+    def domains(self, nodes: Nodes) -> ReservedDomains:
+        """Return what others have reserved in single domains, on these nodes.
+
+        Successive calls may differ in what runs on the nodes only.
+        """
+        if self._taken is None:
+            self._taken = taken_in_domains(self.capacity, self.wanted, nodes)
+        return ReservedDomains(self._taken, nodes)
 
 
 def schedule_group(
@@ -76,19 +93,13 @@ def schedule_group(
         plan = _refused_as_a_whole(plan_id, facts, trial, room)
         if plan is None:
             reserved, due = _in_domains(facts, trial, room)
-            where = first = trial if reserved is None else reserved.spared(trial, facts.pending)
-            tries = 0
+            tries = Tries(reserved, trial, facts.pending)
             while True:
-                outcome, tried = place_floor(facts, where, steps >> tries, due=due).with_others()
-                plan = _plan(plan_id, facts, outcome, trial, tried)
-                if reserved is None or plan.verdict is not PlanResult.PLACED:
+                part = steps >> tries.number
+                outcome, tried = place_floor(facts, tries.where, part, due=due).with_others()
+                plan = _left_alone(_plan(plan_id, facts, outcome, trial, tried), tries)
+                if tries.over:
                     break
-                assignments = plan.assignments
-                plan, overdrawn = _left_alone(plan, reserved)
-                tries += 1
-                if not overdrawn or tries == _MOST_TRIES:
-                    break
-                where = _elsewhere(first, where, reserved, assignments, overdrawn, tries)
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
             elif room is not None and room.capacity:
@@ -103,34 +114,12 @@ def schedule_group(
     return plan
 
 
-def _left_alone(plan: Plan, reserved: ReservedDomains) -> tuple[Plan, Sequence[DomainNumber]]:
-    """Return what of a plan fits beside what others have reserved in single domains.
-
-    Returns:
-        The plan, and the domains of which it would take too much; if any, nothing of it remains.
-    """
-    stay, overdrawn = reserved.kept(plan.assignments)
-    if stay:
-        return replace(plan, assignments=tuple(stay)), ()
-    why = f"The members would take too much of {reserved.words(overdrawn)}."
-    return _given_up(plan, why), overdrawn
-
-
-def _elsewhere(
-    first: Trial,
-    where: Trial,
-    reserved: ReservedDomains,
-    assignments: Sequence[Assignment],
-    overdrawn: Sequence[DomainNumber],
-    tries: int,
-) -> Trial:
-    """Return where to try next after members would have taken too much of some domains.
-
-    The last try is on nodes where they cannot take too much, whatever their placement.
-    """
-    if tries == _MOST_TRIES - 1:
-        return reserved.roomy(first, assignments)
-    return reserved.without(where, overdrawn)
+def _left_alone(plan: Plan, tries: Tries) -> Plan:
+    """Return what of a plan fits beside what others have reserved in single domains."""
+    stay = tries.kept(plan.assignments)
+    if tries.overdrawn:
+        return _given_up(plan, tries.refusal)
+    return plan if stay is plan.assignments else replace(plan, assignments=tuple(stay))
 
 
 def _given_up(plan: Plan, why: str) -> Plan:
@@ -156,49 +145,13 @@ def _in_domains(
     wants = facts.locality is not None and room.wanted.due and to_be_admitted(facts)
     if not (wants or room.capacity):
         return None, None
-    reserved = ReservedDomains(room.capacity, room.wanted, trial.nodes)
+    reserved = room.domains(trial.nodes)
     due = DueInDomain(room.wanted, reserved, trial.nodes) if wants else None
     return reserved or None, due
 
 
-def place_admitted(
-    room: Room | None, steps: int, facts: GroupFacts, trial: Trial, part: int = 1
-) -> tuple[Outcome, Trial]:
-    """Try to place a group's deficit if what it wants reserved is free; without the exact solver.
-
-    Args:
-        room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
-        steps: how much a search may cost.
-        facts: the group as it is.
-        trial: the cluster as it is; unchanged.
-        part: divides the steps by this number.
-    """
-    wants = room is not None and to_be_admitted(facts)
-    if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
-        outcome = Outcome()
-        outcome.failed = True
-        return outcome, trial
-    reserved, due = _in_domains(facts, trial, room)
-    where = first = reserved.spared(trial, facts.pending) if reserved else trial
-    tries, steps = 0, steps // part
-    while True:
-        outcome, tried = place_group(facts, where, steps >> tries, exactly=False, due=due)
-        if room is None or not room.capacity or outcome.failed or not outcome.placed:
-            break
-        assignments = _assignments(outcome, trial.nodes)
-        stay, overdrawn = reserved.kept(assignments) if reserved else (assignments, ())
-        if stay and room.capacity.kept(room.wanted, stay, trial.nodes)[0]:
-            break
-        outcome.failed = True
-        tries += 1
-        if reserved is None or not overdrawn or tries == _MOST_TRIES:
-            break
-        where = _elsewhere(first, where, reserved, assignments, overdrawn, tries)
-    return outcome, trial if outcome.failed else tried
-
-
 class Placer(NamedTuple):
-    """Tries to place a group for which others are to be evicted, as `place_admitted` does.
+    """Tries to place a group for which others are to be evicted.
 
     Attributes:
         room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
@@ -209,8 +162,33 @@ class Placer(NamedTuple):
     steps: int
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1) -> tuple[Outcome, Trial]:
-        """Place the group's deficit, with the steps divided by `part`."""
-        return place_admitted(self.room, self.steps, facts, trial, part)
+        """Try to place a group's deficit if what it wants reserved is free; no exact solver.
+
+        Args:
+            facts: the group as it is.
+            trial: the cluster without those who are evicted; unchanged.
+            part: divides the steps by this number.
+        """
+        room, steps = self.room, self.steps // part
+        wants = room is not None and to_be_admitted(facts)
+        if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
+            outcome = Outcome()
+            outcome.failed = True
+            return outcome, trial
+        reserved, due = _in_domains(facts, trial, room)
+        tries = Tries(reserved, trial, facts.pending)
+        while True:
+            part = steps >> tries.number
+            outcome, tried = place_group(facts, tries.where, part, exactly=False, due=due)
+            if room is None or not room.capacity or outcome.failed or not outcome.placed:
+                break
+            stay = tries.kept(_assignments(outcome, tried))
+            if stay and room.capacity.kept(room.wanted, stay, trial.nodes)[0]:
+                break
+            outcome.failed = True
+            if tries.over:
+                break
+        return outcome, trial if outcome.failed else tried
 
     def sparing(self, pod: Pod, trial: Trial) -> Callable[[str, Sequence[Pod]], bool] | None:
         """Return a test whether a pod on a node spares what is reserved once other pods have left.
@@ -220,7 +198,7 @@ class Placer(NamedTuple):
         room = self.room
         if room is None or not room.capacity:
             return None
-        domains = ReservedDomains(room.capacity, room.wanted, trial.nodes)
+        domains = room.domains(trial.nodes)
         anywhere = room.capacity.spares(room.wanted, trial.nodes)
 
         def spared(node: str, leaving: Sequence[Pod]) -> bool:
@@ -229,13 +207,14 @@ class Placer(NamedTuple):
         return spared
 
 
-def _assignments(outcome: Outcome, nodes: Nodes) -> Sequence[Assignment]:
-    """Return which pod was placed on which node."""
-    return [
-        Assignment(pod, nodes.names[row], needed)
+def _assignments(outcome: Outcome, tried: Trial) -> tuple[Assignment, ...]:
+    """Return which pod was placed on which node, with the decisions about its claims."""
+    names, ledgers = tried.snapshot.nodes.names, tried.ledgers
+    return tuple(
+        Assignment(pod, names[row], needed, ledgers.decided(pod))
         for needed, members in ((True, outcome.needed), (False, outcome.surplus))
         for pod, row in members
-    ]
+    )
 
 
 def _refused_as_a_whole(
@@ -371,22 +350,16 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             steps=outcome.steps,
             misfits=never.found,
         )
-    names, ledgers = nodes.names, tried.ledgers
-    empty = [pod for pod, _ in outcome.placed if not ledgers.stands(pod)]
+    empty = [pod for pod, _ in outcome.placed if not tried.ledgers.stands(pod)]
     if empty:  # a filter has passed it although nothing satisfies its claims there
         text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=text)
     left = unplaced(facts, 0, 0, diagnoses, kinds_of(facts, trial)) if outcome.unplaced else ""
-    assignments = tuple(
-        Assignment(pod, names[row], needed, ledgers.decided(pod))
-        for needed, members in ((True, outcome.needed), (False, outcome.surplus))
-        for pod, row in members
-    )
     return Plan(
         plan_id,
         facts.key,
         PlanResult.PLACED,
-        assignments,
+        _assignments(outcome, tried),
         diagnosis=first,
         message=left,
         search=outcome.search,

@@ -7,6 +7,7 @@ from typing import Final
 
 from enbloc.engine.plan import Assignment
 from enbloc.ledgers import Ledgers
+from enbloc.model.text import several
 from enbloc.storage.known import Known
 
 #: The most claims that are named.
@@ -30,10 +31,10 @@ def preparing(members: Sequence[Assignment], ledgers: Ledgers) -> str:
     )
     said: list[str] = []
     if claims:
-        named = ", ".join(_told(key, known) for key in list(claims)[:_MOST_NAMED])
-        more = f" and {len(claims) - _MOST_NAMED} more" if len(claims) > _MOST_NAMED else ""
+        first = [_told(key, known) for key in list(claims)[:_MOST_NAMED]]
+        named = several(first, _MOST_NAMED, len(claims))
         kind = "PersistentVolumeClaim" if len(claims) == 1 else "PersistentVolumeClaims"
-        said.append(f"{len(claims)} {kind} to be bound: {named}{more}")
+        said.append(f"{len(claims)} {kind} to be bound: {named}")
     devices = sum(each.decided.devices is not None for each in members)
     if devices:
         said.append(f"the devices of {devices} member{'s' if devices > 1 else ''}")

@@ -25,10 +25,12 @@ from enbloc.engine.topology.regions import (
     rows_around,
 )
 from enbloc.engine.topology.reserved import (
-    DomainNumber,
     DueInDomain,
     ReservedDomains,
+    Taken,
+    Tries,
     most_offered,
+    taken_in_domains,
 )
 from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
@@ -36,11 +38,12 @@ from enbloc.engine.topology.tree import Domains, domains_of, lies_in
 __all__ = [
     "Candidate",
     "Candidates",
-    "DomainNumber",
     "Domains",
     "DueInDomain",
     "Planned",
     "ReservedDomains",
+    "Taken",
+    "Tries",
     "along_the_tree",
     "chain_of",
     "domains_of",
@@ -57,6 +60,7 @@ __all__ = [
     "required_domains",
     "room_now",
     "rows_around",
+    "taken_in_domains",
     "too_small",
     "worse_rows",
 ]

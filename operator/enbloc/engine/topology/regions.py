@@ -14,6 +14,7 @@ from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
+from enbloc.model.text import several
 
 #: The most domains with held members that are named.
 _MOST_NAMED: Final = 3
@@ -95,8 +96,7 @@ def _named(name: str, domains: Domains, level: int, rows: Numbers, nodes: Nodes)
     if not len(held):
         return f"all domains of {name}"
     said = [domains.path(nodes, level, each) for each in held[:_MOST_NAMED].tolist()]
-    more = len(held) - len(said)
-    return f"{name} {' and '.join(said)}" + (f" and {more} more" if more else "")
+    return f"{name} {several(said, _MOST_NAMED, len(held))}"
 
 
 def rows_around(codes: Numbers, rows: Numbers) -> Mask | None:

@@ -20,6 +20,7 @@ from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
+from enbloc.model.text import several
 
 #: Node labels of a level and of those around it, outermost first.
 Labels = tuple[str, ...]
@@ -27,35 +28,49 @@ Labels = tuple[str, ...]
 DomainNumber = tuple[Labels, int]
 #: Amounts by resource, by number of the domain.
 AmountsByDomain = Mapping[int, Mapping[str, int]]
+#: By the labels of a level, the reservations in its domains, with the domain of each, in order.
+Taken = Mapping[Labels, Sequence[tuple[int, Reservation]]]
 #: The most reservations that are named.
 _MOST_NAMED: Final = 3
+#: The most tries to place a group if members take too much of domains that others reserved.
+_MOST_TRIES: Final = 4
+
+
+def taken_in_domains(capacity: Capacity, wanted: Reservation, nodes: Nodes) -> Taken:
+    """Return the reservations in single domains that precede a group.
+
+    Args:
+        capacity: all reservations.
+        wanted: by the group that is being decided.
+        nodes: the cluster, whatever runs there.
+    """
+    taken: dict[Labels, list[tuple[int, Reservation]]] = {}
+    codes: dict[Labels, list[int]] = {}
+    for each in capacity.earlier(wanted):
+        labels = each.labels
+        if not labels:
+            continue
+        if labels not in codes:
+            codes[labels] = domains_of(nodes, labels).levels[-1].codes.tolist()
+        for name in each.nodes:
+            row = nodes.row(name)
+            if row is not None and codes[labels][row] >= 0:
+                taken.setdefault(labels, []).append((codes[labels][row], each))
+                break
+    return taken
 
 
 class ReservedDomains:
     """What groups earlier in the order have reserved in single domains.
 
     Args:
-        capacity: all reservations.
-        wanted: by the group that is being decided.
-        nodes: the cluster as that group sees it.
+        taken: the reservations of these groups, by domain.
+        nodes: the cluster as the group that is being decided sees it.
     """
 
-    def __init__(self, capacity: Capacity, wanted: Reservation, nodes: Nodes) -> None:
+    def __init__(self, taken: Taken, nodes: Nodes) -> None:
+        self._taken = taken
         self._nodes = nodes
-        #: By the labels of its level, the reservations with their domains, in order.
-        self._taken: dict[Labels, list[tuple[int, Reservation]]] = {}
-        codes: dict[Labels, list[int]] = {}
-        for each in capacity.earlier(wanted):
-            labels = each.labels
-            if not labels:
-                continue
-            if labels not in codes:
-                codes[labels] = self.level(labels).codes.tolist()
-            for name in each.nodes:
-                row = nodes.row(name)
-                if row is not None and codes[labels][row] >= 0:
-                    self._taken.setdefault(labels, []).append((codes[labels][row], each))
-                    break
         #: By the labels of a level, the results of `due`, `spare` and `left`.
         self._due: dict[Labels, AmountsByDomain] = {}
         self._spare: dict[Labels, AmountsByDomain] = {}
@@ -249,8 +264,55 @@ class ReservedDomains:
             whose = next(str(each.group) for at, each in self._reserved(labels) if at == code)
             names.append(f"{self.path(labels, code)} for {whose}")
         which = "a domain that is" if len(domains) == 1 else "domains that are"
-        more = f" and {len(domains) - len(names)} more" if len(domains) > len(names) else ""
-        return f"{which} reserved: {', '.join(names)}{more}"
+        return f"{which} reserved: {several(names, _MOST_NAMED, len(domains))}"
+
+
+class Tries:
+    """The tries to place a group beside what others have reserved in single domains.
+
+    Args:
+        reserved: what they have reserved; None = nothing.
+        trial: the cluster as the group sees it.
+        pods: the members to place.
+
+    Attributes:
+        where: the trial on which to place them next.
+        number: how many tries were made.
+        over: nothing more is to be tried.
+        overdrawn: the domains of which the last try would have taken too much.
+    """
+
+    def __init__(self, reserved: ReservedDomains | None, trial: Trial, pods: Sequence[Pod]) -> None:
+        self._reserved = reserved
+        self._first = self.where = trial if reserved is None else reserved.spared(trial, pods)
+        self.number = 0
+        self.over = False
+        self.overdrawn: Sequence[DomainNumber] = ()
+
+    def kept(self, assignments: Sequence[Assignment]) -> Sequence[Assignment]:
+        """Return what of a try fits beside what is reserved.
+
+        If nothing of it does, the next try avoids the domains of which it would have taken too
+        much; the last one is on nodes where members cannot take too much, wherever they are placed.
+        """
+        self.number += 1
+        stay = assignments
+        if self._reserved is not None:
+            stay, self.overdrawn = self._reserved.kept(assignments)
+        self.over = not self.overdrawn or self.number == _MOST_TRIES
+        if self._reserved is not None and not self.over:
+            if self.number == _MOST_TRIES - 1:
+                self.where = self._reserved.roomy(self._first, assignments)
+            else:
+                self.where = self._reserved.without(self.where, self.overdrawn)
+        return stay
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing of the last try stays; "" if something does, or nothing was placed."""
+        if self._reserved is None or not self.overdrawn:
+            return ""
+        return f"The members would take too much of {self._reserved.words(self.overdrawn)}."
 
 
 class DueInDomain:
