@@ -27,6 +27,7 @@ from enbloc.client.paths import (
     Resource,
 )
 from enbloc.model.names import AUTO_GROUP_KEY, POD_GROUP_KEY
+from enbloc.what_if import MOST_NODES
 from enbloc_sandbox import Sandbox
 from tests.cli.processes import unreachable
 from tests.live.world import NAMESPACE, World
@@ -345,6 +346,13 @@ async def test_nothing_is_written(desk: Desk) -> None:
 
 
 # ── what cannot be answered ──────────────────────────────────────────────────────────────────
+
+
+def test_the_command_adds_as_many_nodes_as_the_page_and_no_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["what-if", "--add-nodes", f"{MOST_NODES + 1}", "--like", "n1"]) == 2
+    assert f"{MOST_NODES + 1} is not in the range 1<=x<={MOST_NODES}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 NOT_SO: Final = 1
 NO_ANSWER: Final = BAD_USAGE
 
+#: What `enbloc.what_if.MOST_NODES` is, whose import is too slow for each command's start.
 _MOST_NODES: Final = 10_000
 
 
