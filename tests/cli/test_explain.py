@@ -266,10 +266,28 @@ async def test_the_nodes_of_a_shape_have_a_line(
     await desk.waiting("train", 2)
     assert await desk.type("nodes") == 0
     assert rows(capsys.readouterr().out) == [
-        "LIKE NODES USABLE CPU MEMORY GPUS PODS TAINTS STARTING",
-        "n1 2 2 7/8 128/128Gi 0/0 1 - -",
-        "large 1 1 32/32 64/64Gi 0/0 0 - default/train",
+        "LIKE NODES USABLE CPU MEMORY GPUS PODS TAINTS STARTING RESERVED",
+        "n1 2 2 7/8 128/128Gi 0/0 1 - - -",
+        "large 1 1 32/32 64/64Gi 0/0 0 - default/train -",
     ]
+
+
+async def test_nodes_say_for_whom_they_are_reserved(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desk.nodes("n1", cpu=1)
+    await desk.waiting("busy", 1, nodeName="n1")
+    await desk.waiting("evicts", 1)
+    nominated = {"status": {"nominatedNodeName": "n1"}}
+    await desk.client.patch(
+        PODS, "evicts-0", nominated, NAMESPACE, kind=PatchType.MERGE, subresource="status"
+    )
+    assert await desk.type("nodes") == 0
+    [_, line] = rows(capsys.readouterr().out)
+    assert line == "n1 1 1 0/1 64/64Gi 0/0 1 - - default/evicts"
+    assert await desk.type("nodes", "-o", "json") == 0
+    [shape] = json.loads(capsys.readouterr().out)["items"]
+    assert shape["reserved"] == ["default/evicts"]
 
 
 @pytest.mark.parametrize("command", [("explain", "train"), ("queue",)], ids=["explain", "queue"])

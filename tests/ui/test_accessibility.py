@@ -38,6 +38,7 @@ def every_page() -> Iterator[tuple[str, Element]]:
         nodes(1, "r3", ready=False),
         running("old", 1, "r1-0"),
         gang("big", 5),
+        gang("evicts", 1, cpu=9, nominated="r1-1"),
         lone("alone"),
         *many,
     )
@@ -46,7 +47,10 @@ def every_page() -> Iterator[tuple[str, Element]]:
     gangs = [(row, of.finder.places(row.waiting)) for row in listed(of, ANYBODY)]
     yield "nodes", parsed(nodes_page(of, gangs, NodesQuery(), told))
     block = of.nodes.blocks[0]
-    yield "block", parsed(block_page(block, gangs, NodesQuery(block.rack, block.shape), told))
+    yield (
+        "block",
+        parsed(block_page(block, ANYBODY, gangs, NodesQuery(block.rack, block.shape), told)),
+    )
     waits = [row.waiting for row in of.rows]
     times = timeline(of.members, waits, of.starts, of.present.now)
     yield "time", parsed(time_page(of, times, ANYBODY, TimeQuery(), told))

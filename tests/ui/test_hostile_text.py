@@ -131,6 +131,7 @@ def world(attack: str) -> View:
             for name, of in RUNNING.items()
         ],
         gang("big", 3),
+        [pod("evicts-", GroupKey(f"team{attack}", f"evicts{attack}"), attack, nominated="node-0")],
     )
 
 
@@ -142,7 +143,7 @@ def pages(of: View, attack: str) -> Iterator[str]:
     gangs = [(row, of.finder.places(row.waiting)) for row in listed(of, ANYBODY)]
     yield nodes_page(of, gangs, NodesQuery(), status)
     for block in of.nodes.blocks:
-        yield block_page(block, gangs, NodesQuery(block.rack, block.shape), status)
+        yield block_page(block, ANYBODY, gangs, NodesQuery(block.rack, block.shape), status)
     times = timeline(of.members, [row.waiting for row in of.rows], of.starts, of.present.now)
     for query in (TimeQuery(), TimeQuery(f"team{attack}"), TimeQuery(f"none{attack}")):
         yield time_page(of, times, ANYBODY, query, status)

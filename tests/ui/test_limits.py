@@ -12,7 +12,7 @@ from enbloc.engine.events import Event, NodeSeen, PodSeen
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, PodKey
 from enbloc.ui.group_page import group_page
-from enbloc.ui.nodes_page import NodesQuery, block_page, listed, nodes_page
+from enbloc.ui.nodes_page import NODES, NodesQuery, block_page, listed, nodes_page
 from enbloc.ui.queue_page import QueueQuery, queue_page
 from enbloc.ui.time_page import LINES, TimeQuery, time_page
 from enbloc.ui.timeline import timeline
@@ -45,9 +45,24 @@ def sizes(of: View) -> Iterator[int]:
         gangs = [(row, of.finder.places(row.waiting)) for row in listed(of, ANYBODY)]
         query = NodesQuery(page=number)
         yield len(nodes_page(of, gangs, query, told).encode())
-        yield len(block_page(of.nodes.blocks[0], gangs, query, told).encode())
+        yield len(block_page(of.nodes.blocks[0], ANYBODY, gangs, query, told).encode())
         for key in list(of.members)[:3]:
             yield len(group_page(of, ANYBODY, key, number, told).encode())
+
+
+def test_a_page_of_nodes_that_are_reserved_for_many_with_long_names_is_small() -> None:
+    of = view(
+        nodes(NODES),
+        *(
+            gang(f"{n:0240}-{node}", 1, namespace=f"{n:063}", minimum=2, nominated=f"node-{node}")
+            for node in range(NODES)
+            for n in range(6)
+        ),
+    )
+    [block] = of.nodes.blocks
+    page = block_page(block, ANYBODY, [], NodesQuery("", block.shape), status(of))
+    assert "reserved for 6 pods" in page
+    assert len(page.encode()) <= MOST
 
 
 def time_sizes(of: View) -> Iterator[int]:

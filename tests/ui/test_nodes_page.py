@@ -32,7 +32,7 @@ def page(of: View, query: NodesQuery | None = None, viewer: Viewer = ANYBODY) ->
         return parsed(nodes_page(of, gangs, query, status(of)))
     block = block_of(of.nodes, query)
     assert block is not None
-    return parsed(block_page(block, gangs, query, status(of)))
+    return parsed(block_page(block, viewer, gangs, query, status(of)))
 
 
 def mark_of(drawn: str) -> str:
@@ -40,6 +40,8 @@ def mark_of(drawn: str) -> str:
     numbers = re.findall(r"[0-9.]+", drawn)
     if len(numbers) == 8:
         return "x"
+    if len(numbers) == 12:
+        return "#"
     return "-" if numbers[1] == numbers[3] else "/"
 
 
@@ -120,10 +122,50 @@ def test_where_events_cannot_be_read_quarantine_is_not_known() -> None:
     unknown = "Which nodes are in quarantine is not known: events cannot be read."
     assert unknown in parsed(nodes_page(world, [], NodesQuery(), status(world), None)).text
     [block] = world.nodes.blocks
-    shown = parsed(block_page(block, [], NodesQuery("", block.shape), status(world), None))
+    shown = parsed(block_page(block, ANYBODY, [], NodesQuery("", block.shape), status(world), None))
     assert unknown in shown.text
-    barred = block_page(block, [], NodesQuery("", block.shape), status(world), {"node-0"})
+    barred = block_page(block, ANYBODY, [], NodesQuery("", block.shape), status(world), {"node-0"})
     assert lines(parsed(barred))[1][:2] == ["node-0", "in quarantine"]
+
+
+def test_nodes_that_are_reserved_are_hatched_and_say_for_whom() -> None:
+    world = view(
+        nodes(2),
+        nodes(1, "closed", unschedulable=True),
+        running("old", 2, "node-0"),
+        gang("first", 2, nominated="node-0"),
+        gang("other", 1, namespace="secret", nominated="node-0"),
+        gang("next", 1, cpu=9, nominated="closed-0"),
+        running("was", 1, "node-1", nominated="node-1"),
+        gang("lost", 1, cpu=9, nominated="gone"),
+    )
+    shown = page(world)
+    assert squares(shown) == {
+        "node-0: 100% used, reserved for 3 pods": ("u4 if1 if2", "#"),
+        "node-1: 50% used": ("u2 now1 now2", ""),
+        "closed-0: 0% used, cordoned, reserved for a pod": ("u0", "/"),
+    }
+    meaning = "reserved: pods of lower priority are evicted there for a waiting group"
+    assert meaning in shown.text
+    heads, row = lines(shown)
+    assert row[heads.index("Reserved")] == "2"
+
+    one = NodesQuery("", SHAPE)
+    heads, *rows = lines(page(world, one, Viewer(namespaces=frozenset({"team"}), nodes=True)))
+    named = {row[0]: row[heads.index("Reserved for")] for row in rows}
+    assert named == {
+        "closed-0": "team/next",
+        "node-0": "1 in other namespaces, team/first",
+        "node-1": "",
+    }
+    heads, *rows = lines(page(world, one))
+    assert "secret/other, team/first" in [row[heads.index("Reserved for")] for row in rows]
+
+
+def test_where_no_node_is_reserved_nothing_is_said_of_it() -> None:
+    world = view(nodes(1), gang("waits", 1, cpu=9))
+    for query in (NodesQuery(), NodesQuery("", SHAPE)):
+        assert "eserved" not in page(world, query).text
 
 
 def test_without_a_topology_there_are_shapes_alone() -> None:

@@ -19,7 +19,16 @@ from tests.world import builders
 NOW: Final = 1_700_000_000.0
 SYNCED: Final = tuple(Synced(stream) for stream in Stream)
 #: What a gang may be told of its pods.
-POD_FACTS: Final = ("node", "owner", "phase", "created", "started", "limit", "expected")
+POD_FACTS: Final = (
+    "node",
+    "owner",
+    "phase",
+    "created",
+    "started",
+    "limit",
+    "expected",
+    "nominated",
+)
 RACKS: Final = TopologySeen(Topology("racks", (Level("rack", "example.com/rack"),)))
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _GIB: Final = 2**30
 _MOST_NAMED: Final = 3
+_HEADERS: Final = (
+    *("LIKE", "NODES", "USABLE", "CPU", "MEMORY", "GPUS", "PODS", "TAINTS", "STARTING", "RESERVED"),
+)
 
 
 @click.command(short_help="Show what is free on nodes of each shape, and who gets it next.")
@@ -42,6 +45,7 @@ def nodes(
     (resources that end in /gpu) are what is free on those that are Ready and not cordoned, of what
     they offer; much in all may still be too little on each. STARTING are the groups that get nodes
     when the scheduler takes them next, by a simulation on what it lists: nothing is written.
+    RESERVED are those that nodes are reserved for, where pods of lower priority are evicted.
 
     Exit code: 0 shown, 1 the cluster cannot be read, 2 the command line, a file of --config, the
     dump or the kubeconfig is wrong.
@@ -59,13 +63,11 @@ def nodes(
     elif not shapes:
         say("There are no nodes.", err=True)
     else:
-        headers = ("LIKE", "NODES", "USABLE", "CPU", "MEMORY", "GPUS", "PODS", "TAINTS", "STARTING")
-        print_table(headers, [_line(shape, wide=output == "wide") for shape in shapes])
+        print_table(_HEADERS, [_line(shape, wide=output == "wide") for shape in shapes])
     return OK
 
 
 def _line(shape: "NodeShape", *, wide: bool) -> tuple[str, ...]:
-    starting = list(shape.starting)
     gpus = sorted(name for name in shape.offered if name.endswith("/gpu"))
     return (
         shape.nodes[0],
@@ -77,8 +79,12 @@ def _line(shape: "NodeShape", *, wide: bool) -> tuple[str, ...]:
         str(shape.pods),
         ", ".join(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in shape.taints)
         or "-",
-        several(starting, len(starting) if wide else _MOST_NAMED) or "-",
+        *(_named(list(names), wide=wide) for names in (shape.starting, shape.reserved)),
     )
+
+
+def _named(groups: list[str], *, wide: bool) -> str:
+    return several(groups, len(groups) if wide else _MOST_NAMED) or "-"
 
 
 def _cpus(milli: int) -> str:
@@ -101,4 +107,5 @@ def _document(shape: "NodeShape") -> Any:
         "free": {name: render(name, shape.free(name)) for name in resources},
         "pods": shape.pods,
         "starting": list(shape.starting),
+        "reserved": list(shape.reserved),
     }

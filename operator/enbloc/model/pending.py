@@ -8,6 +8,12 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod
 
 
+def name_of(key: GroupKey) -> str:
+    """A group for people, `namespace/name`; an implied one as "pod namespace/name"."""
+    solo = key.name.startswith("/")
+    return f"pod {key.namespace}{key.name}" if solo else str(key)
+
+
 class Pending:
     """Base class of waiting groups, and of waiting pods without one; subclasses have these fields.
 
@@ -28,7 +34,7 @@ class Pending:
     @property
     def name(self) -> str:
         """For people: `namespace/name`, with "pod " before it for a pod without a group."""
-        return f"pod {self.pending[0].key}" if self.solo else str(self.key)
+        return name_of(self.key)
 
     @property
     def short_name(self) -> str:

@@ -9,7 +9,7 @@ from enbloc.simulation.changes import Whose
 from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
 from enbloc.simulation.estimates import Ends, Start, ends_of, estimates, lasts
 from enbloc.simulation.explanation import Explanation, amounts, explain, taken
-from enbloc.simulation.node_shapes import NodeShape
+from enbloc.simulation.node_shapes import NodeShape, reservations
 from enbloc.simulation.outlook import InCopy, Outlook
 from enbloc.simulation.remedies import Remedy, Result, Try, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
@@ -59,6 +59,7 @@ __all__ = [
     "more_nodes",
     "outcome",
     "queue",
+    "reservations",
     "resized",
     "taken",
     "without_nodes",

@@ -85,7 +85,7 @@ class Square:
     Attributes:
         name: the item and its state.
         kind: its classes in the stylesheet.
-        mark: "/", "-" or "x", drawn over it; "" = nothing.
+        mark: "/", "-", "x" or "#" (hatching), drawn over it; "" = nothing.
     """
 
     name: str
@@ -122,5 +122,11 @@ def _square(x: int, y: int, kind: str, mark: str, name: str) -> Markup:
     falling = f"M{x} {y + _SIDE}L{x + _SIDE} {y}"
     rising = f"M{x} {y}L{x + _SIDE} {y + _SIDE}"
     level = f"M{x} {y + _SIDE / 2:g}L{x + _SIDE} {y + _SIDE / 2:g}"
-    drawn = {"/": falling, "x": falling + rising, "-": level}[mark]
+    half = _SIDE / 2
+    corners = (
+        f"M{x} {y + half:g}L{x + half:g} {y}",
+        f"M{x + half:g} {y + _SIDE}L{x + _SIDE} {y + half:g}",
+    )
+    hatching = falling.join(corners)
+    drawn = {"/": falling, "x": falling + rising, "-": level, "#": hatching}[mark]
     return element("g", told, square, element("path", class_="mark", d=drawn))

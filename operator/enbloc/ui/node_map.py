@@ -4,15 +4,17 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
 from enbloc.model.text import clipped
 from enbloc.model.topology import Topology
+from enbloc.simulation import reservations
 from enbloc.topology import HOST
 
 _CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
@@ -44,6 +46,7 @@ class NodeUse:
         used: the sum of the requests, by resource; CPU in milli, the rest in whole units.
         allocatable: what the node offers, in the same form.
         pods: the number of pods on it.
+        reserved: for how many pods of each group it is reserved.
     """
 
     name: str
@@ -51,6 +54,7 @@ class NodeUse:
     used: Mapping[str, int]
     allocatable: Mapping[str, int]
     pods: int
+    reserved: Mapping[GroupKey, int] = field(default_factory=dict[GroupKey, int])
 
     @property
     def share(self) -> float:
@@ -82,6 +86,11 @@ class Block:
     def count(self, condition: Condition) -> int:
         """The number of nodes in this condition."""
         return sum(node.condition is condition for node in self.nodes)
+
+    @property
+    def reserved(self) -> int:
+        """The number of nodes that are reserved for a group."""
+        return sum(bool(node.reserved) for node in self.nodes)
 
     def levels(self) -> Sequence[int]:
         """The number of ready nodes in each of LEVELS."""
@@ -121,19 +130,20 @@ class NodeMap:
 
 
 def node_map(
-    nodes: Iterable[Node], pods: Iterable[Pod], topologies: Collection[Topology]
+    nodes: Iterable[Node], pods: Collection[Pod], topologies: Collection[Topology]
 ) -> NodeMap:
     """The map of all nodes with their use.
 
     Args:
         nodes: all nodes.
-        pods: all pods; those count that have a node and have not ended.
+        pods: all pods; those count that have a node, or one reserved, and have not ended.
         topologies: the first usable one of enbloc's, by name, defines racks; else the first of
             other projects'.
     """
     topology = _chosen(topologies)
     levels = [level for level in topology.levels if level.label != HOST.label] if topology else []
     used, counted = _requested(pods)
+    reserved = reservations(pods)
     found: dict[tuple[str, str], list[NodeUse]] = {}
     for node in nodes:
         labels = dict(node.labels)
@@ -144,6 +154,7 @@ def node_map(
             used.get(node.name, {}),
             dict(node.allocatable),
             counted[node.name],
+            reserved.get(node.name, {}),
         )
         found.setdefault((rack, _shape(labels, use.allocatable)), []).append(use)
     blocks = [

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from enbloc.model.pending import name_of
 from enbloc.model.text import clipped, several
 from enbloc.simulation import Waiting, amounts
 from enbloc.ui.charts import Piece, Square, bar, key, squares
@@ -36,6 +37,8 @@ _MOST_NAMED: Final = 5
 #: The most different lacks and refusals per gang, and the longest part of one (characters).
 _MOST_LACKS: Final = 3
 _TEXT: Final = 160
+#: The longest part of a group's name in a table (characters).
+_NAME: Final = 80
 _LEVELS: Final = (
     "less than 25 % used",
     "25 to 49 % used",
@@ -72,6 +75,8 @@ class NodesQuery:
 
 
 _ROOM: Final = Column("Room for who waits")
+_RESERVED_MARK: Final = "#"
+_RESERVED: Final = "reserved: pods of lower priority are evicted there for a waiting group"
 
 
 #: A gang, and the nodes that could hold its members.
@@ -117,7 +122,7 @@ def nodes_page(
                 "nodes",
                 bar("Nodes", _pieces(nodes.blocks)),
                 _gangs(gangs),
-                _legend(quarantined),
+                _legend(blocks, quarantined),
                 element("ul", list(_drawn(blocks, holding)), class_="blocks"),
                 _block_table(nodes, part, blocks, gangs),
                 pager(part, "Rows", lambda n: with_query("/nodes", page=n)),
@@ -129,12 +134,16 @@ def nodes_page(
 
 def block_page(
     block: Block,
+    viewer: Viewer,
     gangs: Sequence[Gang],
     query: NodesQuery,
     status: Status,
     quarantined: Collection[str] | None = frozenset(),
 ) -> str:
-    """The page of the nodes of one block; for the arguments see `nodes_page`."""
+    """The page of the nodes of one block; for most arguments see `nodes_page`.
+
+    It names the groups that nodes are reserved for if the viewer may see them, else their number.
+    """
     block = marked_block(block, quarantined or ())
     part = Part(len(block.nodes), NODES, query.page)
     nodes = block.nodes[part.items]
@@ -145,10 +154,15 @@ def block_page(
         Column("State"),
         *(Column(f"Used {name}", number=True) for name in resources),
         Column("Pods", number=True),
+        *([Column("Reserved for")] if block.reserved else []),
         *([_ROOM] if gangs else []),
     )
     rows = [
-        (*_node_cells(node, resources), *([_room(gangs, [node])] if gangs else []))
+        (
+            *_node_cells(node, resources),
+            *([_for_whom(node, viewer)] if block.reserved else []),
+            *([_room(gangs, [node])] if gangs else []),
+        )
         for node in nodes
     ]
     caption = f"{len(block.nodes)} nodes: what their pods request, of what they offer"
@@ -165,7 +179,7 @@ def block_page(
                 "nodes",
                 bar("Nodes", _pieces([block])),
                 _gangs(gangs),
-                _legend(quarantined),
+                _legend([block], quarantined),
                 _squares(block, nodes, holding),
                 table(caption, columns, rows, "There are no nodes."),
                 pager(part, "Nodes", address),
@@ -213,22 +227,39 @@ def _drawn(blocks: Sequence[Block], holding: _Holding) -> Iterator[Markup]:
 def _squares(block: Block, nodes: Sequence[NodeUse], holding: _Holding) -> Markup:
     return squares(
         f"{len(nodes)} nodes of {_name(block)}; the table below says the same of them",
-        [Square(_told(node), holding.of(node), _MARKS[node.condition]) for node in nodes],
+        [Square(_told(node), holding.of(node), _mark(node)) for node in nodes],
     )
+
+
+def _mark(node: NodeUse) -> str:
+    reserved = node.reserved and node.condition is Condition.READY
+    return _RESERVED_MARK if reserved else _MARKS[node.condition]
 
 
 def _told(node: NodeUse) -> str:
     state = "" if node.condition is Condition.READY else f", {node.condition}"
-    return f"{node.name}: {node.share:.0%} used{state}"
+    pods = sum(node.reserved.values())
+    reserved = f", reserved for {'a pod' if pods == 1 else f'{pods} pods'}" if pods else ""
+    return f"{node.name}: {node.share:.0%} used{state}{reserved}"
 
 
-def _legend(quarantined: Collection[str] | None) -> Markup:
+def _for_whom(node: NodeUse, viewer: Viewer) -> str:
+    """The groups that a node is reserved for; those that the viewer may not see are counted."""
+    keys = [key for key in sorted(node.reserved) if viewer.sees(key.namespace)]
+    others = len(node.reserved) - len(keys)
+    named = [f"{others} in other namespaces"] if others else []
+    named += [clipped(name_of(key), _NAME) for key in keys]
+    return several(named, _MOST_NAMED)
+
+
+def _legend(blocks: Sequence[Block], quarantined: Collection[str] | None) -> Markup:
     used = [element("li", key(f"u{n}"), text) for n, text in enumerate(_LEVELS)]
     marks = (
         element("li", key("u0", mark), _MEANINGS.get(condition, str(condition)))
         for condition, mark in _MARKS.items()
         if mark
     )
+    reserved = any(block.reserved for block in blocks)
     text = (
         "One square is one node. Its colour is how much is requested of what it has least left of."
     )
@@ -236,7 +267,13 @@ def _legend(quarantined: Collection[str] | None) -> Markup:
     return element(
         "div",
         element("p", text),
-        element("ul", used, marks, class_="keys"),
+        element(
+            "ul",
+            used,
+            marks,
+            element("li", key("u0", _RESERVED_MARK), _RESERVED) if reserved else None,
+            class_="keys",
+        ),
         element("p", unknown) if quarantined is None else None,
     )
 
@@ -345,18 +382,20 @@ def _block_table(
     nodes: NodeMap, part: Part, blocks: Sequence[Block], gangs: Sequence[Gang]
 ) -> Markup:
     rack = [Column(" / ".join(nodes.levels), heads=True)] if nodes.topology else []
+    reserved = any(block.reserved for block in nodes.blocks)
     columns = (
         *rack,
         Column("Shape", heads=not rack),
         Column("Nodes", number=True),
         *(Column(str(condition).capitalize(), number=True) for condition in Condition),
+        *([Column("Reserved", number=True)] if reserved else []),
         Column("Full", number=True),
         Column("Used, of what they offer"),
         *([_ROOM] if gangs else []),
     )
     rows = [
         (
-            *_block_cells(block, racks=bool(rack)),
+            *_block_cells(block, racks=bool(rack), reserved=reserved),
             *([_room(gangs, block.nodes)] if gangs else []),
         )
         for block in blocks
@@ -366,13 +405,14 @@ def _block_table(
     return table(caption, columns, rows, "There are no nodes.")
 
 
-def _block_cells(block: Block, *, racks: bool) -> Sequence[Child]:
+def _block_cells(block: Block, *, racks: bool, reserved: bool) -> Sequence[Child]:
     used = [f"{_amounts(block.total(name), name)} {name}" for name in block.resources()]
     return (
         *((block.rack,) if racks else ()),
         block.shape,
         len(block.nodes),
         *(block.count(condition) for condition in Condition),
+        *((block.reserved,) if reserved else ()),
         block.levels()[-1],
         ", ".join(used),
     )

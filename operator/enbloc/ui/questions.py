@@ -120,4 +120,4 @@ def nodes(
     if not query.shape:
         return nodes_page(view, gangs, query, status, quarantined)
     block = block_of(view.nodes, query)
-    return None if block is None else block_page(block, gangs, query, status, quarantined)
+    return None if block is None else block_page(block, viewer, gangs, query, status, quarantined)
