@@ -14,7 +14,7 @@ from enbloc.engine.effects import CancelPlan, PreBind
 from enbloc.engine.events import PreBindFailed, PreBound
 from enbloc.framework import SUCCESS, GroupFacts, Reads, Status, refuse, refuse_for_good
 from enbloc.framework.act import Api, Target
-from enbloc.framework.decide import Pool
+from enbloc.framework.searching import Pool
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodVolume
 from enbloc.model.snapshot import Snapshot

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.framework import decide
-from enbloc.framework.decide import Pool
 from enbloc.framework.reads import Reads
+from enbloc.framework.searching import Pool
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey

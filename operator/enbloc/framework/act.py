@@ -8,8 +8,9 @@ The engine sets no time limit: each plugin must limit its own time.
 
 ::
 
-    PreBindPreFlight ──► PreBind ──► Bind ──► PostBind │          │ refused └──────────┴──►
-                            Unreserve    when the plan is abandoned
+    PreBindPreFlight ──► PreBind ──► Bind ──► PostBind
+                            │          │ refused
+                            └──────────┴──► Unreserve    when the plan is abandoned
 """
 
 from collections.abc import Mapping, Sequence

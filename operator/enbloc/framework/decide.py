@@ -9,13 +9,17 @@ docs/tutorials/write-a-plugin.md starts from an empty folder.
 
 Order of one decision (names are kube-scheduler's, methods their snake case)::
 
-    PreEnqueue   may this group enter the queue?              first refusal ends it QueueSort which
-    group goes first?                      exactly one plugin PreFilter    once per class of alike
-    members a final refusal ends it Filter       which nodes are feasible? all plugins, masks joined
-    with AND PostFilter   nothing fits: can capacity be freed? first plugin that can PreScore once
-    per class of alike members Score        how good is each node? arrays, normalised, weighted,
-    summed Reserve      the plan is accepted: keep your own ledger Permit may the whole group be
-    bound now?            WAIT holds the group's reservation
+    PreEnqueue   may this group enter the queue?              first refusal ends it
+    QueueSort    which group goes first?                      exactly one plugin
+    PreFilter    once per class of alike members              a final refusal ends it
+    Filter       which nodes are feasible?                    all plugins, masks joined with AND
+    PostFilter   nothing fits: can capacity be freed?         first plugin that can
+    PreScore     once per class of alike members
+    Score        how good is each node?                       arrays, normalised, weighted, summed
+    Reserve      the plan is accepted: keep your own ledger
+    Permit       may the whole group be bound now?            WAIT holds the group's reservation
+
+What filters may declare for searches is in `searching`.
 
 A pod that enters `filter` or `score` stands for its class: every pod of its namespace with the same
 `spec`, the same declared annotations, and the same labels as far as selectors of pods in that
@@ -249,19 +253,6 @@ class Forks(Protocol):
 
 
 @runtime_checkable
-class Takes(Plugin, Protocol):
-    """A filter plugin that tells the search which resources it checks.
-
-    If placing members one by one fails, a search looks for a placement of the whole group. It uses
-    what Takes, KeepsApart, Gathers and Narrows declare; all other filters check what it found.
-    """
-
-    def takes(self, pod: Pod) -> Sequence[str]:
-        """The requested resources that must be free on the pod's node."""
-        ...
-
-
-@runtime_checkable
 class Limits(Filter, Protocol):
     """An evaluator that can bound how many alike pods a node takes."""
 
@@ -272,81 +263,6 @@ class Limits(Filter, Protocol):
             pod: any of the class.
             nodes: as they are.
             ever: what others hold now is not counted.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """A capacity that several nodes share, such as a network's devices or a zone's storage.
-
-    Attributes:
-        rows: bool[N]: a pod on one of these rows uses the pool.
-        amounts: int64[P]: how much each of the P pods asked about takes.
-        free: how much is available.
-        unit: "bytes", or what is counted ("devices").
-        name: what it is, after an amount: "of class fast-local in zone a".
-    """
-
-    rows: Mask
-    amounts: npt.NDArray[np.int64]
-    free: int
-    unit: str
-    name: str
-
-
-@runtime_checkable
-class Pools(Plugin, Protocol):
-    """A filter plugin that checks capacity which several nodes share."""
-
-    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
-        """The pools that any of these pods would use.
-
-        Args:
-            pods: one of each class.
-            nodes: as they are.
-            ever: what others hold now is not counted.
-        """
-        ...
-
-
-@runtime_checkable
-class TellsNodesApart(Plugin, Protocol):
-    """A filter plugin for which nodes differ in more than the number of pods they take."""
-
-    def likeness(self, pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
-        """int64[N]: nodes with equal numbers are equivalent for these pods, together or alone.
-
-        Args:
-            pods: one of each class.
-            nodes: as they are.
-        """
-        ...
-
-
-@runtime_checkable
-class KeepsApart(Plugin, Protocol):
-    """A filter plugin that keeps certain pods from sharing a node or a topology domain."""
-
-    def apart(self, pod: Pod, other: Pod, snapshot: Snapshot) -> Sequence[str]:
-        """Keys of the node labels in whose domains the two exclude each other; "" = per node.
-
-        Name a key only if the filter refuses the later of the two, in either order and whatever
-        other pods are there. `other` may be of the same class, and may be `pod` itself to stand for
-        such a pod. Nodes without the label belong to no domain.
-        """
-        ...
-
-
-@runtime_checkable
-class Gathers(Plugin, Protocol):
-    """A filter plugin that requires certain pods to share a topology domain."""
-
-    def gathers(self, pod: Pod, snapshot: Snapshot) -> Sequence[str]:
-        """Keys of node labels in a domain of which the pod must be with others; "" = one node.
-
-        A search tries these domains one by one: the first member may go to any of them, and ties
-        the others to it.
         """
         ...
 

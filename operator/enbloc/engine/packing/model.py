@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.trial import ClassKey, Trial, asked
-from enbloc.framework import decide
+from enbloc.framework import decide, searching
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import ledgers_of
@@ -330,7 +330,7 @@ def _pools(
     """Return what plugins say that rows share, as far as any of these pods takes of it."""
     found: list[Shared] = []
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
-        if decide.implements(plugin, decide.Pools):
+        if decide.implements(plugin, searching.Pools):
             ask = partial(plugin.pools, ever=ever)
             for pool in asked(plugin.name, "Filter", ask, pods, trial.nodes):
                 inside, amounts = pool.rows[rows], np.asarray(pool.amounts, np.int64)
@@ -345,7 +345,7 @@ def _likeness(
     """Return int64[M]: which rows plugins say are identical; None = all are."""
     found: npt.NDArray[np.int64] | None = None
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
-        if decide.implements(plugin, decide.TellsNodesApart):
+        if decide.implements(plugin, searching.TellsNodesApart):
             numbers = asked(plugin.name, "Filter", plugin.likeness, pods, trial.nodes)[rows]
             both = numbers[None] if found is None else np.stack((found, numbers))
             found = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
@@ -422,7 +422,7 @@ def _shared(
         {
             name
             for plugin in profile.filtering
-            if decide.implements(plugin, decide.Takes)
+            if decide.implements(plugin, searching.Takes)
             for name in asked(plugin.name, "Filter", plugin.takes, pod)
         }
         for pod in pods
@@ -454,7 +454,7 @@ def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
         dict.fromkeys(
             key
             for plugin in trial.profile.filtering
-            if decide.implements(plugin, decide.Gathers)
+            if decide.implements(plugin, searching.Gathers)
             for pod in kinds.values()
             for key in asked(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot)
         )
@@ -464,7 +464,7 @@ def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
 def takers(profile: Profile) -> frozenset[str]:
     """Return the plugins that allot capacity: their events are those that free more of it."""
     return frozenset(
-        each.name for each in profile.filtering if decide.implements(each, decide.Takes)
+        each.name for each in profile.filtering if decide.implements(each, searching.Takes)
     )
 
 
@@ -488,7 +488,9 @@ class _Exclusions:
 
     def __init__(self, profile: Profile, trial: Trial) -> None:
         self._plugins = [
-            plugin for plugin in profile.filtering if decide.implements(plugin, decide.KeepsApart)
+            plugin
+            for plugin in profile.filtering
+            if decide.implements(plugin, searching.KeepsApart)
         ]
         self._snapshot = trial.snapshot
 

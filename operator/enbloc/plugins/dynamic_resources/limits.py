@@ -12,7 +12,7 @@ from enbloc.devices.demand import Demand
 from enbloc.devices.pools import PoolKey
 from enbloc.devices.search import Place
 from enbloc.devices.views import signature
-from enbloc.framework.decide import Pool
+from enbloc.framework.searching import Pool
 from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod

@@ -13,11 +13,12 @@ from enbloc.devices.asked import claim_keys, unmade
 from enbloc.devices.facts import ResourceClaim
 from enbloc.devices.memory import MOST_SPECS
 from enbloc.framework.act import Api, Target
-from enbloc.framework.decide import Pool, Scores
+from enbloc.framework.decide import Scores
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.normalizing import default_normalize
+from enbloc.framework.searching import Pool
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import Group

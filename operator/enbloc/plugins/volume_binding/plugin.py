@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 import numpy as np
 
 from enbloc.framework.act import Api, Target
-from enbloc.framework.decide import Pool
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
+from enbloc.framework.searching import Pool
 from enbloc.framework.status import Code, Status, refuse_for_good
 from enbloc.model.nodes import Amounts, Nodes
 from enbloc.model.pods import Pod
