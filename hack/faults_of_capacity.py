@@ -314,4 +314,19 @@ CAPACITY: Final = (
         "return PlacedFloor(facts, outcome, tried, None if facts.held_in_part else others)",
         "return PlacedFloor(facts, outcome, tried, others)",
     ),
+    Fault(
+        "shared-devices-by-their-first-node",
+        "        if decide.implements(plugin, searching.GathersInSets):",
+        "        if False:",
+    ),
+    Fault(
+        "shared-devices-of-the-first-user",
+        "        if len(expected) > 1:",
+        "        if False:",
+    ),
+    Fault(
+        "all-members-around-a-shared-device",
+        "        if kinds.all():",
+        "        if True:",
+    ),
 )

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inventory: published devices, claims, and which claims hold which devices."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, Self
 
 from enbloc.devices.asked import (
@@ -45,7 +45,7 @@ from enbloc.devices.memory import Memory
 from enbloc.devices.owners import Owners
 from enbloc.devices.pools import Pool, PoolKey, pool_of
 from enbloc.devices.search import told
-from enbloc.devices.seats import DeviceSeat, HeldClaim, Vacated
+from enbloc.devices.seats import DeviceSeat, HeldClaim, Seen, Vacated
 from enbloc.devices.use import UNUSED, Use
 from enbloc.model.layered import Layered, LayeredGroups
 from enbloc.model.ledger import ByName, Ledger
@@ -101,6 +101,8 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
         self._counting: Layered[tuple[str, str], int] = Layered()
         self._consumers: Layered[str, int] = Layered()
+        #: On a fork: what the nodes see, by shared claim, where pods that name it are placed next.
+        self._expected: Mapping[str, Seen] = {}
         #: On a fork: claims of pods that are gone there.
         self._vacated: Layered[str, Vacated] = Layered()
 
@@ -109,6 +111,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         self._settle()
         made = super().fork()
         made._stale = {}  # noqa: SLF001  # one of our own
+        made._expected = {}  # noqa: SLF001
         return made
 
     @property

@@ -31,7 +31,7 @@ class HeldClaim(NamedTuple):
     @property
     def seen(self) -> Seen:
         """What all of these nodes see."""
-        return reduce(_common, (seen for _, seen in self.views)) if self.views else ()
+        return in_common(seen for _, seen in self.views)
 
     def used_on(self, node: str, places: Iterable[Place]) -> "HeldClaim":
         """The claim, used on that node too."""
@@ -71,6 +71,12 @@ class DeviceSeat(NamedTuple):
 def seen_in(places: Iterable[Place]) -> Seen:
     """What a node sees through these places."""
     return tuple((place.pool.key, place.reach) for place in places)
+
+
+def in_common(views: Iterable[Seen]) -> Seen:
+    """What several nodes all see; nothing if there are none."""
+    found = list(views)
+    return reduce(_common, found) if found else ()
 
 
 def _common(one: Seen, other: Seen) -> Seen:

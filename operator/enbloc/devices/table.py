@@ -10,7 +10,7 @@
     remove       what only it used is free again
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -40,7 +40,7 @@ from enbloc.devices.search import (
     Place,
     Task,
 )
-from enbloc.devices.seats import DeviceSeat, HeldClaim, Vacated, seen_in
+from enbloc.devices.seats import DeviceSeat, HeldClaim, Seen, Vacated, in_common, seen_in
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
@@ -50,6 +50,24 @@ class Devices(Offers):
     """All that is known of devices, with the ledger of their holders."""
 
     # ── who is where ───────────────────────────────────────────────────────────────────────
+
+    def expect(self, seats: Iterable[tuple[Pod, str]], nodes: Nodes) -> None:
+        """On a fork: let shared claims get devices that are seen from all of these nodes.
+
+        Args:
+            seats: the pods that are placed next, and their nodes; not all may be.
+            nodes: the cluster.
+        """
+        self._settle()
+        users: dict[str, dict[str, None]] = {}
+        for pod, node in seats:
+            for key in claim_keys(pod):
+                if self.shared(key) and self.allocation(key) is None:
+                    users.setdefault(key, {})[node] = None
+        self._expected = {
+            key: in_common(seen_in(self.places(name, self.spread(nodes))) for name in names)
+            for key, names in users.items()
+        }
 
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
         """Put a pod on a node, and decide what it gets there."""
@@ -134,13 +152,18 @@ class Devices(Offers):
         return True
 
     def _wide(self, claims: Sequence[str], places: tuple[Place, ...]) -> list[tuple[Place, ...]]:
-        """The places for each claim on a node: shared claims get no devices of the node's own.
+        """The places for each claim on a node; a shared one gets what its other users see, too.
 
-        Such a device would tie the claim's other users to the node.
+        If it is not known where they will be, it gets no devices of the node's own, which would tie
+        them to the node.
         """
         found: list[tuple[Place, ...]] = []
         for claim in claims:
-            found.append(tuple(map(_beyond, places)) if self.shared(claim) else places)
+            expected = self._expected.get(claim)
+            if expected is not None:
+                found.append(_seen_as(expected, places))
+            else:
+                found.append(tuple(map(_beyond, places)) if self.shared(claim) else places)
         return found
 
     def _allocated(
@@ -408,6 +431,16 @@ def _listing(pod: Pod, key: str) -> Listing | None:
     name = key.partition("/")[2]
     named = zip(pod.resource_claims, pod.spec.resource_claims, strict=False)
     return Listing(pod.pod_group, tuple(of for each, of in named if each == name))
+
+
+def _seen_as(seen: Seen, places: Sequence[Place]) -> tuple[Place, ...]:
+    """The places without what some other node does not see."""
+    common = dict(seen)
+    return tuple(
+        place._replace(reach=Reach(place.reach.devices & common[key].devices, place.reach.listed))
+        for place in places
+        if (key := place.pool.key) in common
+    )
 
 
 def _beyond(place: Place) -> Place:

@@ -5,7 +5,7 @@
 Nodes with the same view have the same answer, which is computed once.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Final
 
@@ -19,7 +19,7 @@ from enbloc.devices.lens import Lens
 from enbloc.devices.pools import Bits, Pool, Reach, positions
 from enbloc.devices.search import Place
 from enbloc.model.node_selection import terms_match
-from enbloc.model.nodes import Nodes
+from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.reach import Matrix, matrix_of, seen, signatures
 
 Rows = npt.NDArray[np.int64]
@@ -38,11 +38,13 @@ class Spread:
     def __init__(self, pools: Sequence[Pool], nodes: Nodes) -> None:
         self._nodes = seen(nodes)
         self._pools = pools
-        lines: dict[Terms, int] = {}
-        for pool in pools:
-            for terms, _ in pool.chosen:
-                lines.setdefault(terms, len(lines))
-        self._lines = [np.array([lines[terms] for terms, _ in p.chosen], np.intp) for p in pools]
+        #: By the terms of node selectors, what these show: `(place of the pool, reach)`.
+        lines: dict[Terms, list[tuple[int, Reach]]] = {}
+        for at, pool in enumerate(pools):
+            for terms, reach in pool.chosen:
+                lines.setdefault(terms, []).append((at, reach))
+        self._lines = [*lines.values()]
+        self._everywhere = {at: p.everywhere for at, p in enumerate(pools) if p.everywhere}
         found = signatures(_matrix(list(lines), nodes))
         self._holds = found.matrix
         self._codes = dict(zip(nodes.names, found.codes.tolist(), strict=True))
@@ -50,7 +52,7 @@ class Spread:
         for at, pool in enumerate(pools):
             for name in pool.by_node:
                 self._named.setdefault(name, []).append(at)
-        self._reaches: dict[int, list[Reach | None]] = {}
+        self._reaches: dict[int, Mapping[int, Reach]] = {}
 
     def of(self, pools: Sequence[Pool], nodes: Nodes) -> bool:
         """Whether it is of these pools, and of these nodes or more."""
@@ -65,33 +67,39 @@ class Spread:
         reaches = self._common(self._codes[name])
         named = self._named.get(name)
         if named is not None:
-            reaches = list(reaches)
+            reaches = dict(reaches)
             for at in named:
-                own, common = self._pools[at].by_node[name], reaches[at]
-                reaches[at] = own if common is None else own | common
-        return [
-            (pool, reach)
-            for pool, reach in zip(self._pools, reaches, strict=True)
-            if reach is not None
-        ]
+                reaches[at] = self._pools[at].by_node[name] | reaches.get(at, Reach())
+        return [(self._pools[at], reaches[at]) for at in sorted(reaches)]
+
+    def selections(self, names: Sequence[str]) -> Iterator[tuple[Pool, Reach, Mask]]:
+        """Yield what several nodes see of a pool, and bool[N]: which nodes these are.
+
+        Args:
+            names: the rows' names.
+        """
+        codes = np.array([self._codes[name] for name in names], np.intp)
+        for holds, shown in zip(self._holds, self._lines, strict=True):
+            rows = holds[codes]
+            for at, reach in shown:
+                yield self._pools[at], reach, rows
+        for at, reach in self._everywhere.items():
+            yield self._pools[at], reach, np.ones(len(names), np.bool_)
 
     def code(self, name: str) -> Hashable:
         """A value that is equal for nodes which see the same of these pools."""
         own = (self._pools[at].by_node[name] for at in self._named.get(name, ()))
         return self._codes[name], *own
 
-    def _common(self, code: int) -> list[Reach | None]:
-        """What nodes with this code, which satisfy the same selectors, see of each pool."""
+    def _common(self, code: int) -> Mapping[int, Reach]:
+        """What nodes with this code see, which satisfy the same selectors, by place of the pool."""
         known = self._reaches.get(code)
         if known is None:
-            known = []
-            for pool, lines in zip(self._pools, self._lines, strict=True):
-                reach = pool.everywhere
-                for at in np.flatnonzero(self._holds[lines, code]).tolist() if len(lines) else ():
-                    other = pool.chosen[at][1]
-                    reach = other if reach is None else reach | other
-                known.append(reach)
-            self._reaches[code] = known
+            found = dict(self._everywhere)
+            for line in np.flatnonzero(self._holds[:, code]).tolist():
+                for at, reach in self._lines[line]:
+                    found[at] = found.get(at, Reach()) | reach
+            known = self._reaches[code] = found
         return known
 
     def groups(self, names: Sequence[str], own: Callable[[str], bool]) -> list[Rows]:

@@ -8,7 +8,7 @@ is declared here and by `decide.Narrows`; all other filters check what it found.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -99,5 +99,38 @@ class Gathers(Plugin, Protocol):
 
         A search tries these domains one by one: the first member may go to any of them, and ties
         the others to it.
+        """
+        ...
+
+
+class Together(NamedTuple):
+    """Pods that must be in one domain.
+
+    Attributes:
+        pods: bool[C]: which of the pods that were asked about.
+        domains: int64[N], of each node, from 1 on; 0 = none.
+        name: what the nodes of a domain are, in words; "" = it is not reported if all are too
+            small.
+    """
+
+    pods: Mask
+    domains: npt.NDArray[np.integer]
+    name: str = ""
+
+
+@runtime_checkable
+class GathersInSets(Plugin, Protocol):
+    """A filter plugin that may require pods to share a set of nodes that no label describes."""
+
+    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Together]:
+        """The sets of nodes in one of which pods may have to be, as domains.
+
+        Sets that overlap are in different numberings. A search tries them one by one, as the
+        domains of `Gathers`.
+
+        Args:
+            pods: one of each class.
+            nodes: with every placement so far.
+            ever: what other pods use counts as free.
         """
         ...

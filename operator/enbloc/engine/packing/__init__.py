@@ -18,10 +18,10 @@ from enbloc.engine.packing.infeasibility import (
 from enbloc.engine.packing.model import (
     Need,
     Packing,
-    gathering,
     packing_now,
     plain_requests,
     takers,
+    together,
 )
 from enbloc.engine.packing.search import PLACING_STEPS, find_placement
 
@@ -31,7 +31,6 @@ __all__ = [
     "Packing",
     "answer",
     "find_placement",
-    "gathering",
     "infeasible",
     "packing_now",
     "packings_ever",
@@ -39,5 +38,6 @@ __all__ = [
     "shortage",
     "solver_available",
     "takers",
+    "together",
     "undecided",
 ]

@@ -8,7 +8,7 @@ is no placement; an answer is only a proposal, on which plugins have the last wo
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, NamedTuple
@@ -20,6 +20,7 @@ from enbloc.engine.trial import ClassKey, Trial, asked
 from enbloc.framework import decide, searching
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.framework.searching import Together
 from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod
@@ -141,6 +142,19 @@ class Packing:
             pools=tuple(pool._replace(rows=pool.rows[chosen]) for pool in self.pools),
             likeness=None if self.likeness is None else self.likeness[chosen],
         )
+
+    def confined(self, kinds: Mask, chosen: Mask) -> tuple["Packing", Mask]:
+        """Return the packing with some kinds (bool[C]) on some of the rows (bool[M]).
+
+        Returns:
+            The packing, and bool[M]: the rows that it has.
+        """
+        if kinds.all():
+            return self.only(chosen), chosen
+        places = self.places.copy()
+        places[np.ix_(kinds, ~chosen)] = 0
+        rows = np.asarray(places.any(axis=0))
+        return replace(self, places=places).only(rows), rows
 
     def within(self, nodes: Nodes, more: Mapping[str, Amounts]) -> "Packing":
         """Return the packing in what is free on the same rows of these nodes.
@@ -447,18 +461,26 @@ def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
     return places
 
 
-def gathering(trial: Trial, pods: Iterable[Pod]) -> tuple[str, ...]:
-    """Return keys of node labels in one of whose domains pods must be together; "" = a node."""
-    kinds = {id(pod.spec): pod for pod in pods}
-    return tuple(
-        dict.fromkeys(
-            key
-            for plugin in trial.profile.filtering
-            if decide.implements(plugin, searching.Gathers)
-            for pod in kinds.values()
-            for key in asked(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot)
-        )
-    )
+def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterator[Together]:
+    """Yield domains in one of which some of these pods must be, as plugins declare them.
+
+    Args:
+        trial: the cluster as it is.
+        pods: one of each class.
+        ever: what other pods use counts as free.
+    """
+    nodes, holds = trial.nodes, any(pod.spec.holds for pod in pods)
+    for plugin in trial.profile.filtering if holds else ():
+        if decide.implements(plugin, searching.GathersInSets):
+            yield from asked(plugin.name, "Filter", partial(plugin.sets, ever=ever), pods, nodes)
+    users: dict[str, Mask] = {}
+    for plugin in trial.profile.filtering:
+        if decide.implements(plugin, searching.Gathers):
+            for at, pod in enumerate(pods):
+                for key in asked(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot):
+                    users.setdefault(key, np.zeros(len(pods), np.bool_))[at] = True
+    for key, those in users.items():
+        yield Together(those, nodes.domains(key) if key else np.arange(1, len(nodes) + 1))
 
 
 def takers(profile: Profile) -> frozenset[str]:

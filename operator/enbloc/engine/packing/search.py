@@ -20,11 +20,12 @@ import numpy as np
 from enbloc.engine.packing import highs
 from enbloc.engine.packing.bounds import counting_decides, shortage
 from enbloc.engine.packing.branch import ClassSearch
-from enbloc.engine.packing.model import Counts, Packing, gathering, numbered, packing_now
+from enbloc.engine.packing.model import Counts, Packing, numbered, packing_now, together
 from enbloc.engine.packing.one_by_one import MOST_MEMBERS, OneByOne
 from enbloc.engine.packing.orders import other_orders
 from enbloc.engine.trial import Outcome, Search, Trial, place_deficit
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.searching import Together
 from enbloc.model.pods import Pod
 
 #: The cost in steps of placing one member with the plugins; a step is about 5 µs.
@@ -32,6 +33,9 @@ PLACING_STEPS: Final = 20
 
 #: How often members that plugins refuse are retried while others are placed.
 _ROUNDS: Final = 8
+
+#: How many rows are numbered by domain in one step.
+_ROWS_NUMBERED: Final = 50
 
 #: Steps of summing a part of a packing, for each kind, exclusion and resource.
 _LOOKING: Final = 3
@@ -81,6 +85,7 @@ def find_placement(
         for stage in _stages(facts, trial, packing, steps - packing.steps, exactly=exactly):
             outcome.steps += stage.steps
             outcome.search = stage.search or outcome.search
+            outcome.lacks = stage.lacks or outcome.lacks
             if stage.placement is not None:
                 outcome.needed = list(stage.placement.members)
                 return outcome, stage.placement.trial
@@ -93,14 +98,14 @@ def _stages(
     facts: GroupFacts, trial: Trial, packing: Packing, steps: int, *, exactly: bool
 ) -> Iterator["_Stage"]:
     """Yield each stage's result, in order; the last one counts unless one of them settles it."""
-    keys = gathering(trial, [kind.pods[0] for kind in packing.kinds])
+    sets = list(together(trial, [kind.pods[0] for kind in packing.kinds]))
     alike = counting_decides(packing)
-    if keys:
-        yield _domains(packing, trial, keys, steps if alike else steps // 8)
+    if sets:
+        yield _domains(packing, trial, sets, steps if alike else steps // 8)
     if alike:  # then any order finds a placement if there is one
         return
     told_apart = packing.likeness is not None
-    yield _orders(facts, trial, steps // (8 if keys or told_apart else 4))
+    yield _orders(facts, trial, steps // (8 if sets or told_apart else 4))
     if told_apart:
         yield _one_by_one(packing, trial, steps // 8)
     yield _classes(packing, trial, steps // (8 if told_apart else 4))
@@ -113,42 +118,54 @@ class _Stage(NamedTuple):
 
     Attributes:
         search: NONE = no result.
+        lacks: what there is too little of, in words; "" = unknown.
     """
 
     search: Search
     steps: int
     placement: Placement | None = None
+    lacks: str = ""
 
 
-def _domains(packing: Packing, trial: Trial, keys: Sequence[str], budget: int) -> _Stage:
-    """Try one topology domain after the other, smallest first, if members must be together."""
+def _domains(packing: Packing, trial: Trial, sets: Sequence[Together], budget: int) -> _Stage:
+    """Try one domain after the other, smallest first, if members must be together."""
     steps = 0
     looking = _LOOKING * (len(packing.kinds) * (1 + len(packing.apart)) + len(packing.resources))
     looking += packing.places.size // 1000
     members = packing.needs[0].members
-    for key in keys:
-        rows = packing.rows
-        codes = numbered(trial.nodes.domains(key)[rows]) if key else np.arange(1, len(rows) + 1)
-        sizes = np.bincount(codes, packing.places.sum(axis=0))
+    most = dict[str, tuple[int, int]]()
+    for kinds, domains, name in sets:
+        steps += len(packing.rows) // _ROWS_NUMBERED
+        if steps > budget:
+            return _Stage(Search.SPENT, budget)
+        codes = numbered(domains[packing.rows])
+        sizes = np.bincount(codes, packing.places[kinds].sum(axis=0))
+        others = sum(n for n, mine in zip(packing.counts, kinds.tolist(), strict=True) if not mine)
+        least, largest = max(1, members - others), int(sizes[1:].max(initial=0))
+        most[name] = least, max(largest, most.get(name, (0, 0))[1])
         for domain in np.argsort(sizes, kind="stable").tolist():
-            if not domain or sizes[domain] < members:
+            if not domain or sizes[domain] < least:
                 continue
             if steps + looking > budget:
                 return _Stage(Search.SPENT, steps)
             steps += looking
-            inside = codes == domain
-            within = packing.only(inside)
+            within, rows = packing.confined(kinds, codes == domain)
             if shortage(within) is not None:
                 continue
             searching = ClassSearch(within, budget - steps)
             part = next(searching.answers(), None)
             if part is not None and searching.charge(PLACING_STEPS * members):
                 counts = np.zeros_like(packing.places)
-                counts[:, inside] = part
+                counts[:, rows] = part
                 if placement := _accepted(packing, counts, trial):
                     return _Stage(Search.DOMAIN, steps + searching.steps, placement)
             steps += searching.steps
-    return _Stage(Search.NONE, steps)
+    said = [
+        f"no {name} have room for more than {largest} of {least} members"
+        for name, (least, largest) in most.items()
+        if name and largest < least
+    ]
+    return _Stage(Search.NONE, steps, lacks="; ".join(said))
 
 
 def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:
@@ -235,6 +252,7 @@ def _put(
     A refused member is retried once others are placed, since it may want to be near them.
     """
     tried = trial.fork()
+    tried.expect(proposed)
     placed: list[tuple[Pod, int]] = []
     waiting, refused = proposed, list[tuple[Pod, int]]()
     for _ in range(_ROUNDS):

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.packing import gathering
+from enbloc.engine.packing import together
 from enbloc.engine.preemption.reprieve import brought_back
 from enbloc.engine.preemption.units import (
     LOWEST,
@@ -348,8 +348,10 @@ class _Search:
     def _together(self) -> Iterator[npt.NDArray[np.integer]]:
         """Yield int[N]: the domains in one of which members must be together; 0 = in none."""
         nodes, locality = self._trial.nodes, self._facts.locality
-        for key in gathering(self._trial, self._facts.pending):
-            yield nodes.domains(key) if key else np.arange(1, len(nodes) + 1)
+        trial, pending = self._trial, self._facts.pending
+        kinds = {trial.key(pod): pod for pod in reversed(pending)}
+        for each in together(trial, list(kinds.values()), ever=True):
+            yield each.domains
         required = required_domains(locality, nodes) if locality is not None else None
         if required is not None:
             yield required

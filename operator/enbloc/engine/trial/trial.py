@@ -27,7 +27,7 @@ from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings,
 from enbloc.engine.trial.selected_labels import Named
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
-from enbloc.ledgers import Holds, Ledgers, ledgers_of
+from enbloc.ledgers import Holds, Ledgers, ledgers_of, own_ledgers
 from enbloc.model.nodes import Nodes
 from enbloc.model.pins import HOSTNAME, host_of, without_host
 from enbloc.model.pods import Pod, PodSpec, PodUID
@@ -98,6 +98,8 @@ class Trial:
         self._log: list[PlacedChange] = []
         #: How many of the first changes are the origin's.
         self._inherited = 0
+        #: The pods that are added next, and their rows, until a table counts the first of them.
+        self._expected: Sequence[tuple[Pod, int]] = ()
         #: A table of its own, with the first `_counted` changes; None until needed.
         self._table: Nodes | None = None
         self._counted = 0
@@ -160,6 +162,10 @@ class Trial:
                 return before
             self._table = before.fork()
         news = self._log[self._counted :]
+        expected = self._expected or [(it.pod, it.row) for it in news if not it.left]
+        if len(expected) > 1:
+            self._expected = ()
+            _expect(expected, self._table)
         if len(news) < _MANY:
             for change in news:
                 (self._table.remove if change.left else self._table.add)(change.row, change.pod)
@@ -167,6 +173,14 @@ class Trial:
             _count_together(self._table, news)
         self._counted = len(self._log)
         return self._table
+
+    def expect(self, seats: Iterable[tuple[Pod, int]]) -> None:
+        """Let claims that these pods share get what is seen from all of their rows.
+
+        Args:
+            seats: the pods that are added next, and their rows.
+        """
+        self._expected = tuple(seats)
 
     @property
     def ledgers(self) -> Ledgers:
@@ -528,6 +542,13 @@ class Trial:
             return
         for key, entry in self._entries.items():
             self._give(key, entry.ranking, self._log[: entry.seen])
+
+
+def _expect(seats: Sequence[tuple[Pod, int]], nodes: Nodes) -> None:
+    """Tell a table's devices where pods that may share claims are placed next."""
+    named = [(pod, nodes.names[row]) for pod, row in seats if pod.spec.resource_claims]
+    if len(named) > 1:
+        own_ledgers(nodes).devices.expect(named, nodes)
 
 
 def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:

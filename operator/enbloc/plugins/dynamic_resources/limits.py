@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upper bounds for pods by devices: per node, and for pools that several nodes see."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -12,12 +13,17 @@ from enbloc.devices.demand import Demand
 from enbloc.devices.pools import PoolKey
 from enbloc.devices.search import Place
 from enbloc.devices.views import signature
-from enbloc.framework.searching import Pool
+from enbloc.framework.searching import Pool, Together
 from enbloc.ledgers import ledgers_of
-from enbloc.model.nodes import Nodes
+from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
 UNLIMITED: Final = 2**31 - 1
+#: The most shared claims whose devices are looked for, the most sets of nodes for each, and the
+#: most numberings of these.
+_MOST_CLAIMS: Final = 4
+_MOST_SETS: Final = 4096
+_MOST_NUMBERINGS: Final = 16
 
 
 def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
@@ -85,6 +91,66 @@ def _left(demand: Demand, place: Place, *, ever: bool) -> int:
     if bits & pool.shared:
         return UNLIMITED
     return (bits if ever else bits & ~use.taken).bit_count()
+
+
+def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Together]:
+    """The sets of nodes that reach a device which a claim of several pods can get.
+
+    Without those of single nodes.
+
+    Args:
+        pods: one of each class.
+        nodes: as they are.
+        ever: devices that are in use count as free.
+    """
+    devices = ledgers_of(nodes).devices
+    users: dict[tuple[str, Demand], Mask] = {}
+    for at, pod in enumerate(pods):
+        asked = devices.asked(pod)
+        for claim in zip(asked.claims, asked.demands, strict=False) if not asked.refusal else ():
+            if devices.shared(claim[0]):
+                users.setdefault(claim, np.zeros(len(pods), np.bool_))[at] = True
+    if not users:
+        return []
+    found: list[Together] = []
+    numbered: dict[Demand, list[npt.NDArray[np.int64]]] = {}
+    for (key, demand), those in islice(users.items(), _MOST_CLAIMS):
+        if demand not in numbered:
+            numbered[demand] = _numbered(_reaching(demand, nodes, ever=ever), len(nodes))
+        name = f"nodes that reach one device for ResourceClaim {key.partition('/')[2]}"
+        found += (Together(those, domains, name) for domains in numbered[demand])
+    return found
+
+
+def _reaching(demand: Demand, nodes: Nodes, *, ever: bool) -> Iterator[Mask]:
+    """Yield bool[N]: the nodes that reach some device which the demand can have."""
+    devices = ledgers_of(nodes).devices
+    for pool, reach, rows in devices.spread(nodes).selections(nodes.names):
+        if devices.spent:
+            break
+        if pool.complete and not pool.invalid:
+            taken = 0 if ever else devices.use(pool.key).taken & ~pool.shared
+            if any(bits & reach.devices & ~taken for bits in demand.lens(pool).usable):
+                yield rows
+
+
+def _numbered(sets: Iterable[Mask], nodes: int) -> list[npt.NDArray[np.int64]]:
+    """Number sets of several nodes; those that overlap earlier ones are in another numbering."""
+    numberings: list[npt.NDArray[np.int64]] = []
+    known = set[bytes]()
+    for mask in islice(sets, _MOST_SETS):
+        rows = np.flatnonzero(mask)
+        if len(rows) < 2 or (told := mask.tobytes()) in known:
+            continue
+        known.add(told)
+        free = next((each for each in numberings if not each[rows].any()), None)
+        if free is None:
+            if len(numberings) >= _MOST_NUMBERINGS:
+                break
+            free = np.zeros(nodes, np.int64)
+            numberings.append(free)
+        free[rows] = len(known)
+    return numberings
 
 
 def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]:

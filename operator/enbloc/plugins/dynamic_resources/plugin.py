@@ -18,7 +18,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.normalizing import default_normalize
-from enbloc.framework.searching import Pool
+from enbloc.framework.searching import Pool, Together
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import Group
@@ -28,7 +28,7 @@ from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.dynamic_resources import act
 from enbloc.plugins.dynamic_resources.details import devices_detail
 from enbloc.plugins.dynamic_resources.filter import DeviceFilter, DeviceScore
-from enbloc.plugins.dynamic_resources.limits import likeness, shared_pools
+from enbloc.plugins.dynamic_resources.limits import likeness, nodes_of_devices, shared_pools
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,10 @@ class DynamicResources:
         shared = (key for key in claim_keys(pod) if devices.shared(key))
         undecided = any(devices.allocation(key) is None for key in shared)
         return ("",) if undecided else ()
+
+    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Together]:
+        """The nodes that reach one device, for pods that share a claim which may get it."""
+        return nodes_of_devices(pods, nodes, ever=ever)
 
     def prepares(self, target: Target) -> bool:
         """Whether a claim of the member must still be allocated or reserved."""

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §2.10: members that share a claim, and devices that some nodes reach in common."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from enbloc.engine.events import FactSeen
+from enbloc.model.names import Reason
+from enbloc.model.topology import TopologyRequest
+from tests.devices.objects import device, slice_of
+from tests.engine.claims_world import Claiming
+from tests.rules.world import ONE_A_NODE
+from tests.world.builders import spec
+
+FABRIC = "example.com/fabric"
+
+
+class Fabrics(Claiming):
+    """Nodes in fabrics: each fabric has a device that its nodes reach, and no others."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        super().__init__()
+        for fabric, size in sizes.items():
+            for at in range(size):
+                self.node(f"{fabric}{at}", cpu=4, labels=((FABRIC, fabric),))
+            self.reaches(fabric, fabric)
+
+    def reaches(self, pool: str, *fabrics: str) -> None:
+        """One more device, which the nodes of these fabrics reach."""
+        label = {"key": FABRIC, "operator": "In", "values": list(fabrics)}
+        selector = {"nodeSelectorTerms": [{"matchExpressions": [label]}]}
+        self.tell(FactSeen(slice_of(None, device("d"), pool=pool, nodeSelector=selector)))
+
+    def sharers(self, name: str, members: int, claim: str = "shared", priority: int = 0) -> None:
+        """A gang of members for a node each, which share a claim."""
+        self.device_claim(claim)
+        self.group(name, members, timeout=60)
+        for at in range(members):
+            self.naming(f"{name}-{at}", name, gpu=claim)
+            self.change(f"{name}-{at}", priority=priority)
+
+    def occupied(self, *nodes: str, priority: int = 0) -> None:
+        for node in nodes:
+            self.pod(f"on-{node}", node=node, spec=ONE_A_NODE, priority=priority)
+        self.settle()
+
+    def fabrics(self, prefix: str) -> dict[str, int]:
+        """How many pods are in each fabric."""
+        found: dict[str, int] = {}
+        for node in self.where(prefix).values():
+            found[node[0]] = found.get(node[0], 0) + 1
+        return found
+
+
+def test_members_that_share_a_claim_go_where_one_device_has_room_for_all() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 4, "b": 4, "c": 4, "d": 4})
+    w.occupied("a0", "b0", "d0")
+    w.sharers("g", 4)
+    w.settle()
+    assert w.fabrics("g-") == {"c": 4}
+
+
+def test_of_several_that_would_do_the_one_with_least_room_is_taken() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 2, "b": 5, "c": 3, "d": 4})
+    w.occupied("c0")
+    w.sharers("g", 3)
+    w.settle()
+    assert w.fabrics("g-") == {"d": 3}
+
+
+def test_members_that_do_not_name_the_claim_go_anywhere() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 3, "b": 3})
+    w.node("large", cpu=32)
+    w.occupied("a0")
+    w.sharers("g", 3)
+    w.group("g", 4, timeout=60)
+    w.member("g-driver", "g", spec=spec(cpu=16))
+    w.settle()
+    assert w.where("g-driver") == {"g-driver": "large"}
+    assert w.fabrics("g-") == {"b": 3, "l": 1}
+
+
+def test_the_claim_gets_the_device_that_all_its_users_reach() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 2, "b": 2, "c": 2})
+    w.reaches("both", "b", "c")
+    w.sharers("g", 4)
+    w.settle()
+    assert w.fabrics("g-") == {"b": 2, "c": 2}
+
+
+def test_the_message_has_the_most_room_that_nodes_of_one_device_have() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 4, "b": 4})
+    w.occupied("a0", "b0", "b1")
+    w.sharers("g", 4)
+    w.settle()
+    assert w.where("g-") == {}
+    _, reason, message = w.condition("g")
+    assert reason == Reason.UNSCHEDULABLE
+    assert message.startswith(
+        "no nodes that reach one device for ResourceClaim shared have room for more than 3 of 4 "
+        "members."
+    )
+    w.delete("on-a0")
+    w.settle()
+    assert w.fabrics("g-") == {"a": 4}
+
+
+def test_a_fabric_whose_device_another_claim_has_does_not_count() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 4, "b": 4})
+    w.sharers("first", 2)
+    w.settle()
+    [taken] = w.fabrics("first-")
+    w.sharers("second", 4, "other")
+    w.settle()
+    assert w.fabrics("second-") == {({"a", "b"} - {taken}).pop(): 4}
+
+
+def test_pods_give_way_in_one_fabric_alone_and_where_that_is_enough() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 3, "b": 3, "c": 3})
+    w.occupied("a0", "b1", "c2", priority=10)
+    w.occupied("a1", "a2", "b0", "b2", "c0", "c1")
+    w.delete("on-b1")
+    w.settle()
+    w.sharers("g", 3, priority=10)
+    w.settle()
+    assert sorted(w.evictions) == ["on-b0", "on-b2"]
+    w.settle()
+    assert w.fabrics("g-") == {"b": 3}
+
+
+@pytest.mark.parametrize("preferred", ["", FABRIC])
+def test_a_topology_holds_beside_the_devices(preferred: str) -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 3, "b": 3})
+    w.occupied("a0")
+    w.sharers("g", 3)
+    w.group("g", 3, timeout=60, topology=TopologyRequest(required=FABRIC, preferred=preferred))
+    w.settle()
+    assert w.fabrics("g-") == {"b": 3}
