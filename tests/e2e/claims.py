@@ -267,15 +267,20 @@ class Claims:
         """Devices that all nodes reach, and a class and a template for one of them."""
         await self.device_class()
         await self.template(device_class=self.name("gpu"))
-        spec = {
-            "driver": DEVICE_DRIVER,
-            "allNodes": True,
-            "pool": {"name": self.name("fabric"), "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": each} for each in devices],
-        }
-        await self._create(
-            RESOURCE_SLICES, {"metadata": {"name": self.name("fabric")}, "spec": spec}
-        )
+        await self._reached("fabric", devices, {"allNodes": True})
+
+    async def domain(self, name: str, label: str, value: str) -> None:
+        """A device that the nodes with this label reach; its pool is `DRIVER/NAMESPACE-name`."""
+        has = {"key": label, "operator": "In", "values": [value]}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [has]}]}
+        await self._reached(name, ["link"], {"nodeSelector": terms})
+
+    async def _reached(self, name: str, devices: Sequence[str], where: Mapping[str, Any]) -> None:
+        name = self.name(name)
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        listed = [{"name": each} for each in devices]
+        spec = {"driver": DEVICE_DRIVER, "pool": pool, "devices": listed, **where}
+        await self._create(RESOURCE_SLICES, {"metadata": {"name": name}, "spec": spec})
 
     def consumers(self) -> dict[str, list[tuple[str, str]]]:
         """For whom each claim is reserved: what and which."""

@@ -107,6 +107,34 @@ async def test_an_earlier_members_device_is_given_up_for_a_later_member(
     assert owners[f"{DEVICE_DRIVER}/{node}/large"].startswith("pair-1-")
 
 
+async def test_members_that_share_a_claim_go_where_one_device_has_room_for_all(
+    world: World, claims: Claims
+) -> None:
+    label = "example.com/domain"
+    nodes = {at: await world.nodes(3, cpu=2, labels={label: at}) for at in "abc"}
+    await claims.device_class()
+    for at in nodes:
+        await claims.domain(at, label, at)
+    for at in "ac":
+        await world.pod(f"busy-{at}", cpu=2, nodeSelector={label: at})
+    await world.running("busy", 2)
+    await claims.resource_claim("shared", device_class=claims.name("gpu"))
+    await world.gang("link", 3, cpu=2, resourceClaims=sharing("shared"))
+    await world.running("link", 3)
+    bound = world.observer.bound(world.namespace, "link")
+    assert set(bound.values()) == set(nodes["b"])
+    assert claims.devices() == {f"{DEVICE_DRIVER}/{claims.name('b')}/link": "shared"}
+    assert len(claims.consumers()["shared"]) == 3
+
+    await claims.resource_claim("other", device_class=claims.name("gpu"))
+    await world.gang("more", 3, cpu=2, resourceClaims=sharing("other"))
+    most = "ResourceClaim other have room for more than 2 of 3 members"
+    await world.condition("more", "Scheduled", "False", message=most)
+    await world.delete_pod("busy-c")
+    await world.running("more", 3)
+    assert set(world.observer.bound(world.namespace, "more").values()) == set(nodes["c"])
+
+
 async def test_two_gangs_for_the_same_devices_never_hold_half_each(
     world: World, claims: Claims
 ) -> None:
