@@ -318,6 +318,17 @@ async def test_a_claim_for_one_pod_that_two_members_share_is_infeasible(
     await world.condition("pair", "Scheduled", "False", reason="Infeasible", message="alone")
 
 
+async def test_members_that_share_a_read_write_many_claim_go_anywhere(
+    world: World, claims: Claims
+) -> None:
+    await world.nodes(3, cpu=2)
+    disk = await claims.storage_class("disk")
+    await claims.claim("shared", disk, mode="ReadWriteMany")
+    await world.gang("three", 3, cpu=2, volumes=mounted("shared"))
+    await runs(world, *(f"three-{index}" for index in range(3)))
+    assert len(set(world.observer.bound(world.namespace, "three").values())) == 3
+
+
 async def test_members_that_share_a_read_write_once_claim_go_to_one_node(
     world: World, claims: Claims
 ) -> None:

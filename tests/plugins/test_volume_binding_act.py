@@ -118,6 +118,34 @@ async def test_a_volume_is_made_for_the_node_of_the_pod() -> None:
     assert world.selected == "n1"
 
 
+async def test_a_volume_that_members_share_is_made_for_the_node_that_was_decided() -> None:
+    world = World()
+    world.put("Node", "n2", namespace="", metadata={"labels": {"zone": "a"}})
+    shared = made()._replace(node="n2")
+    assert await world.prepare(shared) == SUCCESS
+    assert world.selected == "n2"
+    assert await world.prepare(shared) == SUCCESS
+    assert world.sent == ["patch PersistentVolumeClaim c"]
+
+
+async def test_a_member_that_does_not_reach_a_shared_volume_is_not_bound() -> None:
+    world = World()
+    world.put("Node", "n2", namespace="", metadata={"labels": {"zone": "b"}})
+    world.edit("Node", "n1", {"metadata": {"labels": {"zone": "b"}}}, "")
+    status = await world.prepare(made()._replace(node="n2"))
+    assert 'pv "v" node affinity doesn\'t match node "n1"' in status.message
+
+
+async def test_the_node_of_a_shared_volume_that_is_not_made_yet_is_taken_back() -> None:
+    world = World()
+    world.controller = False
+    shared = made()._replace(node="n2")
+    await world.prepare(shared, timeout=1)
+    assert world.selected == "n2"
+    assert await world.unreserve(shared) == SUCCESS
+    assert world.selected is None
+
+
 async def test_volumes_are_written_before_claims() -> None:
     world = World()
     world.put(PVC, "d", spec={})

@@ -6,9 +6,10 @@ If placing members one by one fails, a search looks for a placement of the whole
 is declared here and by `decide.Narrows`; all other filters check what it found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from itertools import islice
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,12 @@ from enbloc.framework.decide import Plugin
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
+
+#: The most things for which a plugin names sets of nodes, the most sets for each, and the most
+#: numberings of these.
+MOST_TOGETHER: Final = 4
+_MOST_SETS: Final = 4096
+_MOST_NUMBERINGS: Final = 16
 
 
 @runtime_checkable
@@ -134,3 +141,32 @@ class GathersInSets(Plugin, Protocol):
             ever: what other pods use counts as free.
         """
         ...
+
+
+def numberings(sets: Iterable[Mask], nodes: int) -> Sequence[npt.NDArray[np.int64]]:
+    """Number sets of nodes as domains; those that overlap earlier ones are in another numbering.
+
+    Single nodes are left out, and what comes after the first thousands of sets.
+
+    Args:
+        sets: bool[N] each.
+        nodes: N.
+
+    Returns:
+        int64[N] each, from 1 on; 0 = in no set.
+    """
+    found: list[npt.NDArray[np.int64]] = []
+    known = set[bytes]()
+    for mask in islice(sets, _MOST_SETS):
+        rows = np.flatnonzero(mask)
+        if len(rows) < 2 or (told := mask.tobytes()) in known:
+            continue
+        known.add(told)
+        free = next((each for each in found if not each[rows].any()), None)
+        if free is None:
+            if len(found) >= _MOST_NUMBERINGS:
+                break
+            free = np.zeros(nodes, np.int64)
+            found.append(free)
+        free[rows] = len(known)
+    return found

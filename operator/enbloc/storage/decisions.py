@@ -18,15 +18,17 @@ class VolumeClaimDecision(NamedTuple):
     Attributes:
         claim: `namespace/name`.
         uid: the claim's uid.
-        volume: the volume that it gets; None = one must be provisioned for the pod's node.
+        volume: the volume that it gets; None = one must be provisioned.
         segment: the CSIStorageCapacity that a new volume uses, `namespace/name`; "" = none that is
             counted.
+        node: the node for which a new volume is provisioned; "" = the pod's own.
     """
 
     claim: str
     uid: str
     volume: VolumeRef | None = None
     segment: str = ""
+    node: str = ""
 
 
 class VolumeDecision(NamedTuple):

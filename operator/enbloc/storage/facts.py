@@ -144,6 +144,11 @@ class PersistentVolumeClaim(OfNamespace):
             mode in (READ_WRITE_ONCE, READ_WRITE_ONCE_POD) for mode in self.access_modes
         )
 
+    @property
+    def of_many_nodes(self) -> bool:
+        """Whether pods on several nodes may use it at the same time."""
+        return bool(self.access_modes) and not self.once_per_node
+
 
 @dataclass(frozen=True, slots=True)
 class StorageClass(OfCluster):

@@ -29,7 +29,7 @@ class HeldVolume:
         uid: the claim's uid.
         storage_class: the claim's class.
         size: the requested bytes.
-        node: the node of the pods that use it.
+        node: the node of the pod for which it was decided; a new volume is provisioned for it.
         volume: the name of the volume that it gets; "" = one is provisioned for it.
         segment: the key of the segment that a new volume uses; "" = none that is counted.
         pods: the pods for which it is held.

@@ -329,7 +329,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             if claim.key in self._holdings.claims:
                 self._holdings.share(claim.key, pod.uid)
             elif claim.selected_node is not None:
-                self._hold(pod, claim, node)
+                self._hold(pod, claim, claim.selected_node)
             else:
                 by_class.setdefault(claim.storage_class, []).append(claim)
         row = nodes.row(node)
@@ -428,7 +428,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
                 self._holdings.share(each.claim, pod.uid)
             else:
                 volume = each.volume.name if each.volume else ""
-                self._hold(pod, claim, node, volume=volume, segment=each.segment)
+                self._hold(pod, claim, each.node or node, volume=volume, segment=each.segment)
 
     def remove(self, pod: Pod) -> None:
         """Take a pod off its node, and free what it held."""
@@ -489,7 +489,8 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
                 volume = self.known.volumes.get(held.volume)
                 uid_of = volume.uid if volume is not None else ""
                 chosen = VolumeRef(held.volume, uid_of) if held.volume else None
-                found[VolumeClaimDecision(key, held.uid, chosen, held.segment)] = None
+                other = held.node if chosen is None and held.node != seat.node else ""
+                found[VolumeClaimDecision(key, held.uid, chosen, held.segment, other)] = None
         return VolumeDecision(tuple(found)) if found else None
 
     def left_over(self, pod: Pod, members: frozenset[PodUID]) -> tuple[str, VolumeDecision] | None:
@@ -535,7 +536,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         if claim.selected_node not in (None, held.node):
             return False
         if not held.volume:
-            return held.node == node
+            return held.node == node or claim.of_many_nodes
         volume = self.known.volumes.get(held.volume)
         if volume is None or volume.deleting:
             return False

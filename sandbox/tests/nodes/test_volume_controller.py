@@ -111,6 +111,20 @@ async def test_the_provisioner_serves_the_selected_node(yard: Yard) -> None:
     assert made["spec"]["capacity"] == {"storage": "3Gi"}
 
 
+async def test_a_volume_for_several_nodes_is_reached_from_everywhere(yard: Yard) -> None:
+    yard.controllers()
+    yard.start(Provisioner(yard.client).run())
+    await node(yard)
+    await storage_class(yard, "fast")
+    many = claim("data", "fast")
+    many["spec"]["accessModes"] = ["ReadWriteMany"]
+    await claimed(yard, many)
+    await select_node(yard, "data", "n1")
+    name = (await bound(yard, "data"))["spec"]["volumeName"]
+    made = await volume_is(yard, name, "Bound")
+    assert "nodeAffinity" not in made["spec"]
+
+
 async def test_an_immediate_class_is_provisioned_at_once_and_taken_back(yard: Yard) -> None:
     yard.controllers()
     yard.start(Provisioner(yard.client).run())

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upper bounds for pods by devices: per node, and for pools that several nodes see."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -13,17 +13,12 @@ from enbloc.devices.demand import Demand
 from enbloc.devices.pools import PoolKey
 from enbloc.devices.search import Place
 from enbloc.devices.views import signature
-from enbloc.framework.searching import Pool, Together
+from enbloc.framework.searching import MOST_TOGETHER, Pool, Together, numberings
 from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
 UNLIMITED: Final = 2**31 - 1
-#: The most shared claims whose devices are looked for, the most sets of nodes for each, and the
-#: most numberings of these.
-_MOST_CLAIMS: Final = 4
-_MOST_SETS: Final = 4096
-_MOST_NUMBERINGS: Final = 16
 
 
 def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
@@ -113,10 +108,10 @@ def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[T
     if not users:
         return []
     found: list[Together] = []
-    numbered: dict[Demand, list[npt.NDArray[np.int64]]] = {}
-    for (key, demand), those in islice(users.items(), _MOST_CLAIMS):
+    numbered: dict[Demand, Sequence[npt.NDArray[np.int64]]] = {}
+    for (key, demand), those in islice(users.items(), MOST_TOGETHER):
         if demand not in numbered:
-            numbered[demand] = _numbered(_reaching(demand, nodes, ever=ever), len(nodes))
+            numbered[demand] = numberings(_reaching(demand, nodes, ever=ever), len(nodes))
         name = f"nodes that reach one device for ResourceClaim {key.partition('/')[2]}"
         found += (Together(those, domains, name) for domains in numbered[demand])
     return found
@@ -132,25 +127,6 @@ def _reaching(demand: Demand, nodes: Nodes, *, ever: bool) -> Iterator[Mask]:
             taken = 0 if ever else devices.use(pool.key).taken & ~pool.shared
             if any(bits & reach.devices & ~taken for bits in demand.lens(pool).usable):
                 yield rows
-
-
-def _numbered(sets: Iterable[Mask], nodes: int) -> list[npt.NDArray[np.int64]]:
-    """Number sets of several nodes; those that overlap earlier ones are in another numbering."""
-    numberings: list[npt.NDArray[np.int64]] = []
-    known = set[bytes]()
-    for mask in islice(sets, _MOST_SETS):
-        rows = np.flatnonzero(mask)
-        if len(rows) < 2 or (told := mask.tobytes()) in known:
-            continue
-        known.add(told)
-        free = next((each for each in numberings if not each[rows].any()), None)
-        if free is None:
-            if len(numberings) >= _MOST_NUMBERINGS:
-                break
-            free = np.zeros(nodes, np.int64)
-            numberings.append(free)
-        free[rows] = len(known)
-    return numberings
 
 
 def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]:

@@ -159,20 +159,21 @@ def _claim_volume(body: Body, chosen: VolumeRef, claim: PersistentVolumeClaim) -
 
 
 def _select(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | str:
-    """The patch that has a volume provisioned for a claim on the node; a text = the problem."""
+    """The patch that has a volume provisioned for a claim; a text = the problem."""
     found = _read_claim(body, claim)
     if isinstance(found, str):
         return found
-    if found.volume or found.selected_node == target.node:
+    node = claim.node or target.node
+    if found.volume or found.selected_node == node:
         return {}
     if found.selected_node:
         return f"{_claim(claim)} was given to node {found.selected_node} in the meantime"
-    return {"metadata": {"annotations": {codec.SELECTED_NODE: target.node}}}
+    return {"metadata": {"annotations": {codec.SELECTED_NODE: node}}}
 
 
 def _deselect(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | str:
     found = _read_claim(body, claim)
-    if isinstance(found, str) or found.volume or found.selected_node != target.node:
+    if isinstance(found, str) or found.volume or found.selected_node != (claim.node or target.node):
         return {}
     return {"metadata": {"annotations": {codec.SELECTED_NODE: None}}}
 
@@ -221,7 +222,7 @@ async def _lacking(
         if not volume.holds(found):
             raise _Broken(f'pv "{it.name}" was claimed by {volume.claim.key} in the meantime')
         waits.append(it.seen(body))
-    elif found.selected_node != target.node:
+    elif found.selected_node != (claim.node or target.node):
         if not _annotations(body):
             raise _Broken(f'selectedNode annotation reset for PVC "{found.name}"')
         raise _Broken(f'provisioning failed for PVC "{found.name}"; look at its events')

@@ -169,6 +169,17 @@ class BindingFilter(FollowsVolumes):
                 found.setdefault(claim.storage_class, []).append(claim)
         return found
 
+    def undecided(self, volumes: Volumes) -> Iterator[PersistentVolumeClaim]:
+        """The claims that pods of a gang share, on several nodes, and that have no volume yet."""
+        for claim in self._delayed:
+            decided = claim.selected_node is not None or volumes.held(claim.key) is not None
+            if self._roams(claim) and not decided:
+                yield claim
+
+    def _roams(self, claim: PersistentVolumeClaim) -> bool:
+        """Whether members of a gang may share a claim on several nodes."""
+        return self._group is not None and claim.key in self._shared and claim.of_many_nodes
+
     # ── how they come about ──────────────────────────────────────────────────────────────────
 
     def refusals(self, nodes: Nodes) -> Refusals:
@@ -216,9 +227,9 @@ class BindingFilter(FollowsVolumes):
                 volume = volumes.known.volumes.get(held.volume)
                 left &= nowhere if volume is None else reached(volume, volumes, nodes)
             elif held is not None:
-                left &= nodes.named((held.node,))
+                left &= self._beside(claim, held.node, held.segment, volumes, nodes)
             elif claim.selected_node is not None:
-                left &= nodes.named((claim.selected_node,))
+                left &= self._beside(claim, claim.selected_node, "", volumes, nodes)
                 to_make.append((claim, nowhere))
             else:
                 to_match.setdefault(claim.storage_class, []).append(claim)
@@ -241,6 +252,37 @@ class BindingFilter(FollowsVolumes):
                 failed |= short
             left &= ~failed
         return nothing, no_space
+
+    def _beside(
+        self,
+        claim: PersistentVolumeClaim,
+        node: str,
+        segment: str,
+        volumes: Volumes,
+        nodes: Nodes,
+    ) -> Mask:
+        """bool[N]: where a claim may be used whose volume is provisioned for a node.
+
+        Members of a gang may be on other nodes if the claim allows several, as far as it is known
+        that the volume is reached there: no member is bound before the volume exists.
+
+        Args:
+            claim: the claim.
+            node: the node.
+            segment: the segment that the volume uses; "" = none that is counted.
+            volumes: the table.
+            nodes: the rows.
+        """
+        if not self._roams(claim):
+            return nodes.named((node,))
+        known = volumes.known
+        segments = known.segments(claim.storage_class)
+        place = segments.places.get(segment) if segments is not None else None
+        if segments is not None and place is not None:
+            return segments.reach(nodes)[place].copy()
+        made_by = known.classes.get(claim.storage_class)
+        topologies = made_by.topologies if made_by is not None else ()
+        return known.mask(of_topologies(topologies), nodes).copy()
 
     def _found(
         self,
@@ -354,6 +396,32 @@ def _most(
     each = (fitting & available.reached(signature) for signature in range(count))
     numbers = np.fromiter((bits.bit_count() for bits in each), np.int64, count)
     return (numbers // len(claims))[codes] if count else unlimited
+
+
+def nodes_of_volumes(
+    volumes: Volumes, claim: PersistentVolumeClaim, nodes: Nodes, *, ever: bool
+) -> Iterator[Mask]:
+    """Yield bool[N]: the nodes that reach a volume which the claim can get, or could be made.
+
+    `ever` = volumes of other claims count, too.
+    """
+    known, name = volumes.known, claim.storage_class
+    if known.has_volumes(name):
+        available, fitting = known.available(name), fitting_any(volumes, name, [claim], ever=ever)
+        signatures = available.signatures(nodes)
+        for group in dict.fromkeys(map(available.group_of, each_bit(fitting))):
+            yield signatures.matrix[group].take(signatures.codes)
+    found, segments = known.classes.get(name), known.segments(name)
+    if found is None or not found.provisions:
+        return
+    topology = known.mask(of_topologies(found.topologies), nodes)
+    if segments is None or claim.request is None:
+        yield topology
+        return
+    charged = segments.none() if ever else volumes.holdings.charged(name, segments)
+    reach = segments.reach(nodes)
+    for place in np.flatnonzero(segments.enough(claim.size, charged)).tolist():
+        yield reach[place] & topology
 
 
 def fitting_any(

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, Final
 
 import numpy as np
@@ -11,14 +12,14 @@ import numpy as np
 from enbloc.framework.act import Api, Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
-from enbloc.framework.searching import Pool
+from enbloc.framework.searching import MOST_TOGETHER, Pool, Together, numberings
 from enbloc.framework.status import Code, Status, refuse_for_good
-from enbloc.model.nodes import Amounts, Nodes
+from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.volume_binding import act
 from enbloc.plugins.volume_binding.details import binding_detail
-from enbloc.plugins.volume_binding.filter import BindingFilter, fitting_any
+from enbloc.plugins.volume_binding.filter import BindingFilter, fitting_any, nodes_of_volumes
 from enbloc.plugins.volume_binding.score import BindingScore
 from enbloc.plugins.volume_claims import (
     claim_not_found,
@@ -133,6 +134,22 @@ class VolumeBinding:
             return ()
         volumes = volumes_of(snapshot.nodes)
         return ("",) if BindingFilter(pod, volumes, wanted_by(pod, volumes.known)).gathers else ()
+
+    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Together]:
+        """The nodes that reach one volume, for pods that share a claim which may get it."""
+        volumes = volumes_of(nodes)
+        users: dict[str, tuple[PersistentVolumeClaim, Mask]] = {}
+        for at, pod in enumerate(pods):
+            wanted = wanted_by(pod, volumes.known) if pod.claims else ()
+            for claim in BindingFilter(pod, volumes, wanted).undecided(volumes):
+                _, mask = users.setdefault(claim.key, (claim, np.zeros(len(pods), np.bool_)))
+                mask[at] = True
+        found: list[Together] = []
+        for claim, mask in islice(users.values(), MOST_TOGETHER):
+            name = f"nodes that reach one volume for PersistentVolumeClaim {claim.name}"
+            reaching = nodes_of_volumes(volumes, claim, nodes, ever=ever)
+            found += (Together(mask, each, name) for each in numberings(reaching, len(nodes)))
+        return found
 
     def prepares(self, target: Target) -> bool:
         """Whether a claim of the member must still be bound."""

@@ -141,6 +141,10 @@ def _provision(
     yield Change(claim, PERSISTENT_VOLUMES, _volume(name, claim, found, node), create=True)
 
 
+#: Modes of volumes that are reached from everywhere, as those of file servers.
+_MANY_NODES: Final = frozenset(("ReadWriteMany", "ReadOnlyMany"))
+
+
 def _volume(name: str, claim: Object, found: StorageClass, node: str) -> dict[str, Any]:
     meta = claim.metadata
     spec: dict[str, Any] = {
@@ -158,7 +162,7 @@ def _volume(name: str, claim: Object, found: StorageClass, node: str) -> dict[st
         "storageClassName": found.metadata.name,
         "volumeMode": claim.spec.get("volumeMode"),
     }
-    if node:
+    if node and not _MANY_NODES & set(spec["accessModes"] or ()):
         term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     annotations = {PROVISIONED_BY: DISK_DRIVER}
