@@ -278,9 +278,9 @@ class Claiming(World):
     # ── what to look at ──────────────────────────────────────────────────────────────────────
 
     def owned(self) -> dict[str, list[str]]:
-        """The devices that each claim has, as pool/device."""
+        """The devices that each claim has for itself, as pool/device."""
         return {
-            name: [f"{each.pool}/{each.device}" for each in of.allocation.results]
+            name: [f"{each.pool}/{each.device}" for each in of.allocation.results if not each.admin]
             for name, of in self.devices.items()
             if of.allocation is not None
         }

@@ -3,13 +3,17 @@
 """Semantics §2.10: members that share a claim, and devices that some nodes reach in common."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from enbloc.devices.facts import Allocation, Result
 from enbloc.engine.events import FactSeen
 from enbloc.model.names import Reason
+from enbloc.model.pods import PodResourceClaim
 from enbloc.model.topology import TopologyRequest
-from tests.devices.objects import device, slice_of
+from tests.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.engine.claims_world import Claiming
 from tests.rules.world import ONE_A_NODE
 from tests.world.builders import spec
@@ -36,10 +40,37 @@ class Fabrics(Claiming):
     def sharers(self, name: str, members: int, claim: str = "shared", priority: int = 0) -> None:
         """A gang of members for a node each, which share a claim."""
         self.device_claim(claim)
+        self.gang_of(name, members, claim, priority)
+
+    def gang_of(self, name: str, members: int, claim: str = "shared", priority: int = 0) -> None:
+        """The same, of a claim that exists."""
         self.group(name, members, timeout=60)
         for at in range(members):
             self.naming(f"{name}-{at}", name, gpu=claim)
             self.change(f"{name}-{at}", priority=priority)
+
+    def own(self, *nodes: str) -> None:
+        """A device of their own for each of these nodes, of a class that others are not of."""
+        self.tell(FactSeen(device_class("own", 'device.driver == "own.example.com"')))
+        self.tell(FactSeen(device_class("fabric", f'device.driver == "{DRIVER}"')))
+        for node in nodes:
+            self.tell(FactSeen(slice_of(node, device("own"), driver="own.example.com")))
+
+    def asks(self, name: str, of: str, count: int = 1, **more: Any) -> None:
+        """A claim for so many devices of a class."""
+        self._put(replace(claim(name, exactly("asked", count, of, **more)), namespace="ns"))
+
+    def sharers_with_own(self, name: str, members: int) -> None:
+        """The same as sharers, with a device of its own for each."""
+        self.asks("shared", "fabric")
+        self.group(name, members, timeout=60)
+        wanted = replace(
+            spec(cpu=1), resource_claims=(PodResourceClaim("fabric"), PodResourceClaim("own"))
+        )
+        for at in range(members):
+            self.asks(f"{name}-own{at}", "own")
+            claims = ("shared", f"{name}-own{at}")
+            self.pod(f"{name}-{at}", name, spec=wanted, resource_claims=claims)
 
     def occupied(self, *nodes: str, priority: int = 0) -> None:
         for node in nodes:
@@ -146,3 +177,26 @@ def test_a_topology_holds_beside_the_devices(preferred: str) -> None:
     w.group("g", 3, timeout=60, topology=TopologyRequest(required=FABRIC, preferred=preferred))
     w.settle()
     assert w.fabrics("g-") == {"b": 3}
+
+
+def test_members_have_devices_of_their_own_beside_the_shared_one() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 4, "b": 4, "c": 4})
+    w.own("a0", "a1", "b0", "b1", "b2", "b3", "c1", "c2", "c3")
+    w.sharers_with_own("g", 4)
+    w.settle()
+    assert w.fabrics("g-") == {"b": 4}
+
+
+def test_a_claim_with_admin_access_gets_a_device_that_is_in_use() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 4, "b": 4})
+    w.own()
+    w.occupied("a0")
+    w.asks("holder", "fabric")
+    held = Allocation((Result("asked", DRIVER, "b", "d"),))
+    w._put(replace(w.devices["holder"], allocation=held))
+    w.asks("shared", "fabric", adminAccess=True)
+    w.gang_of("g", 4)
+    w.settle()
+    assert w.fabrics("g-") == {"b": 4}

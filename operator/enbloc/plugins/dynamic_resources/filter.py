@@ -234,11 +234,12 @@ class DeviceFilter:
         return scores
 
     def most(self, pod: Pod, nodes: Nodes, *, ever: bool) -> npt.NDArray[np.int64]:
-        """int64[N]: an upper bound for such pods on each row, by devices."""
+        """int64[N]: an upper bound for such pods on each row, by devices of their own claims."""
         devices = ledgers_of(nodes).devices
         asked = self._now(pod, devices)
-        demands = () if self._shares else asked.demands
-        return most_pods(demands, nodes, ever=ever)
+        of = zip(asked.claims, asked.demands, strict=False)
+        own = [demand for claim, demand in of if not devices.shared(claim)]
+        return most_pods(own, nodes, ever=ever)
 
     def _now(self, pod: Pod, devices: Devices) -> Asked:
         """What the pod requests now; named claims may have been decided for others of the plan."""

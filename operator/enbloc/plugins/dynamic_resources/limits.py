@@ -125,8 +125,10 @@ def _reaching(demand: Demand, nodes: Nodes, *, ever: bool) -> Iterator[Mask]:
             break
         if pool.complete and not pool.invalid:
             taken = 0 if ever else devices.use(pool.key).taken & ~pool.shared
-            if any(bits & reach.devices & ~taken for bits in demand.lens(pool).usable):
-                yield rows
+            for want, bits in zip(demand.wants, demand.lens(pool).usable, strict=True):
+                if bits & reach.devices & (-1 if want.ask.admin else ~taken):
+                    yield rows
+                    break
 
 
 def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]:
