@@ -325,6 +325,11 @@ CAPACITY: Final = (
         "        if False:",
     ),
     Fault(
+        "domains-by-upper-bounds-alone",
+        "    if placement is None and searching.charge(2 * placing + filtering):",
+        "    if False:",
+    ),
+    Fault(
         "all-members-around-a-shared-device",
         "        if kinds.all():",
         "        if True:",

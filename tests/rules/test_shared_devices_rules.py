@@ -49,27 +49,28 @@ class Fabrics(Claiming):
             self.naming(f"{name}-{at}", name, gpu=claim)
             self.change(f"{name}-{at}", priority=priority)
 
-    def own(self, *nodes: str) -> None:
-        """A device of their own for each of these nodes, of a class that others are not of."""
+    def own(self, *nodes: str, count: int = 1) -> None:
+        """Devices of their own for each of these nodes, of a class that others are not of."""
         self.tell(FactSeen(device_class("own", 'device.driver == "own.example.com"')))
         self.tell(FactSeen(device_class("fabric", f'device.driver == "{DRIVER}"')))
         for node in nodes:
-            self.tell(FactSeen(slice_of(node, device("own"), driver="own.example.com")))
+            devices = (device(f"own{at}") for at in range(count))
+            self.tell(FactSeen(slice_of(node, *devices, driver="own.example.com")))
 
     def asks(self, name: str, of: str, count: int = 1, **more: Any) -> None:
         """A claim for so many devices of a class."""
         self._put(replace(claim(name, exactly("asked", count, of, **more)), namespace="ns"))
 
-    def sharers_with_own(self, name: str, members: int) -> None:
-        """The same as sharers, with a device of its own for each."""
+    def sharers_with_own(self, name: str, members: int, *own: str) -> None:
+        """The same as sharers, with a device of each of these classes for each member."""
         self.asks("shared", "fabric")
         self.group(name, members, timeout=60)
-        wanted = replace(
-            spec(cpu=1), resource_claims=(PodResourceClaim("fabric"), PodResourceClaim("own"))
-        )
+        named = tuple(PodResourceClaim(of) for of in ("fabric", *own))
+        wanted = replace(spec(cpu=1), resource_claims=named)
         for at in range(members):
-            self.asks(f"{name}-own{at}", "own")
-            claims = ("shared", f"{name}-own{at}")
+            for of in own:
+                self.asks(f"{name}-{of}{at}", of)
+            claims = ("shared", *(f"{name}-{of}{at}" for of in own))
             self.pod(f"{name}-{at}", name, spec=wanted, resource_claims=claims)
 
     def occupied(self, *nodes: str, priority: int = 0) -> None:
@@ -183,9 +184,46 @@ def test_members_have_devices_of_their_own_beside_the_shared_one() -> None:
     """Semantics §2.10."""
     w = Fabrics({"a": 4, "b": 4, "c": 4})
     w.own("a0", "a1", "b0", "b1", "b2", "b3", "c1", "c2", "c3")
-    w.sharers_with_own("g", 4)
+    w.sharers_with_own("g", 4, "own")
     w.settle()
     assert w.fabrics("g-") == {"b": 4}
+
+
+def test_a_device_that_two_claims_of_a_member_could_get_is_counted_once() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 3, "b": 4})
+    w.own("a0", "a1", "a2", "b0", "b1", "b2", "b3", count=2)
+    w.tell(FactSeen(device_class("same", 'device.driver == "own.example.com"')))
+    w.sharers_with_own("g", 4, "own", "same")
+    w.settle()
+    assert w.fabrics("g-") == {"b": 4}
+    assert len(set(w.where("g-").values())) == 4
+
+
+def test_many_members_beside_one_without_the_claim_fit_around_one_device() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 120, "b": 120})
+    w.node("large", cpu=32)
+    w.occupied("a0")
+    w.sharers("g", 120)
+    w.group("g", 121, timeout=60)
+    w.member("g-driver", "g", spec=spec(cpu=16))
+    w.settle()
+    assert w.fabrics("g-") == {"b": 120, "l": 1}
+
+
+def test_the_message_counts_a_node_with_a_device_of_its_own() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 2})
+    w.node("large", cpu=12)
+    w.tell(FactSeen(slice_of("large", device("own"))))
+    w.sharers("g", 4)
+    w.settle()
+    _, _, message = w.condition("g")
+    assert message.startswith(
+        "no nodes that reach one device for ResourceClaim shared have room for more than 3 of 4 "
+        "members."
+    )
 
 
 def test_a_claim_with_admin_access_gets_a_device_that_is_in_use() -> None:

@@ -41,6 +41,7 @@ from enbloc.devices.search import (
     Task,
 )
 from enbloc.devices.seats import DeviceSeat, HeldClaim, Seen, Vacated, in_common, seen_in
+from enbloc.devices.views import Spread
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodUID
@@ -64,10 +65,17 @@ class Devices(Offers):
             for key in claim_keys(pod):
                 if self.shared(key) and self.allocation(key) is None:
                     users.setdefault(key, {})[node] = None
-        self._expected = {
-            key: in_common(seen_in(self.places(name, self.spread(nodes))) for name in names)
-            for key, names in users.items()
-        }
+        spread = self.spread(nodes)
+        self._expected = {key: self._in_common([*each], spread) for key, each in users.items()}
+
+    def _in_common(self, names: Sequence[str], spread: Spread) -> Seen:
+        """What all of these nodes see."""
+        if len(names) == 1:
+            return seen_in(self.places(names[0], spread))
+        alike = {spread.code(name): name for name in names}
+        return in_common(
+            tuple((pool.key, reach) for pool, reach in spread.seen(name)) for name in alike.values()
+        )
 
     def place(self, pod: Pod, node: str, nodes: Nodes) -> None:
         """Put a pod on a node, and decide what it gets there."""

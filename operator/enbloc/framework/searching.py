@@ -8,7 +8,6 @@ is declared here and by `decide.Narrows`; all other filters check what it found.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -116,8 +115,8 @@ class Together(NamedTuple):
     Attributes:
         pods: bool[C]: which of the pods that were asked about.
         domains: int64[N], of each node, from 1 on; 0 = none.
-        name: what the nodes of a domain are, in words; "" = it is not reported if all are too
-            small.
+        name: what the nodes of a domain are, in words, if there are no others but single nodes;
+            "" = it is not reported if all are too small.
     """
 
     pods: Mask
@@ -143,30 +142,33 @@ class GathersInSets(Plugin, Protocol):
         ...
 
 
-def numberings(sets: Iterable[Mask], nodes: int) -> Sequence[npt.NDArray[np.int64]]:
+def numberings(sets: Iterable[Mask], nodes: int) -> tuple[Sequence[npt.NDArray[np.int64]], bool]:
     """Number sets of nodes as domains; those that overlap earlier ones are in another numbering.
 
-    Single nodes are left out, and what comes after the first thousands of sets.
+    Single nodes are left out.
 
     Args:
         sets: bool[N] each.
         nodes: N.
 
     Returns:
-        int64[N] each, from 1 on; 0 = in no set.
+        int64[N] each, from 1 on, 0 = in no set; and whether all sets are there, not too many.
     """
     found: list[npt.NDArray[np.int64]] = []
-    known = set[bytes]()
-    for mask in islice(sets, _MOST_SETS):
+    known, complete = set[bytes](), True
+    for mask in sets:
         rows = np.flatnonzero(mask)
         if len(rows) < 2 or (told := mask.tobytes()) in known:
             continue
+        if len(known) >= _MOST_SETS:
+            return found, False
         known.add(told)
         free = next((each for each in found if not each[rows].any()), None)
         if free is None:
             if len(found) >= _MOST_NUMBERINGS:
-                break
+                complete = False
+                continue
             free = np.zeros(nodes, np.int64)
             found.append(free)
         free[rows] = len(known)
-    return found
+    return found, complete

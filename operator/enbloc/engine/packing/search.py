@@ -9,13 +9,14 @@
     nothing to search)                            with one by one)             is installed)
 
 Each stage has its share of the steps, whatever the others left: so more steps never lose what fewer
-find, and the same steps find the same.
+find, and the same steps find the same. Domains get more for many members.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from enbloc.engine.packing import highs
 from enbloc.engine.packing.bounds import counting_decides, shortage
@@ -23,13 +24,21 @@ from enbloc.engine.packing.branch import ClassSearch
 from enbloc.engine.packing.model import Counts, Packing, numbered, packing_now, together
 from enbloc.engine.packing.one_by_one import MOST_MEMBERS, OneByOne
 from enbloc.engine.packing.orders import other_orders
-from enbloc.engine.trial import Outcome, Search, Trial, place_deficit
+from enbloc.engine.trial import ClassKey, Outcome, Search, Trial, confining, place_deficit
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.searching import Together
+from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod
 
 #: The cost in steps of placing one member with the plugins; a step is about 5 µs.
 PLACING_STEPS: Final = 20
+
+#: What domains are given for each member, if not all are alike: two of them can be searched, and
+#: members placed in them.
+_STEPS_IN_DOMAINS: Final = 80
+
+#: How many rows are filtered in one step for members that a claim brings together.
+_ROWS_FILTERED: Final = 4
 
 #: How often members that plugins refuse are retried while others are placed.
 _ROUNDS: Final = 8
@@ -100,17 +109,21 @@ def _stages(
     """Yield each stage's result, in order; the last one counts unless one of them settles it."""
     sets = list(together(trial, [kind.pods[0] for kind in packing.kinds]))
     alike = counting_decides(packing)
+    share = steps // 8
     if sets:
-        yield _domains(packing, trial, sets, steps if alike else steps // 8)
+        enough = _STEPS_IN_DOMAINS * packing.needs[0].members + len(trial.nodes)
+        given = steps if alike else max(share, min(steps // 2, enough))
+        yield _domains(facts, packing, trial, sets, given)
+        share = (steps - given) // 7
     if alike:  # then any order finds a placement if there is one
         return
     told_apart = packing.likeness is not None
-    yield _orders(facts, trial, steps // (8 if sets or told_apart else 4))
+    yield _orders(facts, trial, share if sets or told_apart else steps // 4)
     if told_apart:
-        yield _one_by_one(packing, trial, steps // 8)
-    yield _classes(packing, trial, steps // (8 if told_apart else 4))
+        yield _one_by_one(packing, trial, share)
+    yield _classes(packing, trial, share if told_apart else 2 * share)
     if exactly and highs.available():
-        yield _solver(packing, trial, steps // 2)
+        yield _solver(packing, trial, 4 * share)
 
 
 class _Stage(NamedTuple):
@@ -127,13 +140,15 @@ class _Stage(NamedTuple):
     lacks: str = ""
 
 
-def _domains(packing: Packing, trial: Trial, sets: Sequence[Together], budget: int) -> _Stage:
+def _domains(
+    facts: GroupFacts, packing: Packing, trial: Trial, sets: Sequence[Together], budget: int
+) -> _Stage:
     """Try one domain after the other, smallest first, if members must be together."""
     steps = 0
     looking = _LOOKING * (len(packing.kinds) * (1 + len(packing.apart)) + len(packing.resources))
     looking += packing.places.size // 1000
     members = packing.needs[0].members
-    most = dict[str, tuple[int, int]]()
+    most, rooms = dict[bytes, int](), list[tuple[bytes, str, int]]()
     for kinds, domains, name in sets:
         steps += len(packing.rows) // _ROWS_NUMBERED
         if steps > budget:
@@ -142,30 +157,86 @@ def _domains(packing: Packing, trial: Trial, sets: Sequence[Together], budget: i
         sizes = np.bincount(codes, packing.places[kinds].sum(axis=0))
         others = sum(n for n, mine in zip(packing.counts, kinds.tolist(), strict=True) if not mine)
         least, largest = max(1, members - others), int(sizes[1:].max(initial=0))
-        most[name] = least, max(largest, most.get(name, (0, 0))[1])
+        if members > others:
+            of = kinds.tobytes()
+            rooms.append((of, name, least))
+            most[of] = max(largest, most.get(of, 0))
         for domain in np.argsort(sizes, kind="stable").tolist():
             if not domain or sizes[domain] < least:
                 continue
             if steps + looking > budget:
                 return _Stage(Search.SPENT, steps)
-            steps += looking
-            within, rows = packing.confined(kinds, codes == domain)
-            if shortage(within) is not None:
-                continue
-            searching = ClassSearch(within, budget - steps)
-            part = next(searching.answers(), None)
-            if part is not None and searching.charge(PLACING_STEPS * members):
-                counts = np.zeros_like(packing.places)
-                counts[:, rows] = part
-                if placement := _accepted(packing, counts, trial):
-                    return _Stage(Search.DOMAIN, steps + searching.steps, placement)
-            steps += searching.steps
+            inside = codes == domain
+            stage = _domain(facts, packing, trial, (kinds, inside), budget - steps - looking)
+            steps += looking + stage.steps
+            if stage.placement is not None:
+                return stage._replace(steps=steps)
     said = [
-        f"no {name} have room for more than {largest} of {least} members"
-        for name, (least, largest) in most.items()
-        if name and largest < least
+        f"no {name} have room for more than {most[of]} of {least} members"
+        for of, name, least in dict.fromkeys(rooms)
+        if name and most[of] < least
     ]
     return _Stage(Search.NONE, steps, lacks="; ".join(said))
+
+
+def _domain(
+    facts: GroupFacts, packing: Packing, trial: Trial, part: tuple[Mask, Mask], budget: int
+) -> _Stage:
+    """Try to place some kinds (bool[C]) inside of one domain, on some of the rows (bool[M])."""
+    kinds, inside = part
+    within, rows = packing.confined(kinds, inside)
+    if shortage(within) is not None:
+        return _Stage(Search.NONE, 0)
+    searching = ClassSearch(within, budget)
+    answer = next(searching.answers(), None)
+    placing, filtering = (
+        PLACING_STEPS * packing.needs[0].members,
+        len(trial.nodes) // _ROWS_FILTERED,
+    )
+    if answer is None or not searching.charge(placing + filtering):
+        return _Stage(Search.NONE, searching.steps)
+    counts = np.zeros_like(packing.places)
+    counts[:, rows] = answer
+    placement = _accepted(packing, counts, trial)
+    if placement is None and searching.charge(2 * placing + filtering):
+        placement = _in_turn(facts, within, kinds, packing.rows[inside], trial)
+    return _Stage(Search.DOMAIN if placement else Search.NONE, searching.steps, placement)
+
+
+def _in_turn(
+    facts: GroupFacts,
+    within: Packing,
+    kinds: Mask,
+    domain: npt.NDArray[np.intp],
+    trial: Trial,
+) -> Placement | None:
+    """Place the members in order, each kind where a packing has places for it.
+
+    It finds what an answer misses that counts no more than upper bounds.
+
+    Args:
+        facts: the group as it is.
+        within: the packing.
+        kinds: bool[C]: those that must be in the domain.
+        domain: the rows of it.
+        trial: the cluster as it is; unchanged.
+    """
+    able: dict[ClassKey, Mask] = {}
+    for kind, places in zip(within.kinds, within.places, strict=True):
+        none = np.zeros(len(trial.nodes), np.bool_)
+        able.setdefault(kind.key._replace(host=""), none)[within.rows[places > 0]] = True
+
+    def rows(pod: Pod) -> Mask:
+        return able[trial.key(pod)._replace(host="")]
+
+    tried, outcome = trial.fork(confining("domain", rows, len(trial.nodes))), Outcome()
+    users = [kind.pods[0] for kind, mine in zip(within.kinds, kinds, strict=True) if mine]
+    tried.expect((pod, row) for pod in users for row in domain.tolist())
+    place_deficit(facts, facts.pending, tried, outcome)
+    if outcome.failed:
+        return None
+    found, refused = _put(outcome.needed, trial)
+    return None if refused else found
 
 
 def _orders(facts: GroupFacts, trial: Trial, budget: int) -> _Stage:

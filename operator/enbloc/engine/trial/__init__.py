@@ -12,7 +12,7 @@ say. `plugin_calls` turns any fault of a plugin into one error.
 """
 
 from enbloc.engine.trial.in_order import meet, place_deficit
-from enbloc.engine.trial.opinions import NodeView, Opinion, preferring
+from enbloc.engine.trial.opinions import NodeView, Opinion, confining, preferring
 from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import (
@@ -45,6 +45,7 @@ __all__ = [
     "asked",
     "asked_status",
     "asked_unchecked",
+    "confining",
     "meet",
     "place_deficit",
     "preferring",

@@ -3,7 +3,7 @@
 """Opinions: what is said of each node beyond a profile's own filters and scores."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
@@ -54,6 +54,22 @@ class NodeView:
         return self.scores
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView(NodeView):
+    """A view that leaves different nodes to different pods.
+
+    Attributes:
+        rows: bool[N], of a pod: the nodes that it leaves; `feasible` counts for nothing.
+    """
+
+    rows: Callable[[Pod], Mask]
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+        """Return bool[N]: the nodes that it leaves to this pod."""
+        del nodes
+        return self.rows(pod).copy()
+
+
 #: Counts more than all scores of plugins.
 _BEFORE_ALL: Final = 1_000_000
 
@@ -82,3 +98,16 @@ def preferring(
     """
     mask = np.ones(len(scores), np.bool_) if feasible is None else feasible
     return Opinion(name, NodeView(mask, scores, {}, reason), _BEFORE_ALL)
+
+
+def confining(name: str, rows: Callable[[Pod], Mask], nodes: int) -> Opinion:
+    """Let each pod go to some of the nodes only.
+
+    Args:
+        name: its source.
+        rows: bool[N], of a pod: where it may go.
+        nodes: N.
+    """
+    everywhere, scores = np.ones(nodes, np.bool_), np.zeros(nodes, np.int64)
+    view = PodView(feasible=everywhere, scores=scores, reasons={}, rows=rows)
+    return Opinion(name, view, 0)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upper bounds for pods by devices: per node, and for pools that several nodes see."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Final
@@ -31,7 +32,7 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
     """
     devices, names = ledgers_of(nodes).devices, nodes.names
     most = np.full(len(nodes), UNLIMITED, np.int64)
-    counted = [each for each in demands if each.exclusive]
+    counted = Counter(each for each in demands if each.exclusive)
     if not counted:
         return most
     spread = devices.spread(nodes)
@@ -39,9 +40,9 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
         if devices.spent:
             break
         places = devices.places(name, spread)
-        for demand in counted:
+        for demand, times in counted.items():
             found = sum(_left(demand, place, ever=ever) for place in places)
-            most[row] = min(most[row], found // sum(demand.least))
+            most[row] = min(most[row], found // (times * sum(demand.least)))
     return most
 
 
@@ -108,12 +109,14 @@ def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[T
     if not users:
         return []
     found: list[Together] = []
-    numbered: dict[Demand, Sequence[npt.NDArray[np.int64]]] = {}
+    numbered: dict[Demand, tuple[Sequence[npt.NDArray[np.int64]], bool]] = {}
     for (key, demand), those in islice(users.items(), MOST_TOGETHER):
         if demand not in numbered:
             numbered[demand] = numberings(_reaching(demand, nodes, ever=ever), len(nodes))
+        each_domains, complete = numbered[demand]
         name = f"nodes that reach one device for ResourceClaim {key.partition('/')[2]}"
-        found += (Together(those, domains, name) for domains in numbered[demand])
+        name = name if complete and not devices.spent else ""
+        found += (Together(those, domains, name) for domains in each_domains)
     return found
 
 

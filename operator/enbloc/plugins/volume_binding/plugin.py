@@ -148,7 +148,8 @@ class VolumeBinding:
         for claim, mask in islice(users.values(), MOST_TOGETHER):
             name = f"nodes that reach one volume for PersistentVolumeClaim {claim.name}"
             reaching = nodes_of_volumes(volumes, claim, nodes, ever=ever)
-            found += (Together(mask, each, name) for each in numberings(reaching, len(nodes)))
+            domains, complete = numberings(reaching, len(nodes))
+            found += (Together(mask, each, name if complete else "") for each in domains)
         return found
 
     def prepares(self, target: Target) -> bool:
