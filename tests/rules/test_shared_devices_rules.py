@@ -200,6 +200,23 @@ def test_a_device_that_two_claims_of_a_member_could_get_is_counted_once() -> Non
     assert len(set(w.where("g-").values())) == 4
 
 
+def test_members_without_the_claim_leave_its_nodes_to_the_others() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 2, "b": 2})
+    w.own("a0", "b0", "b1")
+    for node, cpu, used in (("a0", 1, 0), ("a1", 2, 2), ("b0", 3, 1), ("b1", 2, 1)):
+        w.node(node, cpu=cpu, labels=((FABRIC, node[0]),))
+        w.pod(f"on-{node}", node=node, spec=spec(cpu=used))
+    w.settle()
+    w.sharers_with_own("g", 2, "own")
+    w.group("g", 4, timeout=60)
+    w.member("g-driver", "g", spec=spec(cpu=1))
+    shares = replace(spec(cpu=1), resource_claims=(PodResourceClaim("fabric"),))
+    w.pod("g-last", "g", spec=shares, resource_claims=("shared",))
+    w.settle()
+    assert w.fabrics("g-") == {"b": 3, "a": 1}
+
+
 def test_many_members_beside_one_without_the_claim_fit_around_one_device() -> None:
     """Semantics §2.10."""
     w = Fabrics({"a": 120, "b": 120})

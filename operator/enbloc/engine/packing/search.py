@@ -28,7 +28,7 @@ from enbloc.engine.trial import ClassKey, Outcome, Search, Trial, confining, pla
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.searching import Together
 from enbloc.model.nodes import Mask
-from enbloc.model.pods import Pod
+from enbloc.model.pods import Pod, PodUID
 
 #: The cost in steps of placing one member with the plugins; a step is about 5 µs.
 PLACING_STEPS: Final = 20
@@ -210,7 +210,7 @@ def _in_turn(
     domain: npt.NDArray[np.intp],
     trial: Trial,
 ) -> Placement | None:
-    """Place the members in order, each kind where a packing has places for it.
+    """Place the members in order, those with the fewest places in a packing first, and only there.
 
     It finds what an answer misses that counts no more than upper bounds.
 
@@ -221,10 +221,11 @@ def _in_turn(
         domain: the rows of it.
         trial: the cluster as it is; unchanged.
     """
-    able: dict[ClassKey, Mask] = {}
+    able, choice = dict[ClassKey, Mask](), dict[PodUID, int]()
     for kind, places in zip(within.kinds, within.places, strict=True):
         none = np.zeros(len(trial.nodes), np.bool_)
         able.setdefault(kind.key._replace(host=""), none)[within.rows[places > 0]] = True
+        choice.update(dict.fromkeys((pod.uid for pod in kind.pods), int(places.sum())))
 
     def rows(pod: Pod) -> Mask:
         return able[trial.key(pod)._replace(host="")]
@@ -232,7 +233,8 @@ def _in_turn(
     tried, outcome = trial.fork(confining("domain", rows, len(trial.nodes))), Outcome()
     users = [kind.pods[0] for kind, mine in zip(within.kinds, kinds, strict=True) if mine]
     tried.expect((pod, row) for pod in users for row in domain.tolist())
-    place_deficit(facts, facts.pending, tried, outcome)
+    order = sorted(facts.pending, key=lambda pod: choice[pod.uid])
+    place_deficit(facts, order, tried, outcome)
     if outcome.failed:
         return None
     found, refused = _put(outcome.needed, trial)
