@@ -263,7 +263,7 @@ class DeviceFilter:
         lacking = {name: nodes.allocatable(name) == 0 for name in asked.served}
         unserved = _unserved(pod, asked, nodes)
         for group in seen.groups:
-            if len(group) == 1 and not wanted[group[0]]:
+            if not (wanted[group[0]] if len(group) == 1 else wanted[group].any()):
                 continue
             for rows in _split(group, (unserved, *lacking.values())):
                 row = int(rows[0])
