@@ -229,6 +229,18 @@ def test_many_members_beside_one_without_the_claim_fit_around_one_device() -> No
     assert w.fabrics("g-") == {"b": 120, "l": 1}
 
 
+def test_devices_whose_nodes_overlap_are_tried_one_by_one() -> None:
+    """Semantics §2.10."""
+    others = [f"f{at}" for at in range(10, 50)]
+    w = Fabrics({"hub": 2, **dict.fromkeys(others, 1)})
+    for other in others:
+        w.reaches(f"with-{other}", "hub", other)
+    w.occupied(*(f"{other}0" for other in others[:-1]))
+    w.sharers("g", 3)
+    w.settle()
+    assert sorted(w.where("g-").values()) == ["f490", "hub0", "hub1"]
+
+
 def test_the_message_counts_a_node_with_a_device_of_its_own() -> None:
     """Semantics §2.10."""
     w = Fabrics({"a": 2})

@@ -22,7 +22,7 @@ from enbloc.model.snapshot import Snapshot
 #: numberings of these.
 MOST_TOGETHER: Final = 4
 _MOST_SETS: Final = 4096
-_MOST_NUMBERINGS: Final = 16
+_MOST_NUMBERINGS: Final = 64
 
 
 @runtime_checkable
