@@ -138,6 +138,8 @@ class DeviceFilter:
         Rows that had none have none now: what claims of the plan hold could be exchanged before,
         too.
         """
+        if not asked.demands:  # the claims that it shares have devices: it needs no more
+            return
         devices, spread = ledgers_of(nodes).devices, self._grouped(nodes).spread
         joined = [each.key for each in asked.joined]
         names, mask, sights = known.names, known.mask, known.sights
