@@ -61,6 +61,7 @@ CHEAP: Final[Mapping[str, Benchmark]] = {
     "growth": scale.growth,
     "gang_with_volumes": claims.gang_with_volumes,
     "gang_with_devices": claims.gang_with_devices,
+    "gang_in_a_fabric": claims.gang_in_a_fabric,
     "lone_with_claims": claims.lone_with_claims,
     "preemption": preemption.preemption,
     "topology": topology.topology,

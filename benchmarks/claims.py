@@ -37,7 +37,15 @@ from enbloc.engine.events import (
 )
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
-from enbloc.model.pods import Pod, PodKey, PodResourceClaim, PodSpec, PodUID, PodVolume
+from enbloc.model.pods import (
+    NodeSelectorTerm,
+    Pod,
+    PodKey,
+    PodResourceClaim,
+    PodSpec,
+    PodUID,
+    PodVolume,
+)
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.storage.facts import (
@@ -191,6 +199,33 @@ def gang_with_devices(nodes: int = 1000, size: int = 512, devices: int = 8) -> I
     ]
     yield f"claims/gang-{MOST_CONSUMERS}-with-a-shared-device", statistics.median(times) * 1e3
     yield "claims/memory-of-a-device", kept / (nodes * devices)
+
+
+def gang_in_a_fabric(nodes: int = 5000, fabric: int = 20, size: int = 18) -> Iterator[Figure]:
+    """Members that share the device of a fabric; of all fabrics, the last has room for all."""
+    engine = cluster(nodes)
+    engine.apply(FactSeen(DeviceClass(FABRIC, (f'device.driver == "{FABRIC}"',))))
+    traits = Traits(names=(f"{FABRIC}/model",))
+    whole = PodSpec(requests=(("pods", 110),))
+    for first in range(0, nodes, fabric):
+        names = tuple(f"n{index}" for index in range(first, first + fabric))
+        here = NodeSelectorTerm((Requirement("kubernetes.io/hostname", Operator.IN, names),))
+        links = (Device("link", ("fast",), traits),)
+        pool = f"f{first}"
+        link = ResourceSlice(pool, FABRIC, pool, site=Site(terms=(here,)), devices=links)
+        engine.apply(FactSeen(link))
+        for name in names[: fabric - size + 1] if first + fabric < nodes else ():
+            key = PodKey("b", f"on-{name}")
+            engine.apply(PodSeen(Pod(key, PodUID(key.name), whole, "other", node=name)))
+    spec = replace(whole, resource_claims=(PodResourceClaim("link"),))
+    claim = ResourceClaim(
+        "b", "link", "uid-link", ClaimSpec((Request("link", Ask("link", FABRIC)),))
+    )
+    times: list[float] = []
+    for number in range(5):
+        pods = [replace(it, resource_claims=("link",)) for it in _gang(f"g{number}", size, spec)]
+        times.append(_planned(engine, f"g{number}", pods, [claim]))
+    yield f"claims/gang-{size}-in-one-of-{nodes // fabric}-fabrics", statistics.median(times) * 1e3
 
 
 def lone_with_claims(nodes: int = 5000, pods: int = 60) -> Iterator[Figure]:
