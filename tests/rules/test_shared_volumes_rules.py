@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from enbloc.engine.effects import PreBind
+from enbloc.engine.effects import PreBind, Unreserve
 from enbloc.model.pods import PodVolume
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector
 from enbloc.storage.facts import CSIDriver
 from tests.rules.test_claims import Stored
 from tests.rules.world import ONE_A_NODE
@@ -21,11 +23,17 @@ ONLY_B = replace(FAST, topologies=(((ZONE, ("b",)),),))
 
 
 class Zones(Stored):
-    """Zones of nodes for a member each."""
+    """Zones of nodes for a member each.
+
+    Attributes:
+        chosen: the volumes that were decided; "" = one is provisioned.
+        segments: the storage that new volumes use; "" = none that is counted.
+    """
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         super().__init__()
-        self.prepared: dict[str, str] = {}
+        self.chosen = set[str]()
+        self.segments = set[str]()
         for zone, size in sizes.items():
             for at in range(size):
                 labels = ((HOST, f"{zone}{at}"), (ZONE, zone))
@@ -46,6 +54,8 @@ class Zones(Stored):
                 assert decided is not None
                 [claim] = decided.claims
                 found[target.pod.name] = target.node, claim.node or target.node
+                self.chosen.add(claim.volume.name if claim.volume else "")
+                self.segments.add(claim.segment)
         return found
 
 
@@ -98,6 +108,65 @@ def test_of_volumes_in_several_zones_one_is_taken_that_all_members_reach() -> No
         w.facts(pv(f"in-{zone}", 1, *(f"{zone}{at}" for at in range(size)), access_modes=BOTH))
     w.shared("g", 3)
     assert zones(w.planned()) == "bbb"
+
+
+def test_a_larger_volume_is_taken_if_members_do_not_reach_the_smallest() -> None:
+    """Semantics §2.9."""
+    w = Zones({"a": 3})
+    w.facts(LOCAL, pv("far", 2, "a0", "a1", "a2", access_modes=BOTH))
+    for node in ("a0", "a1", "a2"):
+        w.facts(pv(f"near-{node}", 1, node, access_modes=BOTH))
+    w.shared("g", 3)
+    assert zones(w.planned()) == "aaa"
+    assert w.chosen == {"far"}
+
+
+def test_a_volume_is_provisioned_if_members_do_not_reach_an_existing_one() -> None:
+    """Semantics §2.9."""
+    w = Zones({"a": 3})
+    w.facts(FAST)
+    for node in ("a0", "a1", "a2"):
+        w.facts(pv(f"near-{node}", 1, node, storage_class="fast", access_modes=BOTH))
+    w.shared("g", 3, storage_class="fast")
+    assert zones(w.planned()) == "aaa"
+    assert w.chosen == {""}
+
+
+def test_the_volume_uses_storage_that_all_members_reach() -> None:
+    """Semantics §2.9."""
+    w = Zones({"a": 2, "b": 1})
+    every = Selector((Requirement(ZONE, Operator.IN, ("a", "b")),))
+    w.facts(FAST, MEASURED, segment("in-a", 1, "a"), segment("wide", 2, "", topology=every))
+    w.shared("g", 3, storage_class="fast")
+    assert zones(w.planned()) == "aab"
+    assert w.segments == {"kube-system/wide"}
+
+
+def test_they_are_not_where_storage_is_but_the_class_provisions_no_volumes() -> None:
+    """Semantics §2.9."""
+    w = Zones({"a": 2, "b": 2})
+    every = Selector((Requirement(ZONE, Operator.IN, ("a", "b")),))
+    w.facts(ONLY_B, MEASURED, segment("wide", 100, "", topology=every))
+    w.shared("g", 3, storage_class="fast")
+    assert w.planned() == {}
+
+
+def test_the_storage_that_the_selected_node_reaches_says_where_the_others_may_be() -> None:
+    """Semantics §2.9."""
+    w = Zones({"a": 3, "b": 3})
+    w.facts(FAST, MEASURED, segment("in-a", 100, "a"), segment("in-b", 50, "b"))
+    w.shared("g", 3, storage_class="fast", selected_node="b1")
+    assert zones(w.planned()) == "bbb"
+
+
+def test_a_selected_node_that_is_gone_is_taken_back() -> None:
+    """Semantics §2.9, §3.8."""
+    w = Zones({"a": 3})
+    w.facts(FAST)
+    w.shared("g", 3, storage_class="fast", selected_node="gone")
+    assert w.planned() == {}
+    taken_back = [each.target for each in w.effects if isinstance(each, Unreserve)]
+    assert {target.node for target in taken_back} == {"gone"}
 
 
 def test_the_message_has_the_most_room_that_nodes_of_one_volume_have() -> None:

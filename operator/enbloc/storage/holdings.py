@@ -33,6 +33,7 @@ class HeldVolume:
         volume: the name of the volume that it gets; "" = one is provisioned for it.
         segment: the key of the segment that a new volume uses; "" = none that is counted.
         pods: the pods for which it is held.
+        open: what it gets may be revised while more members that share the claim are placed.
     """
 
     key: str
@@ -43,6 +44,7 @@ class HeldVolume:
     volume: str = ""
     segment: str = ""
     pods: frozenset[PodUID] = frozenset()
+    open: bool = False
 
 
 class Charge(NamedTuple):
@@ -138,11 +140,21 @@ class Holdings:
         self.claims[key] = held = replace(held, volume=volume)
         self._take(held.storage_class, volume, key, candidates)
 
+    def revise(self, key: str, volume: str, segment: str, candidates: Bits) -> None:
+        """Change what a claim gets; `candidates` = the volumes that all its users reach."""
+        held = self.claims[key]
+        self.drop(key)
+        self.hold(replace(held, volume=volume, segment=segment), candidates)
+
     def share(self, key: str, pod: PodUID) -> None:
         """Record that another pod uses a claim, which then cannot move."""
         held = self.claims[key]
         self.claims[key] = replace(held, pods=held.pods | {pod})
         self._movable.get(held.storage_class, {}).pop(key, None)
+
+    def settle(self, key: str) -> None:
+        """Have a claim keep what it gets."""
+        self.claims[key] = replace(self.claims[key], open=False)
 
     def leave(self, key: str, pod: PodUID) -> None:
         """Record that a pod no longer uses a claim; unused claims are released."""

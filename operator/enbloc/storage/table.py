@@ -35,6 +35,7 @@ from enbloc.storage.facts import (
 from enbloc.storage.holdings import HeldVolume, Holdings
 from enbloc.storage.known import Known
 from enbloc.storage.matching import exchanged, smallest_fit
+from enbloc.storage.roaming import Roaming
 from enbloc.storage.segments import Charged
 from enbloc.storage.topologies import of_topologies
 from enbloc.storage.wanted import (
@@ -327,7 +328,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         by_class: dict[str, list[PersistentVolumeClaim]] = {}
         for claim in delayed_of(wanted_by(pod, self.known)):
             if claim.key in self._holdings.claims:
-                self._holdings.share(claim.key, pod.uid)
+                self._share(pod, claim, nodes)
             elif claim.selected_node is not None:
                 self._hold(pod, claim, claim.selected_node)
             else:
@@ -361,11 +362,38 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             if place is None:
                 segment = self._segment(claim, row, nodes, charged)
                 if segment is not None:
-                    self._hold(pod, claim, node, segment=segment)
+                    self._hold(pod, claim, node, segment=segment, revisable=True)
                 continue
             volume = available.volumes[place].name
             candidates = 0 if choice.reserved else choice.fitting & reached
-            self._hold(pod, claim, node, volume=volume, candidates=candidates)
+            self._hold(pod, claim, node, volume=volume, candidates=candidates, revisable=True)
+
+    def roams(self, pod: Pod, claim: PersistentVolumeClaim) -> bool:
+        """Whether members of the pod's gang may share a claim on several nodes."""
+        return pod.group is not None and claim.of_many_nodes and self.shared(pod, claim.key)
+
+    def roaming(self, claim: PersistentVolumeClaim, nodes: Nodes) -> Roaming | None:
+        """What a claim could get that all its users reach; None = that is settled, or undecided."""
+        held = self._holdings.claims.get(claim.key)
+        if held is None or not held.open:
+            return None
+        names = {user.node for uid, user in self.users(claim.key) if uid in held.pods}
+        rows = [row for name in sorted(names | {held.node}) if (row := nodes.row(name)) is not None]
+        return Roaming(self.known, self._holdings, claim, rows, nodes)
+
+    def _share(self, pod: Pod, claim: PersistentVolumeClaim, nodes: Nodes) -> None:
+        """Have another pod use a claim that is held; what it gets is revised if that is open."""
+        key = claim.key
+        self._holdings.share(key, pod.uid)
+        if not self.roams(pod, claim):
+            self._holdings.settle(key)
+            return
+        roaming = self.roaming(claim, nodes)
+        found = roaming.chosen() if roaming is not None else None
+        if found is not None:
+            volumes = self.known.available(claim.storage_class).volumes
+            volume = volumes[found.volume].name if found.volume is not None else ""
+            self._holdings.revise(key, volume, found.segment, found.candidates)
 
     def _exchange(
         self, storage_class: str, choices: list[VolumeChoice], reached: Bits, free: Bits
@@ -409,10 +437,11 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         volume: str = "",
         segment: str = "",
         candidates: Bits = 0,
+        revisable: bool = False,
     ) -> None:
         held = HeldVolume(
             claim.key, claim.uid, claim.storage_class, claim.size, node, volume, segment,
-            frozenset((pod.uid,)),
+            frozenset((pod.uid,)), revisable and self.roams(pod, claim),
         )  # fmt: skip
         self._holdings.hold(held, candidates)
 

@@ -223,7 +223,10 @@ class BindingFilter(FollowsVolumes):
         nowhere: Mask = np.zeros(len(nodes), np.bool_)
         for claim in self._delayed:
             held = volumes.held(claim.key) if claim.key in self._shared else None
-            if held is not None and held.volume:
+            roaming = volumes.roaming(claim, nodes) if self._roams(claim) else None
+            if roaming is not None:
+                left &= roaming.reach()
+            elif held is not None and held.volume:
                 volume = volumes.known.volumes.get(held.volume)
                 left &= nowhere if volume is None else reached(volume, volumes, nodes)
             elif held is not None:
@@ -273,16 +276,19 @@ class BindingFilter(FollowsVolumes):
             volumes: the table.
             nodes: the rows.
         """
-        if not self._roams(claim):
+        row = nodes.row(node)
+        if row is None or not self._roams(claim):
             return nodes.named((node,))
         known = volumes.known
-        segments = known.segments(claim.storage_class)
-        place = segments.places.get(segment) if segments is not None else None
-        if segments is not None and place is not None:
-            return segments.reach(nodes)[place].copy()
         made_by = known.classes.get(claim.storage_class)
         topologies = made_by.topologies if made_by is not None else ()
-        return known.mask(of_topologies(topologies), nodes).copy()
+        topology = known.mask(of_topologies(topologies), nodes)
+        segments = known.segments(claim.storage_class)
+        if segments is None or claim.request is None:
+            return topology.copy()
+        reach, place = segments.reach(nodes), segments.places.get(segment)
+        used = reach[:, row] if place is None else [place]
+        return reach[used].any(axis=0) & topology
 
     def _found(
         self,

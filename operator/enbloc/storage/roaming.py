@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Roaming: what a claim that members of a gang share on several nodes could still get.
+
+The first member that is placed decides what it gets. While more are placed, that is revised if they
+do not reach it, as long as there is something that all of them reach.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from enbloc.model.nodes import Mask, Nodes
+from enbloc.storage.available import Bits, each_bit
+from enbloc.storage.facts import PersistentVolumeClaim
+from enbloc.storage.holdings import Holdings
+from enbloc.storage.known import Known
+from enbloc.storage.topologies import of_topologies
+
+
+class Choice(NamedTuple):
+    """What a claim gets.
+
+    Attributes:
+        volume: the place of an existing volume in its class; None = one is provisioned.
+        segment: the key of the segment that a new volume uses; "" = none that is counted.
+        candidates: all volumes that it could get.
+    """
+
+    volume: int | None
+    segment: str = ""
+    candidates: Bits = 0
+
+
+class Roaming:
+    """What one claim could get that all its users reach.
+
+    Args:
+        known: the storage objects.
+        holdings: what is held; what the claim itself has of it counts as free.
+        claim: the claim.
+        rows: the nodes of its users.
+        nodes: the rows.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        holdings: Holdings,
+        claim: PersistentVolumeClaim,
+        rows: Sequence[int],
+        nodes: Nodes,
+    ) -> None:
+        name, self._nodes = claim.storage_class, nodes
+        held = holdings.claims.get(claim.key)
+        self._available = known.available(name)
+        codes = self._available.signatures(nodes).codes
+        reached = self._available.everything
+        for code in np.unique(codes[list(rows)]).tolist():
+            reached &= self._available.reached(code)
+        free = self._available.everything & ~holdings.taken(name)
+        own = self._available.places.get(held.volume) if held is not None else None
+        if own is not None:
+            free |= 1 << own
+        choice = self._available.choice(claim, known.sort_of_claim(claim))
+        #: The volumes that it could get.
+        self._volumes = choice.at(reached, free)
+        #: bool[N]: where new volumes may be provisioned; None = not for these users.
+        self._topology: Mask | None = None
+        self._segments = None
+        made_by = known.classes.get(name)
+        if made_by is None or not made_by.provisions:
+            return
+        topology = known.mask(of_topologies(made_by.topologies), nodes)
+        if not topology[list(rows)].all():
+            return
+        self._topology = topology
+        segments = known.segments(name)
+        if segments is None or claim.request is None:
+            return
+        self._segments = segments
+        self._charged = holdings.charged(name, segments)
+        charge = holdings.charges.get(claim.key)
+        place = segments.places.get(charge.segment) if charge is not None else None
+        if charge is not None and place is not None:
+            self._charged = self._charged.copy()
+            self._charged[place] -= charge.size
+        self._size = claim.size
+        #: bool[K]: the segments that all users reach.
+        self._common: Mask = np.ones(len(segments.facts), np.bool_)
+        for row in rows:
+            self._common &= segments.reach(nodes)[:, row]
+
+    def reach(self) -> Mask:
+        """bool[N]: the nodes that reach anything of it."""
+        signatures = self._available.signatures(self._nodes)
+        found: Mask = np.zeros(len(self._nodes), np.bool_)
+        for group in set(map(self._available.group_of, each_bit(self._volumes))):
+            found |= signatures.matrix[group].take(signatures.codes)
+        if self._topology is None:
+            return found
+        if self._segments is None:
+            return found | self._topology
+        usable = self._common & self._segments.enough(self._size, self._charged)
+        for place in np.flatnonzero(usable).tolist():
+            found |= self._segments.reach(self._nodes)[place] & self._topology
+        return found
+
+    def chosen(self) -> Choice | None:
+        """The smallest existing volume, or else a new one; None = there is nothing."""
+        if self._volumes:
+            lowest = self._volumes & -self._volumes
+            return Choice(lowest.bit_length() - 1, candidates=self._volumes)
+        if self._topology is None:
+            return None
+        if self._segments is None:
+            return Choice(None)
+        place = self._segments.chosen(self._size, self._charged, self._common)
+        return None if place is None else Choice(None, self._segments.facts[place].key)
