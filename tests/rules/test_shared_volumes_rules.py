@@ -169,6 +169,34 @@ def test_a_selected_node_that_is_gone_is_taken_back() -> None:
     assert {target.node for target in taken_back} == {"gone"}
 
 
+def test_a_selected_node_that_takes_no_member_is_taken_back() -> None:
+    """Semantics §2.9, §3.8."""
+    w = Zones({"a": 1, "b": 2})
+    w.facts(FAST)
+    w.pod("other", node="a0", spec=ONE_A_NODE)
+    w.shared("g", 2, storage_class="fast", selected_node="a0")
+    assert w.planned() == {}
+    taken_back = [each.target for each in w.effects if isinstance(each, Unreserve)]
+    assert {target.node for target in taken_back} == {"a0"}
+    w.facts(pvc("data", storage_class="fast", access_modes=(RWX,), resource_version="2"))
+    w.settle()
+    assert sorted(w.where().values()) == ["a0", "b0", "b1"]
+
+
+def test_the_others_stay_where_they_are_once_a_member_is_bound() -> None:
+    """Semantics §2.9, §3.1."""
+    w = Zones({"a": 3})
+    w.facts(FAST, pvc("data", storage_class="fast", access_modes=(RWX,), selected_node="a1"))
+    sharing = replace(ONE_A_NODE, volumes=(PodVolume("data", "claim"),))
+    w.group("g", 3, timeout=60)
+    w.member("g-0", "g", spec=sharing, claims=("data",), node="a0")
+    for at in (1, 2):
+        w.member(f"g-{at}", "g", spec=sharing, claims=("data",))
+    w.pod("other", node="a1", spec=ONE_A_NODE)
+    w.node("a3", cpu=4, labels=((HOST, "a3"), (ZONE, "a")))
+    assert {node for node, _ in w.planned().values()} == {"a2", "a3"}
+
+
 def test_the_message_has_the_most_room_that_nodes_of_one_volume_have() -> None:
     """Semantics §2.9."""
     w = Zones({"a": 2, "b": 2})

@@ -64,7 +64,8 @@ class Roaming:
         if own is not None:
             free |= 1 << own
         choice = self._available.choice(claim, known.sort_of_claim(claim))
-        #: The volumes that it could get.
+        #: The one that it has, and all that it could get.
+        self._own: Bits = 0 if own is None else 1 << own
         self._volumes = choice.at(reached, free)
         #: bool[N]: where new volumes may be provisioned; None = not for these users.
         self._topology: Mask | None = None
@@ -108,9 +109,9 @@ class Roaming:
         return found
 
     def chosen(self) -> Choice | None:
-        """The smallest existing volume, or else a new one; None = there is nothing."""
+        """The volume that it has, the smallest one, or else a new one; None = there is nothing."""
         if self._volumes:
-            lowest = self._volumes & -self._volumes
+            lowest = self._own & self._volumes or self._volumes & -self._volumes
             return Choice(lowest.bit_length() - 1, candidates=self._volumes)
         if self._topology is None:
             return None

@@ -209,10 +209,14 @@ class BindingFilter(FollowsVolumes):
         if self._group is None:
             return mask
         for key in self._together:
-            used = {user.node for _, user in volumes.users(key) if user.group == self._group}
+            used = self._used_by_members(key, volumes)
             if used:
                 mask &= nodes.named(tuple(used))
         return mask
+
+    def _used_by_members(self, key: str, volumes: Volumes) -> set[str]:
+        """The nodes where members of the gang use a claim."""
+        return {user.node for _, user in volumes.users(key) if user.group == self._group}
 
     def _unbound(self, volumes: Volumes, nodes: Nodes) -> tuple[Mask, Mask]:
         """Where claims find no volume and none can be provisioned; where storage is short."""
@@ -222,17 +226,11 @@ class BindingFilter(FollowsVolumes):
         to_make: list[tuple[PersistentVolumeClaim, Mask]] = []
         nowhere: Mask = np.zeros(len(nodes), np.bool_)
         for claim in self._delayed:
-            held = volumes.held(claim.key) if claim.key in self._shared else None
-            roaming = volumes.roaming(claim, nodes) if self._roams(claim) else None
-            if roaming is not None:
-                left &= roaming.reach()
-            elif held is not None and held.volume:
-                volume = volumes.known.volumes.get(held.volume)
-                left &= nowhere if volume is None else reached(volume, volumes, nodes)
-            elif held is not None:
-                left &= self._beside(claim, held.node, held.segment, volumes, nodes)
+            held = self._where_held(claim, volumes, nodes)
+            if held is not None:
+                left &= held
             elif claim.selected_node is not None:
-                left &= self._beside(claim, claim.selected_node, "", volumes, nodes)
+                left &= self._by_selected_node(claim, claim.selected_node, volumes, nodes)
                 to_make.append((claim, nowhere))
             else:
                 to_match.setdefault(claim.storage_class, []).append(claim)
@@ -255,6 +253,34 @@ class BindingFilter(FollowsVolumes):
                 failed |= short
             left &= ~failed
         return nothing, no_space
+
+    def _where_held(
+        self, claim: PersistentVolumeClaim, volumes: Volumes, nodes: Nodes
+    ) -> Mask | None:
+        """bool[N]: where a claim may be used that is held for other pods; None = it is not."""
+        held = volumes.held(claim.key) if claim.key in self._shared else None
+        if held is None:
+            return None
+        roaming = volumes.roaming(claim, nodes) if self._roams(claim) else None
+        if roaming is not None:
+            return roaming.reach()
+        if held.volume:
+            volume = volumes.known.volumes.get(held.volume)
+            nowhere: Mask = np.zeros(len(nodes), np.bool_)
+            return nowhere if volume is None else reached(volume, volumes, nodes)
+        return self._beside(claim, held.node, held.segment, volumes, nodes)
+
+    def _by_selected_node(
+        self, claim: PersistentVolumeClaim, node: str, volumes: Volumes, nodes: Nodes
+    ) -> Mask:
+        """bool[N]: where a claim with a selected node may be used that is not held.
+
+        The first member of a gang goes there, then the others beside it: a volume for a node where
+        none can be might be where they do not reach it.
+        """
+        if self._used_by_members(claim.key, volumes):
+            return self._beside(claim, node, "", volumes, nodes)
+        return nodes.named((node,))
 
     def _beside(
         self,
