@@ -174,6 +174,12 @@ class Available:
         """The line of a volume's node affinity in the matrix of the signatures."""
         return int(self._group_of[place])
 
+    def groups_of(self, bits: Bits) -> list[int]:
+        """The lines of some volumes' node affinities, each once."""
+        raw = np.frombuffer(bits.to_bytes(len(self.volumes) // 8 + 1, "little"), np.uint8)
+        chosen = np.flatnonzero(np.unpackbits(raw, bitorder="little"))
+        return np.unique(self._group_of[chosen]).tolist()
+
     def reached(self, signature: int) -> Bits:
         """The volumes that nodes of a signature reach; numbered by the latest `signatures`."""
         known = self._reached.get(signature)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from enbloc.model.nodes import Mask
 from enbloc.model.pods import PodUID
 from enbloc.storage.available import Available, Bits
 from enbloc.storage.known import Known
@@ -18,6 +19,28 @@ from enbloc.storage.segments import Charged, Segments
 _NONE: Final[Mapping[str, Movable]] = {}
 #: The most bytes charged per claim, a PiB, so that thousands of claims fit in int64.
 MOST_CHARGED: Final = 2**50
+
+
+class Common(NamedTuple):
+    """What all users of a claim reach.
+
+    Attributes:
+        volumes: the volumes of its class.
+        made: volumes of its class may be provisioned for all of their nodes.
+        segments: bool[K]: the segments of its class; None = none are published.
+    """
+
+    volumes: Bits
+    made: bool
+    segments: Mask | None
+
+    def also(self, other: "Common") -> "Common":
+        """What both reach."""
+        if self.segments is None or other.segments is None:
+            segments = None
+        else:
+            segments = self.segments & other.segments
+        return Common(self.volumes & other.volumes, self.made and other.made, segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +56,7 @@ class HeldVolume:
         volume: the name of the volume that it gets; "" = one is provisioned for it.
         segment: the key of the segment that a new volume uses; "" = none that is counted.
         pods: the pods for which it is held.
-        open: what it gets may be revised while more members that share the claim are placed.
+        common: what it gets may be revised, for what all its users reach; None = it is settled.
     """
 
     key: str
@@ -44,7 +67,7 @@ class HeldVolume:
     volume: str = ""
     segment: str = ""
     pods: frozenset[PodUID] = frozenset()
-    open: bool = False
+    common: Common | None = None
 
 
 class Charge(NamedTuple):
@@ -141,7 +164,7 @@ class Holdings:
         self._take(held.storage_class, volume, key, candidates)
 
     def revise(self, key: str, volume: str, segment: str, candidates: Bits) -> None:
-        """Change what a claim gets; `candidates` = the volumes that all its users reach."""
+        """Change what a claim gets; `candidates` = the volumes that it could get instead."""
         held = self.claims[key]
         self.drop(key)
         self.hold(replace(held, volume=volume, segment=segment), candidates)
@@ -152,9 +175,9 @@ class Holdings:
         self.claims[key] = replace(held, pods=held.pods | {pod})
         self._movable.get(held.storage_class, {}).pop(key, None)
 
-    def settle(self, key: str) -> None:
-        """Have a claim keep what it gets."""
-        self.claims[key] = replace(self.claims[key], open=False)
+    def narrow(self, key: str, common: Common | None) -> None:
+        """Record what all users of a claim reach; None = it keeps what it gets."""
+        self.claims[key] = replace(self.claims[key], common=common)
 
     def leave(self, key: str, pod: PodUID) -> None:
         """Record that a pod no longer uses a claim; unused claims are released."""

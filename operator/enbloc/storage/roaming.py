@@ -6,15 +6,14 @@ The first member that is placed decides what it gets. While more are placed, tha
 do not reach it, as long as there is something that all of them reach.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from enbloc.model.nodes import Mask, Nodes
-from enbloc.storage.available import Bits, each_bit
+from enbloc.storage.available import Bits
 from enbloc.storage.facts import PersistentVolumeClaim
-from enbloc.storage.holdings import Holdings
+from enbloc.storage.holdings import Common, Holdings
 from enbloc.storage.known import Known
 from enbloc.storage.topologies import of_topologies
 
@@ -33,6 +32,20 @@ class Choice(NamedTuple):
     candidates: Bits = 0
 
 
+def common_of(known: Known, claim: PersistentVolumeClaim, row: int, nodes: Nodes) -> Common:
+    """What a user of a claim reaches on a row."""
+    name = claim.storage_class
+    available, made_by, segments = known.available(name), known.classes.get(name), None
+    reached = available.reached(int(available.signatures(nodes).codes[row]))
+    made = made_by is not None and made_by.provisions
+    if made_by is not None and made:
+        made = bool(known.mask(of_topologies(made_by.topologies), nodes)[row])
+        published = known.segments(name)
+        if published is not None and claim.request is not None:
+            segments = published.reach(nodes)[:, row]
+    return Common(reached, made, segments)
+
+
 class Roaming:
     """What one claim could get that all its users reach.
 
@@ -40,7 +53,7 @@ class Roaming:
         known: the storage objects.
         holdings: what is held; what the claim itself has of it counts as free.
         claim: the claim.
-        rows: the nodes of its users.
+        common: what all its users reach.
         nodes: the rows.
     """
 
@@ -49,55 +62,40 @@ class Roaming:
         known: Known,
         holdings: Holdings,
         claim: PersistentVolumeClaim,
-        rows: Sequence[int],
+        common: Common,
         nodes: Nodes,
     ) -> None:
-        name, self._nodes = claim.storage_class, nodes
+        name, self._nodes, self._size = claim.storage_class, nodes, claim.size
         held = holdings.claims.get(claim.key)
         self._available = known.available(name)
-        codes = self._available.signatures(nodes).codes
-        reached = self._available.everything
-        for code in np.unique(codes[list(rows)]).tolist():
-            reached &= self._available.reached(code)
         free = self._available.everything & ~holdings.taken(name)
         own = self._available.places.get(held.volume) if held is not None else None
-        if own is not None:
-            free |= 1 << own
-        choice = self._available.choice(claim, known.sort_of_claim(claim))
-        #: The one that it has, and all that it could get.
+        #: The volume that it has, and all that it could get.
         self._own: Bits = 0 if own is None else 1 << own
-        self._volumes = choice.at(reached, free)
+        choice = self._available.choice(claim, known.sort_of_claim(claim))
+        self._volumes = choice.at(common.volumes, free | self._own)
         #: bool[N]: where new volumes may be provisioned; None = not for these users.
         self._topology: Mask | None = None
         self._segments = None
-        made_by = known.classes.get(name)
-        if made_by is None or not made_by.provisions:
+        made_by, segments = known.classes.get(name), known.segments(name)
+        if made_by is None or not common.made:
             return
-        topology = known.mask(of_topologies(made_by.topologies), nodes)
-        if not topology[list(rows)].all():
+        self._topology = known.mask(of_topologies(made_by.topologies), nodes)
+        if segments is None or common.segments is None:
             return
-        self._topology = topology
-        segments = known.segments(name)
-        if segments is None or claim.request is None:
-            return
-        self._segments = segments
+        self._segments, self._common = segments, common.segments
         self._charged = holdings.charged(name, segments)
         charge = holdings.charges.get(claim.key)
         place = segments.places.get(charge.segment) if charge is not None else None
         if charge is not None and place is not None:
             self._charged = self._charged.copy()
             self._charged[place] -= charge.size
-        self._size = claim.size
-        #: bool[K]: the segments that all users reach.
-        self._common: Mask = np.ones(len(segments.facts), np.bool_)
-        for row in rows:
-            self._common &= segments.reach(nodes)[:, row]
 
     def reach(self) -> Mask:
         """bool[N]: the nodes that reach anything of it."""
         signatures = self._available.signatures(self._nodes)
         found: Mask = np.zeros(len(self._nodes), np.bool_)
-        for group in set(map(self._available.group_of, each_bit(self._volumes))):
+        for group in self._available.groups_of(self._volumes):
             found |= signatures.matrix[group].take(signatures.codes)
         if self._topology is None:
             return found

@@ -32,10 +32,10 @@ from enbloc.storage.facts import (
     VolumeAttachment,
     VolumeFact,
 )
-from enbloc.storage.holdings import HeldVolume, Holdings
+from enbloc.storage.holdings import Common, HeldVolume, Holdings
 from enbloc.storage.known import Known
 from enbloc.storage.matching import exchanged, smallest_fit
-from enbloc.storage.roaming import Roaming
+from enbloc.storage.roaming import Roaming, common_of
 from enbloc.storage.segments import Charged
 from enbloc.storage.topologies import of_topologies
 from enbloc.storage.wanted import (
@@ -328,7 +328,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         by_class: dict[str, list[PersistentVolumeClaim]] = {}
         for claim in delayed_of(wanted_by(pod, self.known)):
             if claim.key in self._holdings.claims:
-                self._share(pod, claim, nodes)
+                self._share(pod, claim, node, nodes)
             elif claim.selected_node is not None:
                 self._hold(pod, claim, claim.selected_node)
             else:
@@ -359,14 +359,16 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         segments = self.known.segments(storage_class)
         charged = None if segments is None else self._holdings.charged(storage_class, segments)
         for claim, choice, place in zip(claims, choices, found, strict=True):
+            roams = self.roams(pod, claim)
+            common = common_of(self.known, claim, row, nodes) if roams else None
             if place is None:
                 segment = self._segment(claim, row, nodes, charged)
                 if segment is not None:
-                    self._hold(pod, claim, node, segment=segment, revisable=True)
+                    self._hold(pod, claim, node, segment=segment, common=common)
                 continue
             volume = available.volumes[place].name
             candidates = 0 if choice.reserved else choice.fitting & reached
-            self._hold(pod, claim, node, volume=volume, candidates=candidates, revisable=True)
+            self._hold(pod, claim, node, volume=volume, candidates=candidates, common=common)
 
     def roams(self, pod: Pod, claim: PersistentVolumeClaim) -> bool:
         """Whether members of the pod's gang may share a claim on several nodes."""
@@ -375,21 +377,23 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
     def roaming(self, claim: PersistentVolumeClaim, nodes: Nodes) -> Roaming | None:
         """What a claim could get that all its users reach; None = that is settled, or undecided."""
         held = self._holdings.claims.get(claim.key)
-        if held is None or not held.open:
+        if held is None or held.common is None:
             return None
-        names = {user.node for uid, user in self.users(claim.key) if uid in held.pods}
-        rows = [row for name in sorted(names | {held.node}) if (row := nodes.row(name)) is not None]
-        return Roaming(self.known, self._holdings, claim, rows, nodes)
+        return Roaming(self.known, self._holdings, claim, held.common, nodes)
 
-    def _share(self, pod: Pod, claim: PersistentVolumeClaim, nodes: Nodes) -> None:
+    def _share(self, pod: Pod, claim: PersistentVolumeClaim, node: str, nodes: Nodes) -> None:
         """Have another pod use a claim that is held; what it gets is revised if that is open."""
-        key = claim.key
+        key, row = claim.key, nodes.row(node)
         self._holdings.share(key, pod.uid)
-        if not self.roams(pod, claim):
-            self._holdings.settle(key)
+        common = self._holdings.claims[key].common
+        if common is None:
             return
-        roaming = self.roaming(claim, nodes)
-        found = roaming.chosen() if roaming is not None else None
+        if row is None or not self.roams(pod, claim):
+            self._holdings.narrow(key, None)
+            return
+        common = common.also(common_of(self.known, claim, row, nodes))
+        self._holdings.narrow(key, common)
+        found = Roaming(self.known, self._holdings, claim, common, nodes).chosen()
         if found is not None:
             volumes = self.known.available(claim.storage_class).volumes
             volume = volumes[found.volume].name if found.volume is not None else ""
@@ -437,11 +441,11 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         volume: str = "",
         segment: str = "",
         candidates: Bits = 0,
-        revisable: bool = False,
+        common: Common | None = None,
     ) -> None:
         held = HeldVolume(
             claim.key, claim.uid, claim.storage_class, claim.size, node, volume, segment,
-            frozenset((pod.uid,)), revisable and self.roams(pod, claim),
+            frozenset((pod.uid,)), common,
         )  # fmt: skip
         self._holdings.hold(held, candidates)
 
