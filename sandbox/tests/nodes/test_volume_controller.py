@@ -211,7 +211,10 @@ async def test_capacity_that_was_once_asked_for_is_published_of_every_later_clas
     await yard.client.delete(STORAGE_CLASSES, "scarce")
     await storage_class(yard, "plenty")
     await yard.until(
-        CSI_STORAGE_CAPACITIES, "plenty-n1", lambda one: one["capacity"] == "1Ei", "kube-system"
+        CSI_STORAGE_CAPACITIES,
+        "plenty-everywhere",
+        lambda one: one["capacity"] == "1Ei",
+        "kube-system",
     )
 
 

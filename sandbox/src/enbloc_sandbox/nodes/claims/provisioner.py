@@ -50,6 +50,8 @@ CAPACITY: Final = "capacityPerNode"
 _NAMESPACE: Final = "kube-system"
 #: What is left of a class without a limit (bytes).
 _PLENTY: Final = 2**60
+#: In place of a node's name, in the name of what all nodes have.
+_EVERYWHERE: Final = "everywhere"
 _REPORTER: Final = Reporter(DISK_DRIVER, "Provision")
 
 
@@ -200,7 +202,7 @@ def _published(
     """What is left of each class on each node, once a class says how much there is.
 
     From then on a scheduler asks it of all classes of the driver: those without a limit, and those
-    that come when the first one has gone, have plenty.
+    that come when the first one has gone, have plenty everywhere.
     """
     asked = DISK_DRIVER in stock.drivers
     if not asked and all(_room(found) is None for found in ours.values()):
@@ -211,7 +213,7 @@ def _published(
         yield Change(Object(), CSI_DRIVERS, body, create=True)
     for name, found in ours.items():
         room = _room(found)
-        for node in stock.nodes:
+        for node in stock.nodes if room is not None else (_EVERYWHERE,):
             left = _PLENTY if room is None else max(0, room - used.get((name, node), 0))
             there = stock.capacities.get(f"{_NAMESPACE}/{name}-{node}")
             text = render("storage", left)
@@ -219,7 +221,7 @@ def _published(
                 body = {
                     "metadata": {"name": f"{name}-{node}"},
                     "storageClassName": name,
-                    "nodeTopology": {"matchLabels": {HOSTNAME: node}},
+                    "nodeTopology": {} if room is None else {"matchLabels": {HOSTNAME: node}},
                     "capacity": text,
                 }
                 where = Object(Metadata(namespace=_NAMESPACE))
