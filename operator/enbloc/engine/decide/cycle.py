@@ -350,7 +350,8 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             steps=outcome.steps,
             misfits=never.found,
         )
-    empty = [pod for pod, _ in outcome.placed if not tried.ledgers.stands(pod)]
+    ledgers = tried.ledgers  # looks at all changes
+    empty = [pod for pod, _ in outcome.placed if not ledgers.stands(pod)]
     if empty:  # a filter has passed it although nothing satisfies its claims there
         text = f"nothing was found for the claims of {empty[0].key} on the node that was chosen"
         return Plan(plan_id, facts.key, PlanResult.ERROR, message=text)

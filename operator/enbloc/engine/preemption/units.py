@@ -148,7 +148,8 @@ def decided_without(
         tried.remove_all(seats_of(unit, trial.nodes))
     rows = [(pod, row) for pod, node in nodes if (row := trial.nodes.row(node)) is not None]
     tried.add_all(rows)
-    return {pod.uid: tried.ledgers.decided(pod) for pod, _ in rows if pod.spec.holds}
+    ledgers = tried.ledgers
+    return {pod.uid: ledgers.decided(pod) for pod, _ in rows if pod.spec.holds}
 
 
 @dataclass(frozen=True, slots=True)
