@@ -162,10 +162,13 @@ class Trial:
                 return before
             self._table = before.fork()
         news = self._log[self._counted :]
-        expected = self._expected or [(it.pod, it.row) for it in news if not it.left]
+        expected = self._expected or [
+            (it.pod, it.row) for it in news if it.pod.spec.resource_claims and not it.left
+        ]
         if len(expected) > 1:
             self._expected = ()
-            _expect(expected, self._table)
+            seats = [(pod, self._table.names[row]) for pod, row in expected]
+            own_ledgers(self._table).devices.expect(seats, self._table)
         if len(news) < _MANY:
             for change in news:
                 (self._table.remove if change.left else self._table.add)(change.row, change.pod)
@@ -180,7 +183,7 @@ class Trial:
         Args:
             seats: the pods that are added next, and their rows.
         """
-        self._expected = tuple(seats)
+        self._expected = [seat for seat in seats if seat[0].spec.resource_claims]
 
     @property
     def ledgers(self) -> Ledgers:
@@ -542,13 +545,6 @@ class Trial:
             return
         for key, entry in self._entries.items():
             self._give(key, entry.ranking, self._log[: entry.seen])
-
-
-def _expect(seats: Sequence[tuple[Pod, int]], nodes: Nodes) -> None:
-    """Tell a table's devices where pods that may share claims are placed next."""
-    named = [(pod, nodes.names[row]) for pod, row in seats if pod.spec.resource_claims]
-    if len(named) > 1:
-        own_ledgers(nodes).devices.expect(named, nodes)
 
 
 def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:
