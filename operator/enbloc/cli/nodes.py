@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _GIB: Final = 2**30
 _MOST_NAMED: Final = 3
 _HEADERS: Final = (
-    *("LIKE", "NODES", "USABLE", "CPU", "MEMORY", "GPUS", "PODS", "TAINTS", "STARTING", "RESERVED"),
-)
+    "LIKE", "NODES", "USABLE", "CPU", "MEMORY", "GPUS", "PODS", "TAINTS", "STARTING", "RESERVED",
+)  # fmt: skip
 
 
 @click.command(short_help="Show what is free on nodes of each shape, and who gets it next.")

@@ -189,10 +189,8 @@ def _domain(
         return _Stage(Search.NONE, 0)
     searching = ClassSearch(within, budget)
     answer = next(searching.answers(), None)
-    placing, filtering = (
-        PLACING_STEPS * packing.needs[0].members,
-        len(trial.nodes) // _ROWS_FILTERED,
-    )
+    placing = PLACING_STEPS * packing.needs[0].members
+    filtering = len(trial.nodes) // _ROWS_FILTERED
     if answer is None or not searching.charge(placing + filtering):
         return _Stage(Search.NONE, searching.steps)
     counts = np.zeros_like(packing.places)

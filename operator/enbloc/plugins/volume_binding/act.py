@@ -163,7 +163,7 @@ def _select(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | st
     found = _read_claim(body, claim)
     if isinstance(found, str):
         return found
-    node = claim.node or target.node
+    node = _selected_by(claim, target)
     if found.volume or found.selected_node == node:
         return {}
     if found.selected_node:
@@ -171,9 +171,14 @@ def _select(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | st
     return {"metadata": {"annotations": {codec.SELECTED_NODE: node}}}
 
 
+def _selected_by(claim: VolumeClaimDecision, target: Target) -> str:
+    """The node for which a claim's volume is provisioned."""
+    return claim.node or target.node
+
+
 def _deselect(body: Body, claim: VolumeClaimDecision, target: Target) -> Body | str:
     found = _read_claim(body, claim)
-    if isinstance(found, str) or found.volume or found.selected_node != (claim.node or target.node):
+    if isinstance(found, str) or found.volume or found.selected_node != _selected_by(claim, target):
         return {}
     return {"metadata": {"annotations": {codec.SELECTED_NODE: None}}}
 
@@ -222,7 +227,7 @@ async def _lacking(
         if not volume.holds(found):
             raise _Broken(f'pv "{it.name}" was claimed by {volume.claim.key} in the meantime')
         waits.append(it.seen(body))
-    elif found.selected_node != (claim.node or target.node):
+    elif found.selected_node != _selected_by(claim, target):
         if not _annotations(body):
             raise _Broken(f'selectedNode annotation reset for PVC "{found.name}"')
         raise _Broken(f'provisioning failed for PVC "{found.name}"; look at its events')

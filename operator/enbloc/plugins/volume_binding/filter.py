@@ -20,7 +20,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.plugins.volume_claims import UNLIMITED, FollowsVolumes, volumes_of
-from enbloc.storage.available import Bits, VolumeChoice, each_bit
+from enbloc.storage.available import Bits, VolumeChoice
 from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.storage.matching import exchanged, freeable
 from enbloc.storage.rows import MatchedRows, SegmentRows
@@ -348,7 +348,7 @@ class BindingFilter(FollowsVolumes):
             return list(found)
         found = found.copy()
         signatures = available.signatures(nodes)
-        gained = [available.group_of(place) for place in each_bit(usable & ~free)]
+        gained = available.groups_of(usable & ~free)
         reached_now = signatures.matrix[gained].any(axis=0).take(signatures.codes)
         for signature in np.unique(signatures.codes[missing & reached_now]).tolist():
             at = available.reached(signature)
@@ -441,7 +441,7 @@ def nodes_of_volumes(
     if known.has_volumes(name):
         available, fitting = known.available(name), fitting_any(volumes, name, [claim], ever=ever)
         signatures = available.signatures(nodes)
-        for group in dict.fromkeys(map(available.group_of, each_bit(fitting))):
+        for group in available.groups_of(fitting):
             yield signatures.matrix[group].take(signatures.codes)
     found, segments = known.classes.get(name), known.segments(name)
     if found is None or not found.provisions:
