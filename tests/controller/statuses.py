@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from enbloc.controller.creators import JOB, Creator
-from enbloc.controller.incarnation import FIRST_LOOK, History
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import StatusPatch, reconcile
+from enbloc.controller.runs import FIRST_LOOK, History
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import Condition

@@ -11,8 +11,8 @@ from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import KEPT, Member, Members
 from enbloc.model.claims import Claims
 from enbloc.model.groups import GroupKey
-from enbloc.model.incarnation import BARE, identity
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
+from enbloc.model.runs import BARE, identity
 
 TRAIN = GroupKey("team-a", "train")
 OTHER = GroupKey("team-a", "other")

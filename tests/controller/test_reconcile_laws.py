@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from enbloc.api import PodGroupStatus
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.controller.incarnation import FIRST_LOOK, History
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import Conclusion, reconcile
+from enbloc.controller.runs import FIRST_LOOK, History
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, Memory, Role
 from enbloc.model.pods import Phase, PodUID

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from enbloc.engine.effects import Bind, Decided, Effect
 from enbloc.model.binding_record import binding_record
 from enbloc.model.groups import LifeMemory, Memory
-from enbloc.model.incarnation import BARE
+from enbloc.model.runs import BARE
 from tests.effort import examples
 from tests.laws.actions import Actions
 from tests.laws.fitting import cheapest, free_rooms, packs

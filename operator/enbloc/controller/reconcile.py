@@ -39,7 +39,8 @@ from enbloc.controller.existence import (
     of_role,
     suspended,
 )
-from enbloc.controller.incarnation import (
+from enbloc.controller.members import Member
+from enbloc.controller.runs import (
     FIRST_LOOK,
     ConditionState,
     History,
@@ -47,7 +48,6 @@ from enbloc.controller.incarnation import (
     how_it_ended,
     look,
 )
-from enbloc.controller.members import Member
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group
 from enbloc.model.names import Condition, Reason

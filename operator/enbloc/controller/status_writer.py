@@ -23,9 +23,9 @@ from enbloc.client.group_status import INTERVAL, PASSING, SETTLED, apply_group_s
 from enbloc.client.paths import JOBS, POD_GROUPS
 from enbloc.controller.answers import WholeGroup
 from enbloc.controller.existence import Creators, fragile
-from enbloc.controller.incarnation import History, finished
 from enbloc.controller.members import Members
 from enbloc.controller.reconcile import reconcile
+from enbloc.controller.runs import History, finished
 from enbloc.controller.sharing import sharing
 from enbloc.model import names
 from enbloc.model.field_ownership import CONTROLLER_FIELDS

@@ -27,7 +27,6 @@ from enbloc.model.groups import (
     Memory,
     OnIncomplete,
 )
-from enbloc.model.incarnation import short
 from enbloc.model.limits import offered
 from enbloc.model.names import (
     DERIVED_KEY,
@@ -46,6 +45,7 @@ from enbloc.model.node import Node
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
 from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.resources import AMOUNT_LIMIT
+from enbloc.model.runs import short
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
 from enbloc.model.text import clipped

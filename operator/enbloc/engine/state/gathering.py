@@ -10,8 +10,8 @@ from typing import Final
 
 from enbloc.engine.state.members import Members, record_of
 from enbloc.model.groups import Group
-from enbloc.model.incarnation import attempt_of
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
+from enbloc.model.runs import attempt_of
 
 #: Members that existed when the floor was first held, and have no quorum of their own for this long
 #: after their last pod came (seconds), are no next run but belong to that life.

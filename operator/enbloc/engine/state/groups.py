@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.plan import Plan
-from enbloc.engine.state.lives import Lives
 from enbloc.engine.state.localities import locality_of
 from enbloc.engine.state.members import Members, solo_key
+from enbloc.engine.state.runs import Lives
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey

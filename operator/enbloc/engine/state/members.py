@@ -15,9 +15,9 @@ from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
 from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
-from enbloc.model.incarnation import count_succeeded
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
+from enbloc.model.runs import count_succeeded
 from enbloc.model.times import CLOCK_ERROR
 
 #: The most identities of a life that are written to status.

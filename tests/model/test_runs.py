@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from enbloc.model.groups import Memory
-from enbloc.model.incarnation import BARE, attempt_of, count_succeeded, identity, joins
 from enbloc.model.pods import Owner, Pod, PodKey, PodSpec, PodUID
+from enbloc.model.runs import BARE, attempt_of, count_succeeded, identity, joins
 
 BARE_POD = Pod(PodKey("n", "p"), PodUID("u"), PodSpec())
 ROLLOUT = Owner("ReplicaSet", "web-5d4f", "uid-rs")

@@ -4,8 +4,8 @@
 
 from dataclasses import replace
 
-from enbloc.controller.incarnation import History
 from enbloc.controller.members import Member
+from enbloc.controller.runs import History
 from enbloc.model.groups import Memory
 from enbloc.model.pods import PodUID
 from tests.controller.statuses import (

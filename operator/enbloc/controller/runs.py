@@ -16,9 +16,9 @@ from typing import Any, Final
 from enbloc.controller.existence import Creators
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group, Memory
-from enbloc.model.incarnation import count_succeeded, short
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, PodUID
+from enbloc.model.runs import count_succeeded, short
 from enbloc.model.times import seconds_of
 
 

@@ -3,7 +3,7 @@
 """Incarnations: which life of a group a pod belongs to (semantics §1, §2.4).
 
 Each pod has an identity: its labels or its controller say which life it belongs to. A life is the
-set of identities that together held the floor; the engine keeps lives (`engine.state.lives`), the
+set of identities that together held the floor; the engine keeps lives (`engine.state.runs`), the
 controller reads them from status.
 """
 

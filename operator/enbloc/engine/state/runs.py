@@ -36,8 +36,8 @@ from enbloc.engine.state.gathering import (
 )
 from enbloc.engine.state.members import MOST_KNOWN, Members, recorded_incarnation, remembered_lives
 from enbloc.model.groups import Group, GroupKey, LifeMemory
-from enbloc.model.incarnation import BARE, attempt_of, identity, joins, short
 from enbloc.model.pods import Phase, Pod, PodUID
+from enbloc.model.runs import BARE, attempt_of, identity, joins, short
 
 _NOTHING: Final = LifeMemory("")
 
