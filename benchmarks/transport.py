@@ -42,7 +42,7 @@ from enbloc.telemetry import Problems
 COUNT: Final = 2000
 ROUNDS: Final = 5
 PARALLEL: Final = 32
-_RECORD: Final = '{"incarnation":"5a1c","node":"n1","plan":"0f3b5c7d9e1a-12345","rank":3}'
+_RECORD: Final = '{"run":"5a1c","node":"n1","plan":"0f3b5c7d9e1a-12345","rank":3}'
 
 
 def reference() -> None:

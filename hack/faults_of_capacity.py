@@ -153,7 +153,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-begun-anew-by-a-loss",
-        "if clock is None or clock.life != terms.life:",
+        "if clock is None or clock.run != terms.run:",
         "if clock is None or clock.since is None:",
     ),
     Fault(

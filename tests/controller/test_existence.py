@@ -35,7 +35,7 @@ DB = Creator(STATEFUL_SET, "db", "s", group=KEY, pods=8)
 def of(owner: Creator, member: Member, count: int, **changes: Any) -> list[Member]:
     """So many pods of this owner."""
     return [
-        replace(member, uid=PodUID(f"{owner.uid}{i}"), incarnation="x", owner=owner.uid, **changes)
+        replace(member, uid=PodUID(f"{owner.uid}{i}"), owner_key="x", owner=owner.uid, **changes)
         for i in range(count)
     ]
 
@@ -219,7 +219,7 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
             [],
             [replace(TRAIN, ended=True)],
             "",
-            id="5.2 a Job of an earlier life says nothing about this one",
+            id="5.2 a Job of an earlier run says nothing about this one",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from enbloc.controller.members import KEPT, Member, Members
 from enbloc.model.claims import Claims
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
-from enbloc.model.runs import BARE, identity
+from enbloc.model.runs import BARE, owner_of
 
 TRAIN = GroupKey("team-a", "train")
 OTHER = GroupKey("team-a", "other")
@@ -146,9 +146,9 @@ def test_how_a_job_ended_is_known_for_a_while_after_it_was_deleted() -> None:
 def test_a_pod_with_a_controller_is_not_bare() -> None:
     owned = Member.of(replace(pod(), owner=Owner("StatefulSet", "s", "uid-s")), ready=False)
 
-    assert (owned.owner, identity(owned), owned.bare) == ("uid-s", "uid-s", False)
+    assert (owned.owner, owner_of(owned), owned.bare) == ("uid-s", "uid-s", False)
     assert Member.of(pod(), ready=False).bare
-    assert identity(Member.of(pod(), ready=False)) == BARE
+    assert owner_of(Member.of(pod(), ready=False)) == BARE
 
 
 steps = st.lists(

@@ -30,7 +30,7 @@ from tests.controller.statuses import (
     terminating,
 )
 
-STARTED = replace(PAIR, memory=Memory(incarnation="pod-0", started=NOW))
+STARTED = replace(PAIR, memory=Memory(run_name="pod-0", started=NOW))
 
 
 @pytest.mark.parametrize(
@@ -273,52 +273,52 @@ RUN = scheduled("True", "Scheduled")
         pytest.param(pods(succeeded, succeeded, terminating), {}, None, id="one is terminating"),
         pytest.param([], {}, None, id="there never was a member"),
         pytest.param(
-            pods(succeeded, succeeded, incarnation="j", owner="j"),
+            pods(succeeded, succeeded, owner_key="j", owner="j"),
             {},
             None,
             id="the pods of a Job succeeded but the Job goes on",
         ),
         pytest.param(
-            pods(succeeded, failed, incarnation="j", owner="j"),
+            pods(succeeded, failed, owner_key="j", owner="j"),
             {"j": True},
             ("Succeeded", "1 members succeeded, 1 failed"),
             id="the Job is complete, whatever its pods did",
         ),
         pytest.param(
-            pods(succeeded, succeeded, incarnation="j", owner="j"),
+            pods(succeeded, succeeded, owner_key="j", owner="j"),
             {"j": False},
             ("Failed", "2 members succeeded, 0 failed"),
             id="the Job failed, whatever its pods did",
         ),
         pytest.param(
-            pods(terminating, failed, incarnation="j", owner="j"),
+            pods(terminating, failed, owner_key="j", owner="j"),
             {"j": False},
             ("Failed", "0 members succeeded, 1 failed"),
             id="the Job failed and its last pods are about to go",
         ),
         pytest.param(
-            pods(running, failed, incarnation="j", owner="j"),
+            pods(running, failed, owner_key="j", owner="j"),
             {"j": False},
             None,
-            id="the Job failed, but one of its pods still lives",
+            id="the Job failed, but one of its pods still runs",
         ),
         pytest.param(
-            [*pods(succeeded, incarnation="j", owner="j"), *pods(succeeded, succeeded)[1:]],
+            [*pods(succeeded, owner_key="j", owner="j"), *pods(succeeded, succeeded)[1:]],
             {"j": True},
             ("Succeeded", "2 members succeeded, 0 failed"),
             id="a Job and a bare pod are both done",
         ),
         pytest.param(
             [
-                *pods(succeeded, incarnation="j", owner="j"),
-                *pods(running, incarnation="i", owner="i"),
+                *pods(succeeded, owner_key="j", owner="j"),
+                *pods(running, owner_key="i", owner="i"),
             ],
             {"j": True},
             None,
             id="one of two Jobs goes on",
         ),
         pytest.param(
-            pods(succeeded, succeeded, incarnation="set", owner="set"),
+            pods(succeeded, succeeded, owner_key="set", owner="set"),
             {},
             None,
             id="the pods of another controller may come back at any time",
@@ -370,7 +370,7 @@ def test_a_role_below_its_minimum_makes_the_group_fail() -> None:
 
 
 def test_successes_of_pods_that_are_gone_are_remembered_by_the_status() -> None:
-    group = replace(PAIR, memory=Memory(incarnation="gone", succeeded=2))
+    group = replace(PAIR, memory=Memory(run_name="gone", succeeded=2))
 
     patch = reconcile(group, RUN, pods(failed), {}, NOW).patch
 
@@ -386,7 +386,7 @@ def test_a_finished_group_stays_finished_when_its_pods_are_gone() -> None:
     assert condition(later, "Ready") == condition(ended, "Ready")
 
 
-def test_new_members_begin_a_new_life_of_a_finished_group() -> None:
+def test_new_members_begin_a_new_run_of_a_finished_group() -> None:
     ended = applied(RUN, reconcile(PAIR, RUN, pods(succeeded, succeeded), {}, NOW).patch)
     members = [*pods(succeeded, succeeded), replace(pending, uid=PodUID("new"), created=NOW + 9)]
 
@@ -397,8 +397,8 @@ def test_new_members_begin_a_new_life_of_a_finished_group() -> None:
     assert condition(patch, "Ready")["message"] == "1 of 2 members exist"
 
 
-def test_failures_of_an_earlier_life_are_not_counted() -> None:
-    group = replace(PAIR, memory=Memory(incarnation="new"))
+def test_failures_of_an_earlier_run_are_not_counted() -> None:
+    group = replace(PAIR, memory=Memory(run_name="new"))
     old = pods(failed, failed)
     new = [replace(failed, uid=PodUID("new"), created=NOW + 100)]
 
@@ -437,11 +437,11 @@ def test_no_time_lies_before_the_object() -> None:
 def test_a_running_gang_counts_by_the_minimum_that_it_started_with() -> None:
     """Semantics §2.5."""
     raised = replace(STARTED, min_member=10)
-    said = "2 of 2 members run; minMember 10 applies from the next incarnation of the gang on"
+    said = "2 of 2 members run; minMember 10 applies from the next run of the gang on"
     status = says(
         ("Scheduled", "True", "Scheduled", "by the scheduler"),
         ("Satisfied", "True", "Satisfied", said),
-        incarnation="pod-0",
+        run_name="pod-0",
     )
     patch = reconcile(raised, status, pods(running, running), {}, NOW).patch
     assert condition(patch, "Ready")["message"] == said

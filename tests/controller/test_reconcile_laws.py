@@ -36,7 +36,7 @@ def a_member(draw: st.DrawFn) -> Member:
         live=live,
         bound=live and draw(st.booleans()),
         ready=live and draw(st.booleans()),
-        incarnation=owner,
+        owner_key=owner,
         owner=owner,
         created=NOW - draw(st.integers(0, 100)),
     )
@@ -51,7 +51,7 @@ a_group = st.builds(
     generation=st.integers(1, 5),
     memory=st.builds(
         Memory,
-        incarnation=st.sampled_from(["", "j1", "gone"]),
+        run_name=st.sampled_from(["", "j1", "gone"]),
         started=st.none() | st.just(NOW),
         succeeded=st.integers(0, 3),
     ),
@@ -76,7 +76,7 @@ a_creator = st.builds(
 creators = st.lists(a_creator, max_size=3).map(lambda all_: {c.uid: c for c in all_})
 a_recall = st.builds(
     History,
-    incarnation=st.sampled_from(["", "j1", "gone"]),
+    run_name=st.sampled_from(["", "j1", "gone"]),
     failed=st.integers(0, 3),
     owners=st.frozensets(st.sampled_from(["j1", "j2"])),
     over=st.none() | st.frozensets(st.sampled_from(["j1", "j2", "set", "gone"])),
@@ -117,7 +117,7 @@ World = tuple[Group, dict[str, Any], list[Member], dict[str, Creator]]
 
 @st.composite
 def an_ended_world(draw: st.DrawFn) -> World:
-    """A group whose present life is over, which may have been said."""
+    """A group whose present run is over, which may have been said."""
     group, status, members, _ = draw(worlds)
     job = Creator(JOB, "x", "j1", ended=draw(st.booleans()))
     over = [
@@ -125,8 +125,8 @@ def an_ended_world(draw: st.DrawFn) -> World:
         for m in [*members, draw(a_member())]
         if m.owner in ("", "j1")
     ]
-    memory = replace(group.memory, incarnation="j1")
-    last = Member(PodUID("last"), phase=Phase.FAILED, live=False, incarnation="j1", owner="j1")
+    memory = replace(group.memory, run_name="j1")
+    last = Member(PodUID("last"), phase=Phase.FAILED, live=False, owner_key="j1", owner="j1")
     last = replace(last, created=NOW - 200)
     return replace(group, memory=memory), status, [*over, last], {"j1": job}
 
@@ -137,7 +137,7 @@ def a_short_world(draw: st.DrawFn) -> World:
     group, _, _, made_by = draw(worlds)
     some = st.lists(st.sampled_from(["j1", "j2", "set", "", "unknown"][: draw(st.integers(1, 5))]))
     members = [
-        Member(PodUID(f"p{i}"), draw(a_role), incarnation=owner, owner=owner, created=NOW)
+        Member(PodUID(f"p{i}"), draw(a_role), owner_key=owner, owner=owner, created=NOW)
         for i, owner in enumerate(draw(some)[:3])
     ]
     made_by["j1"] = replace(draw(a_creator), uid="j1", ended=None, above_kind="")
@@ -155,7 +155,7 @@ def test_what_was_written_is_not_written_again(world: World, history: History) -
     group, status, members, made_by = world
     watcher = Watcher(group, status, history)
     watcher.looks(members, made_by)
-    # When a life begins, its scheduler's words may only be heard once the last verdict is gone.
+    # When a run begins, its scheduler's words may only be heard once the last verdict is gone.
     watcher.looks(members, made_by)
 
     assert watcher.looks(members, made_by, NOW + 1000) is None
@@ -210,9 +210,7 @@ def test_a_new_generation_is_stamped_on_every_condition(world: World) -> None:
 
 
 @given(worlds, worlds)
-def test_transition_times_move_only_with_the_status_or_the_life(
-    before: World, after: World
-) -> None:
+def test_transition_times_move_only_with_the_status_or_the_run(before: World, after: World) -> None:
     group, status, members, made_by = before
     watcher = Watcher(group, status)
     watcher.looks(members, made_by)
@@ -230,14 +228,14 @@ def test_transition_times_move_only_with_the_status_or_the_life(
 
 
 @given(worlds, st.lists(st.tuples(lists, creators), max_size=4), st.integers(0, 9))
-def test_failures_never_go_back_within_a_life(
+def test_failures_never_go_back_within_a_run(
     world: World, later: list[tuple[list[Member], dict[str, Creator]]], failed: int
 ) -> None:
     """Semantics §7.3."""
     group, status, members, made_by = world
-    # Without a verdict that stands, one life goes on for as long as the scheduler says so.
+    # Without a verdict that stands, one run goes on for as long as the scheduler says so.
     status["conditions"] = [c for c in status["conditions"] if c["type"] != "Finished"]
-    watcher = Watcher(group, status, History(group.memory.incarnation, failed))
+    watcher = Watcher(group, status, History(group.memory.run_name, failed))
     for list_, made in [(members, made_by), *later]:
         if watcher.status.get("conditions") and watcher.end() is not None:
             return
@@ -254,8 +252,8 @@ def test_a_group_that_ended_has_no_live_member(world: World, history: History) -
     if found.patch is not None and any(c["type"] == "Finished" for c in found.patch["conditions"]):
         _, _, members, _ = world
         over = history.over or ()
-        assert not any(m.live for m in members if (m.incarnation or m.uid) not in over)
-        assert {(m.incarnation or m.uid) for m in members} <= (found.history.over or frozenset())
+        assert not any(m.live for m in members if (m.owner_key or m.uid) not in over)
+        assert {(m.owner_key or m.uid) for m in members} <= (found.history.over or frozenset())
 
 
 @given(an_ended_world())
@@ -265,7 +263,7 @@ def test_whoever_comes_after_an_end_is_judged_anew(world: World) -> None:
     watcher = Watcher(group, status)
     watcher.looks(members, made_by)
     assert watcher.end() is not None
-    late = Member(PodUID("late"), phase=Phase.FAILED, live=False, incarnation="late", owner="late")
+    late = Member(PodUID("late"), phase=Phase.FAILED, live=False, owner_key="late", owner="late")
     job = Creator(JOB, "late", "late", ended=False)
 
     watcher.looks([*members, late], made_by | {"late": job}, NOW + 1.5)
@@ -293,7 +291,7 @@ def test_what_cannot_exist_by_the_fields_is_said(world: World) -> None:
     """Semantics §5.2."""
     group, status, members, made_by = world
     job = replace(made_by["j1"], kind=JOB, pods=3, suspended=False)
-    members = [replace(member, owner="j1", incarnation="j1") for member in members]
+    members = [replace(member, owner="j1", owner_key="j1") for member in members]
     job = replace(job, succeeded=0, completions=None, ordered=False)
 
     patch = reconcile(group, status, members, {"j1": job}, NOW).patch

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Condition Finished goes with the incarnation (semantics §7.2, §7.3)."""
+"""Condition Finished goes with the run (semantics §7.2, §7.3)."""
 
 from dataclasses import replace
 
@@ -29,14 +29,14 @@ RUN = scheduled("True", "Scheduled")
 def of(job: str, *members: Member, created: float = NOW) -> list[Member]:
     """Pods of a Job."""
     return [
-        replace(m, uid=PodUID(f"{job}-{i}"), incarnation=job, owner=job, created=created)
+        replace(m, uid=PodUID(f"{job}-{i}"), owner_key=job, owner=job, created=created)
         for i, m in enumerate(members)
     ]
 
 
 def finished(group: str = "a") -> Watcher:
     """A group whose Job was complete at NOW."""
-    memory = Memory(incarnation=group, started=NOW, succeeded=2)
+    memory = Memory(run_name=group, started=NOW, succeeded=2)
     watcher = Watcher(replace(PAIR, memory=memory), RUN)
     watcher.looks(of("a", succeeded, succeeded), jobs(a=True))
     assert watcher.end() == ("Succeeded", "2023-11-14T22:13:20Z")
@@ -56,7 +56,7 @@ def test_a_rerun_that_ended_before_anybody_looked_has_a_verdict_of_its_own() -> 
     assert patch["failed"] == 2
 
 
-def test_a_rerun_is_another_life_while_pods_and_job_of_the_first_are_still_listed() -> None:
+def test_a_rerun_is_another_run_while_pods_and_job_of_the_first_are_still_listed() -> None:
     """Semantics §7.2."""
     watcher = finished()
 
@@ -64,15 +64,15 @@ def test_a_rerun_is_another_life_while_pods_and_job_of_the_first_are_still_liste
     watcher.looks(members, jobs(a=True, b=False), NOW + 1.5)
 
     assert watcher.end() == ("Failed", "2023-11-14T22:13:21Z")
-    assert watcher.looks(members, jobs(a=True, b=False), NOW + 9, incarnation="b") is None
+    assert watcher.looks(members, jobs(a=True, b=False), NOW + 9, run_name="b") is None
 
 
-def test_a_rerun_that_the_scheduler_saw_first_is_another_life() -> None:
+def test_a_rerun_that_the_scheduler_saw_first_is_another_run() -> None:
     """Semantics §7.2."""
     watcher = finished()
 
     rerun = of("b", failed, failed, created=NOW + 1)
-    watcher.looks(rerun, jobs(b=False), NOW + 2, incarnation="b", succeeded=0, started=None)
+    watcher.looks(rerun, jobs(b=False), NOW + 2, run_name="b", succeeded=0, started=None)
 
     assert watcher.end() == ("Failed", "2023-11-14T22:13:22Z")
 
@@ -86,7 +86,7 @@ def test_a_rerun_with_the_same_outcome_is_another_end() -> None:
     assert watcher.end() == ("Succeeded", "2023-11-14T22:13:50Z")
 
 
-def test_what_the_scheduler_said_of_the_life_before_is_not_heard_in_the_next() -> None:
+def test_what_the_scheduler_said_of_the_run_before_is_not_heard_in_the_next() -> None:
     """Semantics §7.2."""
     watcher = finished()
     members = [*of("a", succeeded, succeeded), *of("b", pending, created=NOW + 1)]
@@ -96,11 +96,11 @@ def test_what_the_scheduler_said_of_the_life_before_is_not_heard_in_the_next() -
     assert watcher.ready() == ("WaitingForMembers", "1 of 2 members exist")
     assert watcher.looks(members, jobs(a=True), NOW + 3) is None, "it is not heard later either"
 
-    watcher.looks(members, jobs(a=True), NOW + 4, incarnation="b", succeeded=0, started=None)
-    assert watcher.ready()[0] == "Starting", "now Scheduled=True is about this life"
+    watcher.looks(members, jobs(a=True), NOW + 4, run_name="b", succeeded=0, started=None)
+    assert watcher.ready()[0] == "Starting", "now Scheduled=True is about this run"
 
 
-def test_a_life_that_was_cut_short_does_not_bring_back_the_verdict_before_it() -> None:
+def test_a_run_that_was_cut_short_does_not_bring_back_the_verdict_before_it() -> None:
     """Semantics §7.2."""
     watcher = finished()
     old = of("a", succeeded, succeeded)
@@ -112,16 +112,16 @@ def test_a_life_that_was_cut_short_does_not_bring_back_the_verdict_before_it() -
     assert watcher.ready() == ("WaitingForMembers", "0 of 2 members exist")
 
 
-def test_a_life_that_only_the_scheduler_saw_ends_the_verdict_too() -> None:
+def test_a_run_that_only_the_scheduler_saw_ends_the_verdict_too() -> None:
     """Semantics §7.2."""
     watcher = finished()
 
-    watcher.looks([], jobs(), NOW + 3, incarnation="b", succeeded=0, started=None)
+    watcher.looks([], jobs(), NOW + 3, run_name="b", succeeded=0, started=None)
 
     assert watcher.end() is None
 
 
-def test_new_bare_pods_are_a_new_life_even_in_the_second_of_the_end() -> None:
+def test_new_bare_pods_are_a_new_run_even_in_the_second_of_the_end() -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, RUN)
     watcher.looks(pods(succeeded, succeeded), {}, NOW)
@@ -132,7 +132,7 @@ def test_new_bare_pods_are_a_new_life_even_in_the_second_of_the_end() -> None:
     assert watcher.end() == ("Failed", "2023-11-14T22:13:20Z")
 
 
-def test_a_new_process_tells_lives_apart_by_the_time_of_the_verdict() -> None:
+def test_a_new_process_tells_runs_apart_by_the_time_of_the_verdict() -> None:
     """Semantics §7.2."""
     before = finished()
     old, rerun = of("a", succeeded, succeeded), of("b", failed, failed, created=NOW + 1)
@@ -189,22 +189,22 @@ def test_a_job_that_was_deleted_before_its_end_does_not_end_its_group() -> None:
     assert watcher.end() == ("Succeeded", "2023-11-14T22:13:22Z")
 
 
-def test_a_verdict_is_taken_back_when_members_of_that_very_life_live_on() -> None:
+def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None:
     """Semantics §7.2."""
-    # A JobSet whose second Job depends on the first: one incarnation, two Jobs.
+    # A JobSet whose second Job depends on the first: one run, two Jobs.
     first, second = of("a", succeeded, succeeded), of("b", running, running)
-    life = [replace(m, incarnation="js/0") for m in first]
+    run = [replace(m, owner_key="js/0") for m in first]
     watcher = Watcher(replace(PAIR, memory=Memory("js/0", NOW)), RUN)
-    watcher.looks(life, jobs(a=True))
+    watcher.looks(run, jobs(a=True))
     assert watcher.end() is not None
 
-    life += [replace(m, incarnation="js/0") for m in second]
-    watcher.looks(life, jobs(a=True, b=None), NOW + 5)
+    run += [replace(m, owner_key="js/0") for m in second]
+    watcher.looks(run, jobs(a=True, b=None), NOW + 5)
     assert watcher.end() is None
     assert watcher.ready()[0] == "Running"
 
 
-def test_failures_are_counted_on_within_a_life_and_anew_in_the_next() -> None:
+def test_failures_are_counted_on_within_a_run_and_anew_in_the_next() -> None:
     """Semantics §7.3."""
     watcher = Watcher(replace(PAIR, memory=Memory("a", NOW)), RUN, History("a", failed=3))
 
@@ -215,15 +215,15 @@ def test_failures_are_counted_on_within_a_life_and_anew_in_the_next() -> None:
     assert count(of("a", running, failed), NOW) == 3
     assert count(of("a", running, running), NOW + 1) == 3
     assert count(of("a", *[failed] * 4), NOW + 2) == 4
-    assert count(of("b", running, failed), NOW + 9, incarnation="b") == 1
+    assert count(of("b", running, failed), NOW + 9, run_name="b") == 1
 
 
-def test_the_count_goes_on_when_the_scheduler_names_the_life_for_the_first_time() -> None:
+def test_the_count_goes_on_when_the_scheduler_names_the_run_for_the_first_time() -> None:
     """Semantics §7.3."""
     watcher = Watcher(PAIR, {})
     watcher.looks(of("a", running, failed), jobs(a=None))
 
-    watcher.looks(of("a", running, running), jobs(a=None), NOW + 1, incarnation="a")
+    watcher.looks(of("a", running, running), jobs(a=None), NOW + 1, run_name="a")
 
     assert watcher.status["failed"] == 1
 

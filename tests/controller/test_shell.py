@@ -28,7 +28,7 @@ from tests.controller.conftest import (
 from tests.controlplane import ControlPlane
 
 
-async def test_the_status_follows_the_group_through_its_life(world: World) -> None:
+async def test_the_status_follows_the_group_through_its_run(world: World) -> None:
     async with controller(world):
         await world.group(minMember=2)
         await world.until("WaitingForMembers", members=0, scheduled=0, ready=0, failed=0)
@@ -103,16 +103,16 @@ async def test_the_two_writers_leave_each_other_alone(world: World) -> None:
     async with controller(world):
         await world.group(minMember=1)
         await world.until("WaitingForMembers")
-        await world.scheduler_says("False", "Infeasible", attempts=3, incarnation="x", succeeded=1)
+        await world.scheduler_says("False", "Infeasible", attempts=3, run_name="x", succeeded=1)
         await world.pod("a")
         status = await world.until("Infeasible", members=1)
         assert condition(status, "Ready")["message"] == "says the scheduler"
-        assert (status["attempts"], status["incarnation"], status["succeeded"]) == (3, "x", 1)
+        assert (status["attempts"], status["run"], status["succeeded"]) == (3, "x", 1)
         await world.scheduler_says("True", "Scheduled", attempts=4)
         status = await world.until("Starting", members=1)
 
         assert status["attempts"] == 4
-        assert "incarnation" not in status
+        assert "run" not in status
 
 
 async def test_kopf_leaves_no_trace_on_the_objects(world: World) -> None:
@@ -231,7 +231,7 @@ async def test_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_have
         await world.group(minMember=1)
         first = await a_job(world, "first")
         await world.pod("a", owner=first)
-        await world.scheduler_says("True", "Scheduled", incarnation=first["uid"], succeeded=1)
+        await world.scheduler_says("True", "Scheduled", run_name=first["uid"], succeeded=1)
         await world.phase("a", "Succeeded")
         await completes(world, "first", 1)
         await world.until("Succeeded")

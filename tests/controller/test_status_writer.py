@@ -303,14 +303,14 @@ async def test_a_count_that_is_no_number_is_none() -> None:
     assert [status["failed"] for status in world.applied] == [0, 0]
 
 
-def failed_pod(name: str, incarnation: str) -> Pod:
+def failed_pod(name: str, run_name: str) -> Pod:
     return Pod(
         PodKey("n", name),
         PodUID(name),
         PodSpec(),
         group=KEY,
         phase=Phase.FAILED,
-        restart=incarnation,
+        restart=run_name,
     )
 
 
@@ -318,21 +318,21 @@ async def test_failures_are_counted_on_when_their_pods_are_gone() -> None:
     world = World()
     for name in ("p", "q"):
         world.members.put(failed_pod(name, "first"), ready=False)
-    world.scheduler_says(incarnation="first")
+    world.scheduler_says(run="first")
     assert (await world.settle())["failed"] == 2
     world.members.remove(PodUID("p"))
-    world.scheduler_says(incarnation="first")
+    world.scheduler_says(run="first")
     assert (await world.changed())["failed"] == 2
     world.members.remove(PodUID("q"))
-    world.scheduler_says(incarnation="second")
+    world.scheduler_says(run="second")
     assert (await world.changed())["failed"] == 0
 
 
-async def test_each_life_that_ends_is_told_of_once() -> None:
+async def test_each_run_that_ends_is_told_of_once() -> None:
     """Semantics §7.2."""
     world = World()
     world.members.put(failed_pod("p", "first"), ready=False)
-    world.scheduler_says(incarnation="first")
+    world.scheduler_says(run="first")
     await world.settle()
     first = await world.events()
     await world.changed()

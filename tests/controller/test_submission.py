@@ -191,7 +191,7 @@ def member(owner: str) -> Pod:
 @pytest.mark.parametrize(
     ("owner", "minimum", "uid", "gone"),
     [
-        pytest.param("other", 3, "known", 0, id="it keeps a member, and its life"),
+        pytest.param("other", 3, "known", 0, id="it keeps a member, and its run"),
         pytest.param("job", 2, "what-if-default/g", 1, id="all its members are replaced"),
     ],
 )

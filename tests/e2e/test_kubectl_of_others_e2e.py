@@ -150,7 +150,7 @@ async def test_kubectl_explains_every_field_of_a_podgroup(world: World) -> None:
     said = await world.kubectl("explain", "epg.spec.minMember")
     assert "Minimum number of members that must be scheduled together" in said
     tree = await world.kubectl("explain", "epg", "--recursive")
-    for field_name in ("minMember", "minResources", "onIncomplete", "roles", "conditions", "lives"):
+    for field_name in ("minMember", "minResources", "onIncomplete", "roles", "conditions", "runs"):
         assert f"  {field_name}\t<" in tree
 
 

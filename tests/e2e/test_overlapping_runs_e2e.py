@@ -119,10 +119,10 @@ async def test_a_rerun_starts_whole_or_not_at_all_while_a_pod_of_the_run_before_
     await world.delete_pod(sitting[0])  # for seven
     await new.none_is_bound()
     second = await status_of(world, "train")
-    assert second["incarnation"] != first["incarnation"]
-    assert [each["incarnation"] for each in second["lives"]] == [
-        first["incarnation"],
-        second["incarnation"],
+    assert second["run"] != first["run"]
+    assert [each["name"] for each in second["runs"]] == [
+        first["run"],
+        second["run"],
     ]
     assert "startedTime" not in second
     assert second.get("succeeded", 0) == 0
@@ -142,7 +142,7 @@ async def test_a_rerun_starts_whole_or_not_at_all_while_a_pod_of_the_run_before_
     assert old.running() == [left]
     await world.condition("train", Condition.READY, "True", reason=Reason.RUNNING)
     third = await status_of(world, "train")
-    assert third["incarnation"] == second["incarnation"]
+    assert third["run"] == second["run"]
     assert third["startedTime"] >= first["startedTime"]
 
     await incidents.ends(world, left, "Failed")  # which is nothing to the new one

@@ -30,7 +30,7 @@ class Claim:
     held: Mapping[str, int] = field(default_factory=dict[str, int])
     progress_at: float = 0.0
     timeout: float = 0.0
-    life: str = "first"
+    run: str = "first"
     since: float = 0.0
 
     @property
@@ -47,7 +47,7 @@ class ReservationLedger:
     """The ledger of reservations, told of claims one by one.
 
     Args:
-        longest: seconds for which anything is reserved in one life, in all.
+        longest: seconds for which anything is reserved in one run, in all.
     """
 
     def __init__(self, longest: float = math.inf) -> None:
@@ -76,7 +76,7 @@ class ReservationLedger:
             claim.due,
             claim.progress_at,
             claim.timeout,
-            claim.life,
+            claim.run,
             claim.since,
         )
         self.reservations.review(claim.group, terms, self.turn)

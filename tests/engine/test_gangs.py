@@ -225,7 +225,7 @@ def test_a_restarted_job_needs_its_whole_floor_again() -> None:
     cluster.settle()
     assert cluster.where("again") == {}
     assert cluster.condition("g")[2] == "3 of 4 members exist"
-    assert (cluster.status["g"].incarnation, cluster.status["g"].succeeded) == ("job-2", 0)
+    assert (cluster.status["g"].run_name, cluster.status["g"].succeeded) == ("job-2", 0)
 
 
 def test_lowering_the_minimum_wakes_the_group_at_once() -> None:

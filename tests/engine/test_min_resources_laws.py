@@ -205,7 +205,7 @@ class Ledger(RuleBasedStateMachine):
         self.serve()
 
     def spend(self, group: Group) -> None:
-        """What was reserved until now is used up of the time that a life has in all."""
+        """What was reserved until now is used up of the time that a run has in all."""
         if group.last is not None and group.least is not None and not group.over:
             group.used += self.now - group.last
         group.last = self.now if group.last is not None else None

@@ -51,7 +51,7 @@ def attributes(path: str, kind: str = "") -> set[str]:
         pytest.param(
             "state",
             attributes("state/members.py", "Members"),
-            {"members", "life"},
+            {"members", "run"},
             id="members: the state of groups",
         ),
     ],

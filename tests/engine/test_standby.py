@@ -163,7 +163,7 @@ def _flat(many: int, maker: str, owner: str) -> None:
 def test_a_standby_keeps_nothing_of_the_members_of_a_group_that_came_and_went(
     maker: str, owner: str
 ) -> None:
-    """Semantics §9.1: whoever makes them, and whatever life they are of."""
+    """Semantics §9.1: whoever makes them, and whatever run they are of."""
     _flat(1000, maker, owner)
 
 

@@ -207,7 +207,7 @@ def _declared(found: PodObject) -> None:
 def _pod(found: PodObject) -> Any:
     pod = codec.pod(found, ("a",))
     read_binding_record(pod.binding_record)
-    assert pod.incarnation is not None
+    assert pod.owner_key is not None
     return pod
 
 
@@ -414,9 +414,7 @@ def _date(raw: bytes) -> str:
 
 
 def _texts() -> list[Decoder]:
-    record = (
-        b'{"plan":"p-1","incarnation":"j1/2","floor":8,"queueTime":1795237200.5,"started":true}'
-    )
+    record = b'{"plan":"p-1","run":"j1/2","floor":8,"queueTime":1795237200.5,"started":true}'
     names = [b"train", b"team-a/train", b"worker", b"3", record]
     amounts = [b"500m", b"1Gi", b"1e3", b"0.5", b"-1", b"9223372036854775807", b"12E", b"1.5Mi"]
     times = [b"2026-11-21T05:00:00Z", b"2026-11-21T05:00:00.123456+01:00", b"2026-W01-1"]

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event, Stream
-from enbloc.engine.state import MOST_LIVES
+from enbloc.engine.state import MOST_RUNS
 from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.pods import Owner, Phase, Pod, PodUID
 from tests.laws.actions import Actions, Step
@@ -36,9 +36,9 @@ KINDS: Final[Mapping[str, Callable[[int], tuple[int, ...]]]] = {
 }
 #: Those of which a launcher is a member that the floor does not count.
 WITH_LAUNCHER: Final = {"mpi": 1, "launcher": 0}
-#: The next run has identities of its own, so that it may overlap with the one before.
+#: The next run has owners of its own, so that it may overlap with the one before.
 OVERLAPS: Final = ("job", "cron", "jobset", "spark")
-MOST_RUNS: Final = 5
+MOST_AT_A_TIME: Final = 5
 #: Who is silent for less than this makes more pods of its run, perhaps (seconds).
 SOON: Final = 3.0
 
@@ -207,12 +207,12 @@ class Controllers(Actions):
         each = self.workloads.get(name)
         if each is None or each.kind == "deployment":
             return  # the next one of that name is the same
-        if len(each.past) + 1 >= MOST_RUNS:
+        if len(each.past) + 1 >= MOST_AT_A_TIME:
             return  # their controllers make what is lost again, and the next one would have to wait
         self.now += 1.0  # whoever starts it is no quicker
         if old == "live" and each.kind not in OVERLAPS:
             old = "terminating"
-        if old == "live" and len(self._runs(name)) >= MOST_RUNS:
+        if old == "live" and len(self._runs(name)) >= MOST_AT_A_TIME:
             return
         if old != "live":
             for pod in self.members(name):
@@ -419,13 +419,11 @@ class Controllers(Actions):
         engine, judge = self.process.engine, self.process.judge
         groups = engine._groups
         for name in self.groups:
-            lives = groups.lives(GroupKey("ns", name))
-            assert len(lives) <= len(self._runs(name)) + MOST_LIVES, (
-                f"{name} has {len(lives)} lives"
-            )
+            runs = groups.runs(GroupKey("ns", name))
+            assert len(runs) <= len(self._runs(name)) + MOST_RUNS, f"{name} has {len(runs)} runs"
             told = judge.told.get(GroupKey("ns", name))
             if told is not None:
-                assert len(told.lives) <= MOST_LIVES, f"{told.lives} are told"
+                assert len(told.runs) <= MOST_RUNS, f"{told.runs} are told"
         judge.free = self.slots
         judge.sent.clear()
         nothing_is_kept(judge, self.slots)
@@ -437,7 +435,7 @@ class Controllers(Actions):
         self._hours_pass()
         kept = {
             "members": groups._members,
-            "lives": groups._lives,
+            "runs": groups._runs,
             "pods": groups._key_of,
             "waiting": groups._waiting,
             "plans": engine._plans._open,

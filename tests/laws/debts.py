@@ -3,8 +3,8 @@
 """What admitted groups are surely owed (semantics §5.1), counted naively.
 
 A reservation counts here only while nobody can doubt it: the group was admitted by this process, or
-its members were bound when it began; it is the same life with the same minResources; and its
-timeout has not passed since, not even without progress, nor the longest that any life of it has
+its members were bound when it began; it is the same run with the same minResources; and its
+timeout has not passed since, not even without progress, nor the longest that any run of it has
 anything reserved in all, since the first was. Whoever is ordered later, surely, must
 leave that room alone.
 """
@@ -16,7 +16,7 @@ from enbloc.engine import Settings
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS
 from enbloc.model.pods import Pod, PodUID
-from tests.laws.naive import Life, View, cost, missing
+from tests.laws.naive import Run, View, cost, missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Debt:
 
     wanted: tuple[tuple[str, int], ...]
     owner: str
-    identities: frozenset[str]
+    owners: frozenset[str]
     latest: float
     until: float
 
@@ -39,13 +39,13 @@ def _owner(group: Group) -> str:
     return group.owner or str(group.key)
 
 
-def _priority(life: Life) -> int:
-    return min((pod.priority for pod in life.live), default=0)
+def _priority(run: Run) -> int:
+    return min((pod.priority for pod in run.live), default=0)
 
 
-def _in_part_by_us(life: Life) -> bool:
-    held = (*life.bound, *life.succeeded.values())
-    lacks = life.group is not None and missing(life.held, life.floor)
+def _in_part_by_us(run: Run) -> bool:
+    held = (*run.bound, *run.succeeded.values())
+    lacks = run.group is not None and missing(run.held, run.floor)
     return bool(lacks) and any(pod.binding_record for pod in held)
 
 
@@ -65,16 +65,16 @@ class Debts:
             since: when it got on last.
             first: when its reservation was made; None = then.
         """
-        life = self._view.lives[key]
-        group = life.group
-        if group is None or not group.min_resources or key in self._debts or life.doubtful:
+        run = self._view.runs[key]
+        group = run.group
+        if group is None or not group.min_resources or key in self._debts or run.doubtful:
             return
         first = self._first.setdefault(key, since if first is None else first)
         self._debts[key] = Debt(
             group.min_resources,
             _owner(group),
-            frozenset(life.identities),
-            max((pod.created for pod in life.live), default=group.created),
+            frozenset(run.owners),
+            max((pod.created for pod in run.live), default=group.created),
             min(
                 since + (group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS),
                 first + Settings().reservation_seconds,
@@ -83,26 +83,26 @@ class Debts:
 
     def listed(self) -> None:
         """A process begins: whoever has bound members was admitted, and got on when they were."""
-        for key, life in self._view.lives.items():
-            if life.bound and not life.succeeded and not life.remembered:
-                times = [pod.scheduled_at or pod.created for pod in life.bound]
-                started = life.group.memory.started if life.group else None
+        for key, run in self._view.runs.items():
+            if run.bound and not run.succeeded and not run.remembered:
+                times = [pod.scheduled_at or pod.created for pod in run.bound]
+                started = run.group.memory.started if run.group else None
                 self.admitted(key, max(times), min(*times, started or max(times)))
 
     def look(self, planned: Iterable[GroupKey]) -> None:
-        """Forget what is in doubt: nothing is held, or it is another group, life or wish."""
+        """Forget what is in doubt: nothing is held, or it is another group, run or wish."""
         still = set(planned)
         for key, debt in list(self._debts.items()):
-            life = self._view.lives.get(key)
-            group = life.group if life else None
+            run = self._view.runs.get(key)
+            group = run.group if run else None
             if (
-                life is None
+                run is None
                 or group is None
-                or not (life.held[""] or key in still)
-                or not life.live
+                or not (run.held[""] or key in still)
+                or not run.live
                 or group.min_resources != debt.wanted
                 or _owner(group) != debt.owner
-                or not debt.identities <= life.identities
+                or not debt.owners <= run.owners
             ):
                 del self._debts[key]
 
@@ -111,21 +111,21 @@ class Debts:
     ) -> int:
         """What must be left alone by a group that is ordered after all of these."""
         held: dict[PodUID, Pod] = dict(reserved)
-        me = self._view.lives[key]
+        me = self._view.runs[key]
         owed: dict[str, int] = {}
         for other, debt in self._debts.items():
             if other == key or debt.until <= now or not self._later(me, other, debt):
                 continue
-            life = self._view.lives[other]
-            mine = {pod.uid: pod for pod in (*life.bound, *life.succeeded.values())}
+            run = self._view.runs[other]
+            mine = {pod.uid: pod for pod in (*run.bound, *run.succeeded.values())}
             mine |= {uid: pod for uid, pod in held.items() if pod.group == other}
             left = dict(debt.wanted).get(resource, 0)
             left -= sum(cost(pod.spec, resource) for pod in mine.values())
             owed[debt.owner] = max(owed.get(debt.owner, 0), left)
         return sum(owed.values())
 
-    def _later(self, me: Life, other: GroupKey, debt: Debt) -> bool:
-        theirs = self._view.lives[other]
+    def _later(self, me: Run, other: GroupKey, debt: Debt) -> bool:
+        theirs = self._view.runs[other]
         mine, other_priority = _priority(me), _priority(theirs)
         if mine == other_priority and _in_part_by_us(me) and not _in_part_by_us(theirs):
             return False  # it comes before its equals

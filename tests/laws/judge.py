@@ -46,7 +46,7 @@ from tests.laws.naive import (
     OURS,
     RESOURCES,
     Floors,
-    Life,
+    Run,
     View,
     cost,
     count,
@@ -94,7 +94,7 @@ class Made:
 
 
 class Judge:
-    """One life of the scheduler: what it was shown, what it did, and whether it might."""
+    """One run of the scheduler: what it was shown, what it did, and whether it might."""
 
     def __init__(self, server: Objects, engine: Engine) -> None:
         self.server = server
@@ -206,44 +206,44 @@ class Judge:
         self._rooms_add_up()
 
     def _decided(self, decided: Decided) -> None:
-        life = self.view.lives.get(decided.group)
-        if life is None:
+        run = self.view.runs.get(decided.group)
+        if run is None:
             return  # a pod without a group
-        assert life.group is not None, f"{decided.plan} was made without a PodGroup"
+        assert run.group is not None, f"{decided.plan} was made without a PodGroup"
         planned = [each.pod for each in assignments(self.engine, decided.plan)]
-        floor = life.floor
-        sure = floor if floor == life.least_floor else None
+        floor = run.floor
+        sure = floor if floor == run.least_floor else None
         self.made[decided.plan] = Made(decided.group, sure)
         for pod in planned:
             assert pod.uid not in self.sent, f"{pod.key} is planned while Unknown (semantics §3.4)"
             assert pending(self.view.pods[pod.uid]), f"{pod.key} is planned and cannot be bound"
-        have = life.held + count(planned)
-        short = missing(have, life.least_floor)
+        have = run.held + count(planned)
+        short = missing(have, run.least_floor)
         assert not short, f"{decided.plan} leaves {decided.group} short of {short} (semantics §2.1)"
-        self._only_the_deficit(life, len(planned), decided.plan)
-        self._roles_come_whole(life, count(planned), decided.plan)
+        self._only_the_deficit(run, len(planned), decided.plan)
+        self._roles_come_whole(run, count(planned), decided.plan)
         self._nominated_are_respected(decided.group, planned)
         self._blamed_are_avoided(decided.group, decided.plan)
-        self._reservations_are_kept(decided.group, life, planned)
+        self._reservations_are_kept(decided.group, run, planned)
         self.debts.admitted(decided.group, self.server.now)
 
-    def _only_the_deficit(self, life: Life, planned: int, plan: str) -> None:
+    def _only_the_deficit(self, run: Run, planned: int, plan: str) -> None:
         """Semantics §3.3: no addition is planned while a gang in part is mended."""
-        if self.made[plan].floor is None or life.doubtful or not life.bound:
+        if self.made[plan].floor is None or run.doubtful or not run.bound:
             return
-        deficit = missing(life.held, self.made[plan].floor or {})
+        deficit = missing(run.held, self.made[plan].floor or {})
         if deficit:
             roles = sum(lacking for role, lacking in deficit.items() if role)
             least = max(deficit.get("", 0), roles)
             assert planned == least, f"{plan} mends {deficit} with {planned} members"
 
-    def _roles_come_whole(self, life: Life, planned: Counter[str], plan: str) -> None:
+    def _roles_come_whole(self, run: Run, planned: Counter[str], plan: str) -> None:
         """Semantics §2.5: a role that comes while the group runs is placed whole, or not yet."""
-        if life.doubtful:
+        if run.doubtful:
             return
-        for role, least in life.coming().items():
+        for role, least in run.coming().items():
             if planned[role]:
-                have = life.held[role] + planned[role]
+                have = run.held[role] + planned[role]
                 assert have >= least, f"{plan} places {have} of {least} members of new role {role}"
                 self.server.reached["a role that came is placed"] += 1
 
@@ -254,11 +254,11 @@ class Judge:
             until = since + NodeQuarantine.first_seconds
             assert self.server.now >= until, f"{key} is planned on {each.node} again"
 
-    def _reservations_are_kept(self, key: GroupKey, life: Life, planned: Sequence[Pod]) -> None:
+    def _reservations_are_kept(self, key: GroupKey, run: Run, planned: Sequence[Pod]) -> None:
         """Semantics §5.1: what we request, and what was reserved for others before, is there."""
-        group = life.group
+        group = run.group
         assert group is not None
-        if self.debts.has(group.owner or str(key)) or (group.min_resources and life.held[""]):
+        if self.debts.has(group.owner or str(key)) or (group.min_resources and run.held[""]):
             return  # who has capacity reserved takes it in the place of that reservation
         held = reservations(self.engine)
         reserved = [(uid, each.pod) for uid, each in held.items()]
@@ -275,12 +275,12 @@ class Judge:
                 assert asked + owed <= room, f"{key} took {resource} that was reserved for others"
             own = dict(group.min_resources).get(resource, 0)
             before = asked - sum(cost(self.view.pods[uid].spec, resource) for uid in mine)
-            if own and not life.held[""]:
+            if own and not run.held[""]:
                 assert before + own <= room, f"{key} reserves {resource} that is not there"
 
     def _nominated_are_respected(self, key: GroupKey, planned: Sequence[Pod]) -> None:
         """Semantics §6.1: pods of others that are expected on a node count there."""
-        priority = min((pod.priority for pod in self.view.lives[key].live), default=0)
+        priority = min((pod.priority for pod in self.view.runs[key].live), default=0)
         held = reservations(self.engine)
         expected = [
             pod
@@ -317,31 +317,31 @@ class Judge:
         self.bound_by_it.add(target.uid)
         made = self.made.get(target.plan)
         if made is not None:
-            life = self.view.life(made.group)
+            run = self.view.run(made.group)
             if not made.begun:
                 made.begun = True
-                self._first_bind(target.plan, life)
-            self._surplus_waits(target.uid, made, life)
+                self._first_bind(target.plan, run)
+            self._surplus_waits(target.uid, made, run)
         self.sent[target.uid] = bind
         self._fits(pod, target.node)
 
-    def _first_bind(self, plan: str, life: Life) -> None:
+    def _first_bind(self, plan: str, run: Run) -> None:
         """Semantics §3.1, §3.5: the floor is held or planned, now, by members that can be bound."""
-        assert life.group is not None, f"plan {plan} begins without a PodGroup"
+        assert run.group is not None, f"plan {plan} begins without a PodGroup"
         members = assignments(self.engine, plan)
         known = self.view.pods
         alive = [a.pod for a in members if a.pod.uid in known and pending(known[a.pod.uid])]
-        short = missing(life.held + count(alive), life.least_floor)
-        assert not short, f"plan {plan} begins and leaves {life.group.key} short of {short}"
+        short = missing(run.held + count(alive), run.least_floor)
+        assert not short, f"plan {plan} begins and leaves {run.group.key} short of {short}"
         for each in members:
             if each.pod in alive:
                 self._fits(each.pod, each.node)
 
-    def _surplus_waits(self, uid: PodUID, made: Made, life: Life) -> None:
+    def _surplus_waits(self, uid: PodUID, made: Made, run: Run) -> None:
         """Semantics §3.3: who is not needed waits until the watch shows the floor bound."""
-        if made.floor is None or life.doubtful:
+        if made.floor is None or run.doubtful:
             return
-        sure = life.done + count(life.bound)
+        sure = run.done + count(run.bound)
         out = [self.view.pods[other] for other in self.sent if self._group(other) == made.group]
         if not missing(sure + count(out), made.floor):
             assert not missing(sure, made.floor), f"surplus {uid} is sent before the minimum"
@@ -386,39 +386,39 @@ class Judge:
         assert pod.owner is not None, f"bare pod {pod.key} is evicted (semantics §4.5)"
         assert pod.bound, f"{pod.key} is evicted although it holds no room"
         assert pod.group == evict.group.podgroup, f"{pod.key} is of {pod.group}"
-        life = self.view.life(evict.group)
-        group = life.group
+        run = self.view.run(evict.group)
+        group = run.group
         assert group is not None, f"{pod.key} is evicted without a PodGroup"
         policy = group.on_incomplete
         assert policy is not OnIncomplete.KEEP, f"{group.key} is evicted with Keep (semantics §4.3)"
         if policy is OnIncomplete.REPAIR:
-            assert not life.started, f"{group.key} has started and is evicted (semantics §4.3)"
-        assert all(each.owner for each in life.bound), "a bare member is Keep (semantics §4.5)"
-        assert missing(life.held, life.floor), f"{group.key} is whole and is evicted"
+            assert not run.started, f"{group.key} has started and is evicted (semantics §4.3)"
+        assert all(each.owner for each in run.bound), "a bare member is Keep (semantics §4.5)"
+        assert missing(run.held, run.floor), f"{group.key} is whole and is evicted"
         out = [uid for uid in self.sent if self._group(uid) == group.key]
         assert not out, f"{group.key} is evicted while Binds are out (semantics §3.2)"
         timeout = group.timeout or DEFAULT_SCHEDULE_TIMEOUT_SECONDS
-        groups = (life.group for life in self.view.lives.values() if life.group)
+        groups = (run.group for run in self.view.runs.values() if run.group)
         patience = min((g.timeout for g in groups if g.timeout), default=timeout)
         patience = min(patience, DEFAULT_SCHEDULE_TIMEOUT_SECONDS)
         until = self.evicting.get(evict.uid, -math.inf)
         assert until <= self.server.now, f"{pod.key} is evicted again, unanswered"
         if self.yielded != (group.key, self.server.now):
-            quorum = not missing(life.held + count(life.pending), life.floor)
+            quorum = not missing(run.held + count(run.pending), run.floor)
             assert not quorum or group.key in self.tried, f"{group.key}: untried (semantics §4.2)"
-        self._not_too_early(group, life, timeout)
+        self._not_too_early(group, run, timeout)
         self.evicting[evict.uid] = self.server.now + patience
         self.yielded = (group.key, self.server.now)
 
-    def _not_too_early(self, group: Group, life: Life, timeout: int) -> None:
+    def _not_too_early(self, group: Group, run: Run, timeout: int) -> None:
         """Semantics §4.2, §4.4: at the deadline, or at once for a repair that it completes."""
-        if life.started:
-            since = min((pod.created for pod in life.pending), default=0.0)
+        if run.started:
+            since = min((pod.created for pod in run.pending), default=0.0)
         else:
-            since = max((p.scheduled_at or p.created for p in life.bound), default=0.0)
+            since = max((p.scheduled_at or p.created for p in run.bound), default=0.0)
         others = [
             other
-            for key, other in self.view.lives.items()
+            for key, other in self.view.runs.items()
             if key != group.key and other.group and other.bound
             and missing(other.held, floors(other.group))
         ]  # fmt: skip
@@ -430,18 +430,18 @@ class Judge:
     # ── words (semantics §7) ──────────────────────────────────────────────────────────────────────
 
     def _status(self, status: SetGroupStatus) -> None:
-        life = self.view.life(status.group)
-        assert life.group is not None, f"status of {status.group}, which does not exist"
-        assert life.group.uid == status.uid
-        last, memory = self.told.get(status.group), life.group.memory
+        run = self.view.run(status.group)
+        assert run.group is not None, f"status of {status.group}, which does not exist"
+        assert run.group.uid == status.uid
+        last, memory = self.told.get(status.group), run.group.memory
         where = f"status of {status.group}"
         done = Counter({role.name: role.succeeded for role in status.roles})
         assert all(t is None or t <= self.server.now for t in (status.started, status.last_attempt))
-        if memory.incarnation == status.incarnation:
+        if memory.run_name == status.run_name:
             assert status.succeeded >= memory.succeeded, f"{where}: succeeded goes back"
             assert all(done[role] >= n for role, n in memory.roles if role in done)
             assert not goes_back(memory.started, status.started), f"{where}: startedTime changes"
-        if last and (last.uid, last.incarnation) == (status.uid, status.incarnation):
+        if last and (last.uid, last.run_name) == (status.uid, status.run_name):
             assert status.succeeded >= last.succeeded, f"{where}: succeeded goes back"
             assert all(done[r.name] >= r.succeeded for r in last.roles if r.name in done)
             assert not goes_back(last.started, status.started), f"{where}: startedTime changes"
@@ -450,19 +450,19 @@ class Judge:
             if stands(last, Condition.INITIALLY_SCHEDULED):
                 assert stands(status, Condition.INITIALLY_SCHEDULED), where
         if stands(status, Condition.SCHEDULED):
-            short = missing(life.held, life.least_floor)
+            short = missing(run.held, run.least_floor)
             assert not short, f"{where} says Scheduled and {short} are not bound (semantics §3.7)"
         starts = last is not None and last.started is None and status.started == self.server.now
-        if starts and not life.relaunched:  # else what it had when it started before counts too
-            life.captured = life.floor
-        self._as_it_started(status, life)
+        if starts and not run.relaunched:  # else what it had when it started before counts too
+            run.captured = run.floor
+        self._as_it_started(status, run)
         self.told[status.group] = status
 
-    def _as_it_started(self, status: SetGroupStatus, life: Life) -> None:
+    def _as_it_started(self, status: SetGroupStatus, run: Run) -> None:
         """Semantics §2.5: the floor of a started group never rises; lowering it works at once."""
-        if life.captured is not None and not life.doubtful:
-            needed = {role: life.captured.get(role, 0) for role in life.floor}
-            whole = not missing(life.held, needed)
+        if run.captured is not None and not run.doubtful:
+            needed = {role: run.captured.get(role, 0) for role in run.floor}
+            whole = not missing(run.held, needed)
             assert stands(status, Condition.SCHEDULED) == whole, f"{status} of {needed}"
 
     def _pod_condition(self, effect: SetPodCondition) -> None:
@@ -470,10 +470,10 @@ class Judge:
         pod = self.view.pods.get(effect.uid)
         if effect.reason is not Reason.UNSCHEDULABLE or pod is None or pod.group is None:
             return
-        life = self.view.life(pod.group)
-        assert life.group is not None
-        have = life.held + count(life.pending)
-        assert not missing(have, life.least_floor), f"{pod.key}: Unschedulable without a quorum"
+        run = self.view.run(pod.group)
+        assert run.group is not None
+        have = run.held + count(run.pending)
+        assert not missing(have, run.least_floor), f"{pod.key}: Unschedulable without a quorum"
 
 
 def goes_back(before: float | None, now: float | None) -> bool:

@@ -158,21 +158,21 @@ class JudgeOfRuns(Judge):
         """Semantics §4.3: who runs whole, or did and was not lost, is not evicted."""
         pod = self.view.pods.get(evict.uid)
         assert pod is not None, f"{evict.pod} is evicted although it is gone"
-        run, life = self._ledger.of(evict.uid), self.view.life(evict.group.podgroup)
+        run, group = self._ledger.of(evict.uid), self.view.run(evict.group.podgroup).group
         self.server.reached["a member is evicted"] += 1
-        if run is None or life.group is None or life.group.on_incomplete is OnIncomplete.RESTART:
+        if run is None or group is None or group.on_incomplete is OnIncomplete.RESTART:
             return
         assert run not in self.ran, f"{evict.pod} of {run.name} is evicted, which runs"
 
     def _counted(self, status: SetGroupStatus) -> None:
-        """Semantics §7.3: successes never go back in one incarnation."""
+        """Semantics §7.3: successes never go back in one run."""
         key = status.group.podgroup
-        life, last = self.view.life(key), self.told.get(key)
-        assert life.group is not None, f"status of {key}, which does not exist"
-        memory = life.group.memory
-        if memory.incarnation == status.incarnation:
+        group, last = self.view.run(key).group, self.told.get(key)
+        assert group is not None, f"status of {key}, which does not exist"
+        memory = group.memory
+        if memory.run_name == status.run_name:
             assert status.succeeded >= memory.succeeded, f"{key}: succeeded goes back"
-        if last and (last.uid, last.incarnation) == (status.uid, status.incarnation):
+        if last and (last.uid, last.run_name) == (status.uid, status.run_name):
             assert status.succeeded >= last.succeeded, f"{key}: succeeded goes back"
-        self.server.reached["the status tells of two lives"] += len(status.lives) > 1
+        self.server.reached["the status tells of two runs"] += len(status.runs) > 1
         self.told[key] = status

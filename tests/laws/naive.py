@@ -60,8 +60,8 @@ def floors(group: Group) -> Floors:
     return {"": group.min_member, **{r.name: r.min_member for r in group.roles if r.min_member}}
 
 
-def identity(pod: Pod) -> str:
-    """Whose life a pod is of; a bare one begins its own where no other is live."""
+def owner_of(pod: Pod) -> str:
+    """Whose run a pod is of; a bare one begins its own where no other is live."""
     return pod.restart or (pod.owner.uid if pod.owner else pod.uid)
 
 
@@ -90,23 +90,23 @@ def missing(have: Counter[str], floor: Floors) -> Floors:
     return {role: least - have[role] for role, least in floor.items() if have[role] < least}
 
 
-class Life:
-    """One group, and the present incarnation of its members."""
+class Run:
+    """One group, and the present run of its members."""
 
     def __init__(self) -> None:
         self.group: Group | None = None
         self.pods: dict[PodUID, Pod] = {}
-        self.identities: set[str] = set()
+        self.owners: set[str] = set()
         self.succeeded: dict[PodUID, Pod] = {}
-        self.past: set[PodUID] = set()  # of earlier incarnations
+        self.past: set[PodUID] = set()  # of earlier runs
         self.remembered: Counter[str] = Counter()
         self.started = False
         self.settled = False
-        self.was: list[Floors] = []  # every minimum in this incarnation, as far as known
+        self.was: list[Floors] = []  # every minimum in this run, as far as known
         self.captured: Floors | None = None  # what a started group needs, where that is certain
-        self.oldest = math.inf  # no queue time of this life is earlier
-        self.ended = 0  # how many lives there were before
-        self.doubtful = False  # whether a success that was listed at the start is of this life
+        self.oldest = math.inf  # no queue time of this run is earlier
+        self.ended = 0  # how many runs there were before
+        self.doubtful = False  # whether a success that was listed at the start is of this run
         self.relaunched = False  # it started, and nobody was bound any more
         self.before: Counter[str] = Counter()  # what had succeeded then
         self.counted: set[PodUID] = set()  # and which
@@ -126,31 +126,31 @@ class Life:
     def put(self, pod: Pod) -> None:
         fresh = pod.uid not in self.pods
         first = self.settled and fresh and pod.live and not self.live
-        if first and self.identities and identity(pod) not in self.identities:
+        if first and self.owners and owner_of(pod) not in self.owners:
             self._die()
         self.pods[pod.uid] = pod
         if pod.live and self.settled:
-            self.identities.add(identity(pod))
+            self.owners.add(owner_of(pod))
             self.oldest = min(self.oldest, pod.created)
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self.past:
             self.succeeded[pod.uid] = pod
             known = read_binding_record(
                 pod.binding_record
-            )  # an orphan is of its owner's life, and its own
-            if self.settled and known and known.incarnation not in self.identities:
+            )  # an orphan is of its owner's run, and its own
+            if self.settled and known and known.run not in self.owners:
                 self.doubtful = True
 
-    def _of_this_life(self, pod: Pod) -> bool:
-        if not (pod.restart or pod.owner) or not self.identities:
+    def _of_this_run(self, pod: Pod) -> bool:
+        if not (pod.restart or pod.owner) or not self.owners:
             return True
-        return identity(pod) in self.identities
+        return owner_of(pod) in self.owners
 
     def _die(self) -> None:
         self.ended += 1
         self.captured = None
         self.oldest = math.inf
         self.past |= self.pods.keys()
-        self.identities = set()
+        self.owners = set()
         self.succeeded = {}
         self.remembered = Counter()
         self.started = False
@@ -168,7 +168,7 @@ class Life:
         if self.captured is not None:
             known = self.captured
             self.captured = known | {r: min(n, known.get(r, 0)) for r, n in floors(group).items()}
-        if self.settled and group.memory.incarnation in self.identities:
+        if self.settled and group.memory.run_name in self.owners:
             self._recall()
 
     def _recall(self) -> None:
@@ -186,29 +186,27 @@ class Life:
         self.settled = True
         memory = self.group.memory if self.group else None
         records = [r for pod in self.live if (r := read_binding_record(pod.binding_record))]
-        self.identities = {identity(pod) for pod in self.live}
+        self.owners = {owner_of(pod) for pod in self.live}
         times = [*(pod.created for pod in self.live), *(r.queue_time for r in records)]
         self.oldest = min(times, default=math.inf)
-        known = self.identities | {r.incarnation for r in records}
-        if memory and memory.incarnation and (not self.live or memory.incarnation in known):
-            self.identities.add(memory.incarnation)
+        known = self.owners | {r.run for r in records}
+        if memory and memory.run_name and (not self.live or memory.run_name in known):
+            self.owners.add(memory.run_name)
             self._recall()
             self.started = memory.started is not None and self._believed(memory.started)
-            if memory.lives and memory.lives[-1].minimums:
-                self.was.append(dict(memory.lives[-1].minimums))
+            if memory.runs and memory.runs[-1].minimums:
+                self.was.append(dict(memory.runs[-1].minimums))
                 if not self.started:
                     self.stop()
         known = {
-            r.incarnation
-            for p in self.succeeded.values()
-            if (r := read_binding_record(p.binding_record))
+            r.run for p in self.succeeded.values() if (r := read_binding_record(p.binding_record))
         }
-        self.doubtful = not known <= self.identities
+        self.doubtful = not known <= self.owners
         for found in records:
             least = dict.fromkeys(self.was[-1], 0) if self.was else {}
             self.was.append({**least, "": found.floor})
         ours = any(pod.binding_record for pod in self.bound)
-        if not (memory and memory.incarnation) and not ours and any(p.running for p in self.bound):
+        if not (memory and memory.run_name) and not ours and any(p.running for p in self.bound):
             self.started = True
         if self.started and self.was:
             # What each role needed when it started is not written down.
@@ -250,7 +248,7 @@ class Life:
                 self.stop()
             return
         running = count(pod for pod in self.live if pod.running) + self.done
-        self.started = not missing(running, self.floor) and bool(self.identities)
+        self.started = not missing(running, self.floor) and bool(self.owners)
 
     def coming(self) -> Floors:
         """Roles that surely came since it started and are not held (semantics §2.5)."""
@@ -268,16 +266,16 @@ class Life:
 
     @property
     def ever_succeeded(self) -> bool:
-        """Something succeeded in this incarnation, held or not."""
+        """Something succeeded in this run, held or not."""
         return bool((self.before + self.done).total())
 
     @property
     def done(self) -> Counter[str]:
-        """Succeeded in this incarnation, per role."""
+        """Succeeded in this run, per role."""
         ours = (
             pod
             for pod in self.succeeded.values()
-            if self._of_this_life(pod) and pod.uid not in self.counted
+            if self._of_this_run(pod) and pod.uid not in self.counted
         )
         return count(ours) | self.remembered
 
@@ -313,51 +311,51 @@ class View:
     def __init__(self, *, settled: bool) -> None:
         self.pods: dict[PodUID, Pod] = {}
         self.nodes: dict[str, Node] = {}
-        self.lives: dict[GroupKey, Life] = {}
+        self.runs: dict[GroupKey, Run] = {}
         self.settled = settled
 
-    def life(self, key: GroupKey) -> Life:
-        if key not in self.lives:
-            life = self.lives[key] = Life()
-            life.settled = self.settled
-        return self.lives[key]
+    def run(self, key: GroupKey) -> Run:
+        if key not in self.runs:
+            run = self.runs[key] = Run()
+            run.settled = self.settled
+        return self.runs[key]
 
     def apply(self, event: Event) -> None:
         match event:
             case PodSeen(pod):
                 self.pods[pod.uid] = pod
                 if pod.group is not None:
-                    self.life(pod.group).put(pod)
+                    self.run(pod.group).put(pod)
             case PodGone(_, uid):
                 gone = self.pods.pop(uid, None)
                 if gone is not None and gone.group is not None:
-                    del self.life(gone.group).pods[uid]
+                    del self.run(gone.group).pods[uid]
                     self._drop_if_empty(gone.group)
             case NodeSeen(node):
                 self.nodes[node.name] = node
             case NodeGone(name):
                 self.nodes.pop(name, None)
             case GroupSeen(group):
-                self.life(group.key).take(group)
+                self.run(group.key).take(group)
             case GroupGone(key, _):
-                self.life(key).take(None)
+                self.run(key).take(None)
                 self._drop_if_empty(key)
             case _:
                 pass
 
     def _drop_if_empty(self, key: GroupKey) -> None:
-        life = self.life(key)
-        if life.group is None and not life.pods:
-            del self.lives[key]
+        run = self.run(key)
+        if run.group is None and not run.pods:
+            del self.runs[key]
 
     def settle(self) -> None:
         self.settled = True
-        for life in self.lives.values():
-            life.settle()
+        for run in self.runs.values():
+            run.settle()
 
     def look(self) -> None:
-        for life in self.lives.values():
-            life.look()
+        for run in self.runs.values():
+            run.look()
 
     def used(self, node: str, resource: str, but: Iterable[PodUID] = ()) -> int:
         """Requests of the pods that sit on a node; terminating ones sit until they are gone."""

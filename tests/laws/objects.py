@@ -101,7 +101,7 @@ class Objects(Server):
 
     def add_group(self, name: str, minimum: int, **of: Any) -> None:
         """A PodGroup with a UID of its own each time."""
-        of = {"owner": f"MPIJob/{name}", **of}  # so that all of its members are of one life
+        of = {"owner": f"MPIJob/{name}", **of}  # so that all of its members are of one run
         self.group(name, minimum, uid=self.name(f"pg-{name}."), created=self.now, **of)
 
     def add_owner(self, name: str, parts: Iterable[Part], **more: Any) -> None:
@@ -171,7 +171,7 @@ class Objects(Server):
         return True
 
     def restart_job(self, name: str) -> None:
-        """Every member is deleted; those of another life come (JobSet Recreate)."""
+        """Every member is deleted; those of another run come (JobSet Recreate)."""
         for pod in self.members(name):
             if not pod.deleting:
                 self.end(pod.key.name)

@@ -10,7 +10,7 @@ from enbloc.engine.state import solo_key
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
-from tests.laws.naive import Life, count, missing, pending
+from tests.laws.naive import Run, count, missing, pending
 
 #: The priorities of what stands, the highest first.
 Standing = tuple[int, ...]
@@ -35,12 +35,12 @@ def judge_preemption(judge: "Judge", evicts: Sequence[Evict]) -> None:
     judge.server.reached["somebody is preempted"] += 1
     group = evicts[0].group
     assert all((pod.group or solo_key(pod)) == group.podgroup for pod in victims)
-    life = judge.view.lives.get(group)
-    priority = min(pod.priority for pod in (life.live if life and life.live else victims))
+    run = judge.view.runs.get(group)
+    priority = min(pod.priority for pod in (run.live if run and run.live else victims))
     waiting = [pod for pod in judge.view.pods.values() if pending(pod) and pod.priority > priority]
     assert waiting, f"{group} of priority {priority} gives way to nobody (semantics §10.1)"
-    if life is not None and life.group is not None and not life.doubtful:
-        _whole(life, victims, group)
+    if run is not None and run.group is not None and not run.doubtful:
+        _whole(run, victims, group)
 
 
 def _victim(judge: "Judge", evict: Evict) -> Pod:
@@ -54,22 +54,22 @@ def _victim(judge: "Judge", evict: Evict) -> Pod:
     return pod
 
 
-def _whole(life: Life, victims: Sequence[Pod], group: GroupKey) -> None:
+def _whole(run: Run, victims: Sequence[Pod], group: GroupKey) -> None:
     """Semantics §10.1: what is left of a gang is its minimum or nothing, if it was whole."""
     gone = {pod.uid for pod in victims}
-    left = [pod for pod in life.bound if pod.uid not in gone]
-    was_whole = not missing(life.held, life.floor)
-    broken = missing(life.held - count(victims), life.floor)
+    left = [pod for pod in run.bound if pod.uid not in gone]
+    was_whole = not missing(run.held, run.floor)
+    broken = missing(run.held - count(victims), run.floor)
     assert not (was_whole and broken and left), f"{group} is preempted in part: {len(left)} stay"
 
 
 def standing(judge: "Judge") -> Standing:
     """The priority of each group whose minimum is held, and of each bound pod without one."""
-    lives = [life for life in judge.view.lives.values() if life.group is not None and life.live]
+    runs = [run for run in judge.view.runs.values() if run.group is not None and run.live]
     held = [
-        min(pod.priority for pod in life.live)
-        for life in lives
-        if life.bound and not missing(life.held, life.floor)
+        min(pod.priority for pod in run.live)
+        for run in runs
+        if run.bound and not missing(run.held, run.floor)
     ]
     alone = [pod.priority for pod in judge.view.pods.values() if pod.group is None and pod.bound]
     return tuple(sorted(held + alone, reverse=True))

@@ -152,7 +152,7 @@ class Process:
         if stream is Stream.NODES:
             return [NodeGone(name) for name in view.nodes if name not in server.hosts]
         uids = {group.uid for group in server.groups.values()}
-        known = [life.group for life in view.lives.values() if life.group is not None]
+        known = [run.group for run in view.runs.values() if run.group is not None]
         return [GroupGone(each.key, each.uid) for each in known if each.uid not in uids]
 
     # ── the scheduler ────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,7 @@ STATES = (
     "a gang in part is planned",
     "a gang in part is whole again",
     "a gang is bound in part",
-    "a gang lives again",
+    "a gang runs again",
     "a gang starts",
     "a list instead of what happened",
     "a plan is withdrawn before it begins",
@@ -56,8 +56,8 @@ def notice(judge: "Judge", effects: Sequence[Effect], reached: Counter[str]) -> 
             case Bind():
                 made = judge.made.get(effect.target.plan)
                 if made is not None:
-                    life = judge.view.life(made.group)
-                    whole = life.group is not None and not missing(life.held, floors(life.group))
+                    run = judge.view.run(made.group)
+                    whole = run.group is not None and not missing(run.held, floors(run.group))
                     reached["surplus is sent"] += whole
             case Emit(reason=EventReason.RESERVATION_EXPIRED):
                 reached["a reservation expires"] += 1
@@ -71,10 +71,10 @@ def notice(judge: "Judge", effects: Sequence[Effect], reached: Counter[str]) -> 
 
 
 def _decided(judge: "Judge", effect: Decided, reached: Counter[str]) -> None:
-    life = judge.view.lives.get(effect.group)
+    run = judge.view.runs.get(effect.group)
     if effect.result == "scheduled":
-        in_part = life is not None and life.group is not None and bool(life.bound)
-        if in_part and life and life.group and missing(life.held, floors(life.group)):
+        in_part = run is not None and run.group is not None and bool(run.bound)
+        if in_part and run and run.group and missing(run.held, floors(run.group)):
             reached["a gang in part is planned"] += 1
     else:
         reached[effect.result] += 1
@@ -82,22 +82,22 @@ def _decided(judge: "Judge", effect: Decided, reached: Counter[str]) -> None:
 
 
 def _evicted(judge: "Judge", effect: Evict, reached: Counter[str]) -> None:
-    life = judge.view.life(effect.group)
-    group = life.group
+    run = judge.view.run(effect.group)
+    group = run.group
     if group is None:
         return
-    if life.started and group.on_incomplete is OnIncomplete.RESTART:
+    if run.started and group.on_incomplete is OnIncomplete.RESTART:
         reached["a started gang is evicted, as it wished"] += 1
     own = "can be completed" not in effect.message
     reached["an eviction at the deadline" if own else "an eviction for another's sake"] += 1
 
 
 def _seen(judge: "Judge", reached: Counter[str]) -> None:
-    for life in judge.view.lives.values():
-        if life.group is not None and life.bound:
-            reached["a gang is bound in part"] += bool(missing(life.held, floors(life.group)))
-        reached["a gang starts"] += life.started
-        reached["a gang lives again"] += life.ended > 0
+    for run in judge.view.runs.values():
+        if run.group is not None and run.bound:
+            reached["a gang is bound in part"] += bool(missing(run.held, floors(run.group)))
+        reached["a gang starts"] += run.started
+        reached["a gang runs again"] += run.ended > 0
     for claim in judge.engine._state.claims.open_to_some():
         held = claim.purpose == HELD
         reached["room is held for a lost member" if held else "a foreign pod is expected"] += 1

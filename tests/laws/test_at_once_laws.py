@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from enbloc.engine.effects import Bind, Decided, Effect
 from enbloc.model.binding_record import binding_record
-from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.groups import Memory, RunMemory
 from enbloc.model.runs import BARE
 from tests.effort import examples
 from tests.laws.actions import Actions
@@ -32,10 +32,10 @@ def decided(effects: list[Effect]) -> list[str]:
 
 def fits(world: Actions) -> bool:
     """Whether the only group lacks nothing and has room, found by trying everything."""
-    life = next(iter(world.truth.lives.values()), None)
-    if life is None or life.group is None:
+    run = next(iter(world.truth.runs.values()), None)
+    if run is None or run.group is None:
         return False
-    chosen = cheapest(life.pending, missing(life.held, floors(life.group)) or {"": 1})
+    chosen = cheapest(run.pending, missing(run.held, floors(run.group)) or {"": 1})
     return chosen is not None and packs(chosen, free_rooms(world.truth))
 
 
@@ -134,11 +134,11 @@ def test_of_equals_who_is_held_in_part_goes_first(order: list[str]) -> None:
     world = Actions(slots=32)
     world.kill()
     world.add_node("n", 3)
-    known = LifeMemory("first", (BARE,), plan="p-1")
+    known = RunMemory("first", (BARE,), plan="p-1")
     for name in order:
         world.now = {"old": 1000.0, "part": 1001.0, "young": 1002.0}[name]
-        lives = (known,) if name == "part" else ()
-        world.add_group(name, 2, memory=Memory("first" if lives else "", lives=lives))
+        runs = (known,) if name == "part" else ()
+        world.add_group(name, 2, memory=Memory("first" if runs else "", runs=runs))
         bound = name == "part"
         world.add_pod(
             f"{name}-0",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of lives, under arbitrary interleavings of what controllers do with one PodGroup.
+"""Laws of runs, under arbitrary interleavings of what controllers do with one PodGroup.
 
 The controllers are in `controllers.py`, what is true of their runs in `runs.py`, and what must
 never come of it in `judge_of_runs.py`. A failure lists the actions that led to it; `shrinking.py`
@@ -51,7 +51,7 @@ STATES = (
     "runs without a quorum gather",
     "suspended",
     "takeover while requests are under way",
-    "the status tells of two lives",
+    "the status tells of two runs",
 )
 
 workloads = st.tuples(
@@ -78,11 +78,11 @@ OWNER_CASES = (
 )
 
 
-def alive(machine: "Lives") -> bool:
+def alive(machine: "Runs") -> bool:
     return machine.world.leader is not None
 
 
-class Lives(RuleBasedStateMachine):
+class Runs(RuleBasedStateMachine):
     """One or two PodGroups, whose controllers never rest."""
 
     world: Controllers
@@ -258,16 +258,16 @@ WORLDS, STEPS = 25, 40
 @pytest.mark.parametrize("batch", range(4))
 def test_runs_are_never_mixed_up(batch: int) -> None:
     """Every run of this test is the same, so that what is red stays red."""
-    run(Lives, WORLDS, STEPS, begin=batch)
+    run(Runs, WORLDS, STEPS, begin=batch)
 
 
 @slow("it makes worlds until all states were reached that matter")
 def test_runs_are_never_mixed_up_in_all_states_that_matter() -> None:
-    run_until_reached(Lives, 2 * WORLDS, STEPS, STATES, REACHED)
+    run_until_reached(Runs, 2 * WORLDS, STEPS, STATES, REACHED)
     assert not set(STATES) - set(REACHED)
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not DEEP, reason="goes on for hours, with other cases each time")
 def test_runs_are_never_mixed_up_for_ever() -> None:
-    run(Lives, 100_000, 80)
+    run(Runs, 100_000, 80)

@@ -60,13 +60,13 @@ def fits_and_waits(judge: Judge) -> list[GroupKey]:
     """Groups that could be placed on what is free, and are not."""
     view = judge.view
     found: list[GroupKey] = []
-    for key, life in view.lives.items():
-        if life.group is None or not life.pending or life.doubtful or key in judge.terminating:
+    for key, run in view.runs.items():
+        if run.group is None or not run.pending or run.doubtful or key in judge.terminating:
             continue
-        wanted = Counter(dict(life.group.min_resources))
-        deficit = missing(life.held, life.floor)
-        chosen = cheapest(life.pending, deficit or {"": 1})
-        if chosen is None or (deficit and lacks_min_resources(view, wanted, life.bound)):
+        wanted = Counter(dict(run.group.min_resources))
+        deficit = missing(run.held, run.floor)
+        chosen = cheapest(run.pending, deficit or {"": 1})
+        if chosen is None or (deficit and lacks_min_resources(view, wanted, run.bound)):
             continue
         picky = max(chosen, key=lambda pod: len(pod.spec.node_selector))
         if packs(chosen, free_rooms(view, picky.spec)):
@@ -76,10 +76,10 @@ def fits_and_waits(judge: Judge) -> list[GroupKey]:
 
 def only_room_is_lacking(judge: Judge) -> bool:
     """Nothing that time would end can keep anybody from free room."""
-    engine, lives = judge.engine, judge.view.lives.values()
+    engine, runs = judge.engine, judge.view.runs.values()
     reserved = any(
-        life.group is not None and life.group.min_resources and (life.bound or life.succeeded)
-        for life in lives
+        run.group is not None and run.group.min_resources and (run.bound or run.succeeded)
+        for run in runs
     )
     held = engine._state.claims.open_to_some() or engine._victims
     paused = judge.paused or any(item.held for item in engine._queue._items.values())
@@ -87,12 +87,12 @@ def only_room_is_lacking(judge: Judge) -> bool:
 
 
 def statuses_say_what_is(judge: Judge) -> None:
-    for key, life in judge.view.lives.items():
-        if life.group is None or life.doubtful or life.least_floor != life.floor:
+    for key, run in judge.view.runs.items():
+        if run.group is None or run.doubtful or run.least_floor != run.floor:
             continue
         status = judge.told.get(key)
         if status is not None:
-            whole = not missing(life.held, life.floor)
+            whole = not missing(run.held, run.floor)
             assert stands(status, Condition.SCHEDULED) == whole, f"{key}: {status.conditions}"
 
 

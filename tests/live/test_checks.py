@@ -42,7 +42,7 @@ def test_a_step_that_never_ends_is_noticed() -> None:
     assert not step_ends(loop)
 
 
-async def test_a_scheduler_without_a_server_lives_but_is_not_ready() -> None:
+async def test_a_scheduler_without_a_server_runs_but_is_not_ready() -> None:
     stop = asyncio.Event()
     port = free_port()
     options = Options(serving=Serving(health_port=port), stop=stop, lease_namespace="ns")

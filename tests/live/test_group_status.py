@@ -10,7 +10,7 @@ from msgspec import structs
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus, TopologyStatus
 from enbloc.live.group_status import NOTHING, Shown, wanted
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
-from enbloc.model.groups import GroupKey, LifeMemory
+from enbloc.model.groups import GroupKey, RunMemory
 from enbloc.model.names import Condition, Reason
 from enbloc.model.times import time_text
 from enbloc.wire.codec import group
@@ -26,7 +26,7 @@ def effect(
         group=GroupKey("ns", "g"),
         uid="u",
         generation=generation,
-        incarnation="job-1",
+        run_name="job-1",
         started=None,
         succeeded=0,
         roles=roles,
@@ -84,7 +84,7 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
     assert mine.conditions is not None
     assert mine.roles is not None
     shown = Shown(
-        incarnation=mine.incarnation,
+        run=mine.run,
         succeeded=mine.succeeded,
         attempts=mine.attempts,
         last_attempt_time=mine.last_attempt_time,
@@ -145,12 +145,12 @@ def test_no_time_lies_before_the_object() -> None:
 
 def test_what_is_remembered_of_a_tree_is_read_as_it_was_written() -> None:
     """Semantics §2.8."""
-    life = LifeMemory(
+    run = RunMemory(
         "job-1",
         minimums=(("", 4), ("a", 2)),
         roles=(("a", 1),),
         group_counts=(("", 2), ("slices", 1)),
     )
-    shown = wanted(structs.replace(effect(scheduled(True)), lives=(life,)), NOTHING, T0)
+    shown = wanted(structs.replace(effect(scheduled(True)), runs=(run,)), NOTHING, T0)
     document = {"metadata": {"name": "g", "namespace": "ns"}, "status": msgspec.to_builtins(shown)}
-    assert group(msgspec.convert(document, PodGroupObject)).memory.lives == (life,)
+    assert group(msgspec.convert(document, PodGroupObject)).memory.runs == (run,)

@@ -34,7 +34,7 @@ EFFECT = SetGroupStatus(
     group=GROUP,
     uid="u1",
     generation=1,
-    incarnation="job-1",
+    run_name="job-1",
     started=None,
     succeeded=0,
     roles=(),
@@ -75,7 +75,7 @@ async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: Proble
     assert (verb, plural) == ("patch", "podgroups")
     assert body["metadata"]["uid"] == "u1"
     assert status_of(client.store, "podgroups", "g") == {
-        "incarnation": "job-1",
+        "run": "job-1",
         "succeeded": 0,
         "attempts": 1,
         "lastAttemptTime": "2027-01-15T08:00:00Z",

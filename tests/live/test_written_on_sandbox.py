@@ -100,7 +100,7 @@ async def test_conditions_come_as_they_are_listed_and_go_when_they_are_not(
             group=GROUP,
             uid=made["metadata"]["uid"],
             generation=1,
-            incarnation="job-1",
+            run_name="job-1",
             started=started,
             succeeded=0,
             roles=(),
@@ -118,7 +118,7 @@ async def test_conditions_come_as_they_are_listed_and_go_when_they_are_not(
     status = await shown(SCHEDULED, SATISFIED, started=1_800_000_000.0)
     assert {c["type"] for c in status["conditions"]} == {"Ready", "Scheduled", "Satisfied"}
     assert status["startedTime"] == "2027-01-15T08:00:00Z"
-    status = await shown(SCHEDULED, started=None)  # a new incarnation has not started
+    status = await shown(SCHEDULED, started=None)  # a new run has not started
     assert {c["type"] for c in status["conditions"]} == {"Ready", "Scheduled"}
     assert "startedTime" not in status
 
@@ -177,7 +177,7 @@ async def test_a_status_is_taken_over_and_nothing_of_its_former_writer_stays(
         group=GROUP,
         uid=made["metadata"]["uid"],
         generation=1,
-        incarnation="job-1",
+        run_name="job-1",
         started=1_800_000_000.0,
         succeeded=0,
         roles=(),

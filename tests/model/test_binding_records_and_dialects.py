@@ -27,18 +27,18 @@ THEIRS = "scheduling.x-k8s.io/pod-group"
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 10**6), st.floats(0, 2e9))
 def test_a_binding_record_reads_back(
-    plan: str, incarnation: str, floor: int, queue_time: float
+    plan: str, run_name: str, floor: int, queue_time: float
 ) -> None:
-    text = binding_record(plan, incarnation, floor, queue_time)
+    text = binding_record(plan, run_name, floor, queue_time)
 
     assert len(text.encode()) <= 1024
-    assert read_binding_record(text) == BindingRecord(plan, incarnation, floor, queue_time)
+    assert read_binding_record(text) == BindingRecord(plan, run_name, floor, queue_time)
 
 
 def test_a_binding_record_is_compact() -> None:
     text = binding_record("p-1", "job", 8, 1.5)
 
-    assert text == '{"plan":"p-1","incarnation":"job","floor":8,"queueTime":1.5,"started":false}'
+    assert text == '{"plan":"p-1","run":"job","floor":8,"queueTime":1.5,"started":false}'
 
 
 @pytest.mark.parametrize("text", [
@@ -81,7 +81,7 @@ def test_a_text_that_nothing_of_ours_can_be_is_told_of_and_not_kept(said: dict[s
         *("", "{", "[]", "{}", '{"plan":1}', '{"plan":"a","floor":"b"}'),
         *('{"plan":"a","floor":0}', '{"plan":"a","floor":-3}', f'{{"plan":"a","floor":{2**31}}}'),
         *('{"plan":"a","queueTime":1e300}', '{"plan":"a","queueTime":-1}'),
-        f'{{"plan":"a","incarnation":"{"x" * 254}"}}',
+        f'{{"plan":"a","run":"{"x" * 254}"}}',
     ],
 )
 def test_what_is_no_binding_record_is_none(text: str) -> None:

@@ -36,7 +36,7 @@ def test_a_part_of_a_status_is_what_its_owner_writes() -> None:
     status: dict[str, Any] = {
         "members": 3,
         "succeeded": 1,
-        "incarnation": "job-1",
+        "run": "job-1",
         "roles": [
             {"name": "worker", "members": 2, "succeeded": 1},
             {"name": "launcher", "members": 1},
@@ -49,7 +49,7 @@ def test_a_part_of_a_status_is_what_its_owner_writes() -> None:
         "conditions": [ready],
     }
     assert SCHEDULER_FIELDS.part(status) == {
-        "incarnation": "job-1",
+        "run": "job-1",
         "succeeded": 1,
         "roles": [{"name": "worker", "succeeded": 1}],
         "conditions": [scheduled],

@@ -7,7 +7,7 @@ import pytest
 
 from enbloc.model.groups import Memory
 from enbloc.model.pods import Owner, Pod, PodKey, PodSpec, PodUID
-from enbloc.model.runs import BARE, attempt_of, count_succeeded, identity, joins
+from enbloc.model.runs import BARE, attempt_of, count_succeeded, joins, owner_of
 
 BARE_POD = Pod(PodKey("n", "p"), PodUID("u"), PodSpec())
 ROLLOUT = Owner("ReplicaSet", "web-5d4f", "uid-rs")
@@ -27,14 +27,14 @@ ROLLOUT = Owner("ReplicaSet", "web-5d4f", "uid-rs")
         pytest.param(replace(BARE_POD, owner=ROLLOUT), "uid-rs", id="a ReplicaSet by itself"),
     ],
 )
-def test_a_pod_is_of_the_life_that_its_labels_or_its_controller_name(pod: Pod, said: str) -> None:
-    assert identity(pod) == said
+def test_a_pod_is_of_the_run_that_its_labels_or_its_controller_name(pod: Pod, said: str) -> None:
+    assert owner_of(pod) == said
 
 
-def test_an_identity_is_never_longer_than_status_can_keep() -> None:
+def test_an_owner_is_never_longer_than_status_can_keep() -> None:
     long = replace(BARE_POD, owner=Owner("Job", "j", "u" * 5000))
-    assert len(identity(long)) <= 200
-    assert identity(long) != identity(replace(long, owner=Owner("Job", "j", "u" * 5001)))
+    assert len(owner_of(long)) <= 200
+    assert owner_of(long) != owner_of(replace(long, owner=Owner("Job", "j", "u" * 5001)))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,7 @@ def test_an_identity_is_never_longer_than_status_can_keep() -> None:
         ("Deployment:web", None),
     ],
 )
-def test_only_a_jobset_s_identity_names_an_attempt(
-    said: str, attempt: tuple[str, int] | None
-) -> None:
+def test_only_a_jobset_s_owner_names_an_attempt(said: str, attempt: tuple[str, int] | None) -> None:
     assert attempt_of(said) == attempt
 
 
@@ -59,12 +57,12 @@ def test_only_a_jobset_s_identity_names_an_attempt(
     ("said", "owner", "one"),
     [
         pytest.param("job-2", "", False, id="nobody owns the PodGroup"),
-        pytest.param("job-2", "MPIJob/m", True, id="an MPIJob makes one life"),
+        pytest.param("job-2", "MPIJob/m", True, id="an MPIJob makes one run"),
         pytest.param("job-2", "CronJob/c", False, id="a CronJob makes several"),
         pytest.param("set/1", "JobSet/s", False, id="and so does a JobSet that starts anew"),
     ],
 )
-def test_what_the_owner_of_a_podgroup_makes_is_one_life(said: str, owner: str, one: bool) -> None:
+def test_what_the_owner_of_a_podgroup_makes_is_one_run(said: str, owner: str, one: bool) -> None:
     assert joins(said, owner) is one
 
 

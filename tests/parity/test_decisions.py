@@ -46,16 +46,16 @@ def test_decisions_on_a_changing_cluster_are_those_of_the_reference() -> None:
         if not case.world.hosts:
             return
         usual = case.settings == Settings()
-        life = _Life(case, standard if usual else asking.profile_of(case.settings), seed)
+        run = _Run(case, standard if usual else asking.profile_of(case.settings), seed)
         for number in range(STEPS):
-            seen[life.step(number)] += 1
+            seen[run.step(number)] += 1
 
     holds()
     for kind, share in (("placed", 0.25), ("refused", 0.1), ("left", 0.08), ("node", 0.01)):
         assert seen[kind] > share * seen.total(), (kind, seen)
 
 
-class _Life:
+class _Run:
     """A cluster as the engine keeps it, and the same as a world."""
 
     def __init__(self, case: Case, profile: Profile, seed: str) -> None:

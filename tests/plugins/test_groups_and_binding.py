@@ -23,7 +23,7 @@ def facts(name: str, *, minimum: int = 2, pending: int = 2, bound: int = 0) -> G
     return GroupFacts(
         key=key, group=Group(key, min_member=minimum), solo=False, pending=(),
         total=Floor("", minimum, pending, bound, 0), roles=(), members=pending + bound, gated=0,
-        foreign=0, running=0, started=False, incarnation="", priority=0, queue_time=100.0,
+        foreign=0, running=0, started=False, run_name="", priority=0, queue_time=100.0,
     )  # fmt: skip
 
 

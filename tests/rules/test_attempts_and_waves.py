@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Semantics §2.4: what attempts, replacements and waves of controllers are to a life."""
+"""Semantics §2.4: what attempts, replacements and waves of controllers are to a run."""
 
 from enbloc.model.pods import Owner
 from tests.rules.runs import THIRD_JOB, add_members, ran, with_a_launcher, workers_end
@@ -10,7 +10,7 @@ from tests.world.builders import spec
 # ── what a controller's attempts, replacements and waves are ─────────────────────────────────────
 
 
-def test_members_that_somebody_else_binds_make_no_further_lives() -> None:
+def test_members_that_somebody_else_binds_make_no_further_runs() -> None:
     """Semantics §2.4: each is of a Job of its own, and is bound before the next one comes."""
     world = World()
     world.node("n0", cpu=100)
@@ -20,26 +20,26 @@ def test_members_that_somebody_else_binds_make_no_further_lives() -> None:
         world.member(f"m-{index}", "g", owner=owner, scheduler="other", spec=spec(cpu=1))
         world.change(f"m-{index}", node="n0")
     world.settle()
-    assert len(world.status["g"].lives) == 8
+    assert len(world.status["g"].runs) == 8
     other = world.restarted()
     other.settle()
-    assert len(other.status["g"].lives) == 8
+    assert len(other.status["g"].runs) == 8
 
 
-def test_binding_records_that_are_forged_make_no_further_lives() -> None:
-    """Semantics §2.4: each names an incarnation of its own, and another process finds them."""
+def test_binding_records_that_are_forged_make_no_further_runs() -> None:
+    """Semantics §2.4: each names a run of its own, and another process finds them."""
     world = World(sync=False)
     world.node("n0", cpu=100)
     world.group("g", 4)
     for index in range(40):
         owner = Owner("Job", f"forged-{index}", f"forged-{index}")
-        record = f'{{"plan":"p","incarnation":"i{index}","floor":1,"queueTime":1}}'
+        record = f'{{"plan":"p","run":"i{index}","floor":1,"queueTime":1}}'
         world.member(f"m-{index}", "g", owner=owner, node="n0", binding_record=record)
     world.sync()
     world.settle()
     add_members(world, JOB, 4)
     world.settle()
-    assert len(world.status["g"].lives) <= 16, "the schema allows no more"
+    assert len(world.status["g"].runs) <= 16, "the schema allows no more"
     assert world.where("job-1") == {}
     assert "waiting for one to end" in world.condition("g")[2]
 
@@ -112,7 +112,7 @@ def test_two_attempts_of_one_jobset_never_gather() -> None:
 
 
 def test_the_newest_attempt_gathers_with_others_though_an_older_one_is_there() -> None:
-    """Semantics §2.4: of three identities none has the quorum alone."""
+    """Semantics §2.4: of three owners none has the quorum alone."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
     world.group("g", 2)
@@ -123,7 +123,7 @@ def test_the_newest_attempt_gathers_with_others_though_an_older_one_is_there() -
     assert sorted(world.where()) == ["job-1-0", "job-2-1"]
 
 
-def test_an_identity_that_lacks_a_role_gathers_with_who_has_it() -> None:
+def test_an_owner_that_lacks_a_role_gathers_with_who_has_it() -> None:
     """Semantics §2.4: the workers are as many as the minimum, but it takes a launcher too."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
@@ -164,7 +164,7 @@ def test_a_launcher_after_its_workers_joins_them_where_one_controller_owns_the_p
     add_members(world, NEXT_JOB, 1)
     world.settle()
     assert "job-2-0" in world.where()
-    assert len(world.status["g"].lives) == 1
+    assert len(world.status["g"].runs) == 1
 
 
 def test_a_cronjob_that_owns_the_podgroup_makes_one_run_after_the_other() -> None:
@@ -202,7 +202,7 @@ def test_one_job_of_two_that_is_made_again_takes_its_place() -> None:
     assert len(world.where("job-3")) == 2
 
 
-def test_executors_are_of_the_life_of_the_pod_that_owns_them() -> None:
+def test_executors_are_of_the_run_of_the_pod_that_owns_them() -> None:
     """Semantics §1: also where they are seen before it."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -214,7 +214,7 @@ def test_executors_are_of_the_life_of_the_pod_that_owns_them() -> None:
     world.member("executor-1", "g", owner=driver)
     world.settle()
     assert len(world.where()) == 3
-    assert [life.identities for life in world.status["g"].lives] == [("app",)]
+    assert [run.owners for run in world.status["g"].runs] == [("app",)]
 
 
 def test_owners_that_are_forged_into_a_circle_are_no_harm() -> None:
@@ -228,7 +228,7 @@ def test_owners_that_are_forged_into_a_circle_are_no_harm() -> None:
     assert len(world.where()) == 2
 
 
-def test_a_rollout_of_a_deployment_is_no_new_life() -> None:
+def test_a_rollout_of_a_deployment_is_no_new_run() -> None:
     """Semantics §1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -238,7 +238,7 @@ def test_a_rollout_of_a_deployment_is_no_new_life() -> None:
         add_members(world, owner, 2, labels=(("pod-template-hash", revision),))
         world.settle()
     assert len(world.where()) == 3, "one by one, as there is room"
-    assert [life.identities for life in world.status["g"].lives] == [("Deployment:web",)]
+    assert [run.owners for run in world.status["g"].runs] == [("Deployment:web",)]
 
 
 def test_who_was_there_is_placed_though_the_others_have_ended_meanwhile() -> None:

@@ -21,7 +21,7 @@ def _ranks(world: World) -> dict[str, int | None]:
 # ── binding records (semantics §8.1) ─────────────────────────────────────────────────────────────
 
 
-def test_each_binding_carries_plan_incarnation_floor_and_queue_time() -> None:
+def test_each_binding_carries_plan_run_floor_and_queue_time() -> None:
     """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -32,7 +32,7 @@ def test_each_binding_carries_plan_incarnation_floor_and_queue_time() -> None:
         record = read_binding_record(dict(bind.target.annotations)[PLAN_KEY])
         assert record is not None
         assert record.plan == bind.target.plan
-        assert (record.incarnation, record.floor) == ("job-1", 2)
+        assert (record.run, record.floor) == ("job-1", 2)
         assert record.queue_time == 1000.0
 
 
@@ -90,7 +90,7 @@ def test_whoever_replaces_a_lost_member_takes_its_rank_also_after_a_restart() ->
     assert _ranks(again) == {"g-0": 0, "g-2": 2, "g-9": 1}
 
 
-def test_a_succeeded_member_keeps_its_rank_within_its_incarnation() -> None:
+def test_a_succeeded_member_keeps_its_rank_within_its_run() -> None:
     """Semantics §8.1."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -295,7 +295,7 @@ def test_gangs_below_their_minimum_are_counted() -> None:
     world.lose_node(world.where()["g-1"])
     world.settle()
     assert (world.engine.below_minimum(), world.engine.in_part()) == (1, 2)
-    assert JOB.uid == world.status["g"].incarnation
+    assert JOB.uid == world.status["g"].run_name
 
 
 def test_a_gang_whose_podgroup_was_deleted_has_no_minimum_any_more() -> None:

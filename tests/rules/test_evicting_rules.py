@@ -391,7 +391,7 @@ def test_succeeded_members_are_not_evicted_and_stay_counted() -> None:
     assert world.status["g"].succeeded == 1
 
 
-def test_evicted_members_that_come_back_as_another_job_are_a_new_incarnation() -> None:
+def test_evicted_members_that_come_back_as_another_job_are_a_new_run() -> None:
     """Semantics §4.5."""
     world = World()
     world.nodes("n1", cpu=4)
@@ -402,7 +402,7 @@ def test_evicted_members_that_come_back_as_another_job_are_a_new_incarnation() -
         world.member(f"new-{index}", "g", owner=NEXT_JOB)
     world.node("n2", cpu=4)
     world.settle()
-    assert world.status["g"].incarnation == "job-2"
+    assert world.status["g"].run_name == "job-2"
     assert len(world.where("new")) == 2
 
 

@@ -363,7 +363,7 @@ def test_a_restart_while_a_gang_gives_its_room_back_loses_nothing() -> None:
     assert again.evictions == ["g-1"], "the one that does not leave yet"
 
 
-def test_a_job_that_is_restarted_while_the_scheduler_is_down_is_a_new_life() -> None:
+def test_a_job_that_is_restarted_while_the_scheduler_is_down_is_a_new_run() -> None:
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)

@@ -7,7 +7,7 @@ import pytest
 from enbloc.config import default_profiles
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.binding_record import binding_record, read_binding_record
-from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.groups import Memory, RunMemory
 from enbloc.model.pods import Phase
 from tests.rules.world import JOB, World
 from tests.world.builders import spec
@@ -132,7 +132,7 @@ def _one_of_three_is_bound(plan: str) -> World:
     world.job("old", 2)
     world.now += 10
     world.nodes("n1", cpu=4)
-    world.group("part", 3, memory=Memory("job-1", lives=(LifeMemory("job-1", plan=plan),)))
+    world.group("part", 3, memory=Memory("job-1", runs=(RunMemory("job-1", plan=plan),)))
     world.member("part-0", "part", node="n1", binding_record=OURS)
     for index in (1, 2):
         world.member(f"part-{index}", "part")
@@ -272,7 +272,7 @@ def test_queue_time_is_never_the_time_at_which_this_process_saw_a_pod() -> None:
     assert world.winner() == "last"
 
 
-def test_queue_time_once_known_is_kept_for_the_incarnation() -> None:
+def test_queue_time_once_known_is_kept_for_the_run() -> None:
     """Semantics §2.7."""
     world = World()
     world.job("a", 2)
@@ -327,7 +327,7 @@ def test_a_binding_record_that_is_missing_or_cannot_be_read_costs_nothing_else(t
     assert len(world.where("g")) == 2
     [members] = world.engine._groups
     assert members.queue_time == 60.0, "as good as it can be told from the members"
-    assert JOB.uid == world.status["g"].incarnation
+    assert JOB.uid == world.status["g"].run_name
 
 
 def test_a_binding_record_is_trusted_on_a_bound_member_only() -> None:

@@ -164,7 +164,7 @@ def test_a_member_with_another_spec_ends_the_pause() -> None:
 
 @pytest.mark.parametrize("owner", ["job-1", "job-2"])
 def test_members_that_are_created_again_as_they_were_do_not_end_it(owner: str) -> None:
-    """Semantics §4.6: an eviction may make the owner begin another life of the group."""
+    """Semantics §4.6: an eviction may make the owner begin another run of the group."""
     world = denied_job()
     world.settle(seconds=130)
     for index in range(8):
@@ -188,7 +188,7 @@ def test_a_group_that_has_run_begins_anew() -> None:
     for name in ("g-0", "g-1"):
         world.member(name, "g", owner=NEXT_JOB)
     world.settle(seconds=130)
-    assert len(world.evicted_at) == 4, "the first of this life, and one at once after it"
+    assert len(world.evicted_at) == 4, "the first of this run, and one at once after it"
 
 
 def test_a_podgroup_that_was_deleted_is_forgotten() -> None:

@@ -518,7 +518,7 @@ class Mortal(Cluster):
             self.evicted.append(effect)
             accept(self, effect)
 
-    def lives(self, writes: int) -> None:
+    def runs(self, writes: int) -> None:
         """Until it has written so much, or has no more to do."""
         self.left = writes
         for _ in range(1000):
@@ -552,7 +552,7 @@ def preempting(low: str) -> Mortal:
 def test_the_rest_of_a_gang_goes_though_a_new_leader_would_choose_others() -> None:
     """Semantics §10.3: a part of a minimum is worth nothing."""
     first = preempting("gangs")
-    first.lives(6)
+    first.runs(6)
     assert [effect.pod.name for effect in first.evicted] == ["a-0"]
     second = first.restarted()
     second.left = 10**9
@@ -572,7 +572,7 @@ def victims_of(clusters: Sequence[Cluster]) -> list[str]:
 def test_a_new_leader_ends_what_was_begun_and_nobody_is_told_twice(low: str, writes: int) -> None:
     """Semantics §10.3: the leader is killed between any two of its writes."""
     first = preempting(low)
-    first.lives(writes)
+    first.runs(writes)
     second = first.restarted()
     second.left = 10**9
     for _ in range(5):

@@ -61,7 +61,7 @@ def test_members_that_come_one_by_one_do_not_prolong_a_reservation_beyond_that()
 
 
 def test_a_member_that_dies_and_comes_back_does_not_begin_a_reservation_anew() -> None:
-    """Semantics §5.1: what one life was reserved is added up, also where nothing was left of it."""
+    """Semantics §5.1: what one run was reserved is added up, also where nothing was left of it."""
     world = _patient_application()
     for index in range(3):
         world.settle(seconds=400)
@@ -71,7 +71,7 @@ def test_a_member_that_dies_and_comes_back_does_not_begin_a_reservation_anew() -
     assert len(world.where("young")) == 1
 
 
-def test_a_new_life_has_a_reservation_of_its_own() -> None:
+def test_a_new_run_has_a_reservation_of_its_own() -> None:
     """Semantics §5.1."""
     world = _patient_application()
     world.settle(seconds=900)
@@ -88,7 +88,7 @@ def test_a_new_life_has_a_reservation_of_its_own() -> None:
     assert len(world.where("young")) == 1
 
 
-def test_a_new_life_does_not_inherit_that_a_reservation_expired() -> None:
+def test_a_new_run_does_not_inherit_that_a_reservation_expired() -> None:
     """Semantics §5.1: also where a member that succeeded was there until the new one came."""
     world = World()
     world.nodes("n1", cpu=64)
@@ -137,7 +137,7 @@ def test_a_restart_knows_when_a_reservation_began() -> None:
     late.delete("young-0")
     late.member("young-1", "young", spec=spec(cpu=50))
     late.settle()
-    assert len(late.where("young")) == 1, "it is over for this life"
+    assert len(late.where("young")) == 1, "it is over for this run"
 
 
 def test_a_restart_knows_of_a_started_group_whose_first_member_was_replaced() -> None:

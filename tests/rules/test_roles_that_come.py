@@ -231,10 +231,10 @@ def test_a_minimum_of_zero_that_was_written_of_it_before_is_not_believed(world: 
     world.alter("ray", min_member=4, roles=WITH_B)
     world.settle()
     status = world.status["ray"]
-    life = msgspec.structs.replace(
-        status.lives[-1], minimums=(("", 2), ("a", 1), ("b", 0), ("head", 1))
+    run = msgspec.structs.replace(
+        status.runs[-1], minimums=(("", 2), ("a", 1), ("b", 0), ("head", 1))
     )
-    world.status["ray"] = msgspec.structs.replace(status, lives=(*status.lives[:-1], life))
+    world.status["ray"] = msgspec.structs.replace(status, runs=(*status.runs[:-1], run))
     world = world.restarted()
     full(world, "n4")
     came(world, "b0", "b1")

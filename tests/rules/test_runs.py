@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whose life the members belong to, across restarts of the scheduler (semantics §1, §2)."""
+"""Whose run the members belong to, across restarts of the scheduler (semantics §1, §2)."""
 
 import pytest
 
 from enbloc.model.binding_record import binding_record
-from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.groups import Memory, RunMemory
 from enbloc.model.pods import Owner, Phase
 from tests.world.builders import remembered, spec
 from tests.world.cluster import Cluster
@@ -21,7 +21,7 @@ def unlisted() -> Cluster:
     return cluster
 
 
-def test_what_status_remembers_of_this_life_is_believed() -> None:
+def test_what_status_remembers_of_this_run_is_believed() -> None:
     cluster = unlisted()
     memory = Memory("job-1", started=5.0, succeeded=3, attempts=7, initially_scheduled=True)
     cluster.group("g", 5, memory=memory)
@@ -67,7 +67,7 @@ def test_successes_of_an_older_job_do_not_count_for_the_new_one() -> None:
 
 
 def test_successes_count_beside_a_pod_of_nobody_where_the_podgroup_has_a_controller() -> None:
-    """Semantics §2.2, §2.4: whoever owns the PodGroup makes one life, and no status tells of it."""
+    """Semantics §2.2, §2.4: whoever owns the PodGroup makes one run, and no status tells of it."""
     cluster = unlisted()
     cluster.group("g", 2, roles=[("leader", 1), ("worker", 1)], owner="MPIJob/m")
     cluster.pod("worker", "g", role="worker", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
@@ -78,11 +78,11 @@ def test_successes_count_beside_a_pod_of_nobody_where_the_podgroup_has_a_control
     assert "leader" in cluster.where()
 
 
-def test_nor_do_they_where_status_knows_of_another_life() -> None:
+def test_nor_do_they_where_status_knows_of_another_run() -> None:
     """Semantics §2.2, §2.4."""
     cluster = unlisted()
-    memory = LifeMemory("job-2", ("job-2",))
-    cluster.group("g", 2, owner="MPIJob/m", memory=Memory("job-2", lives=(memory,)))
+    memory = RunMemory("job-2", ("job-2",))
+    cluster.group("g", 2, owner="MPIJob/m", memory=Memory("job-2", runs=(memory,)))
     cluster.pod("old", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
     cluster.pod("new", "g", owner=OTHER_JOB)
     cluster.sync()
@@ -90,7 +90,7 @@ def test_nor_do_they_where_status_knows_of_another_life() -> None:
     assert cluster.condition("g")[2] == "1 of 2 members exist"
 
 
-def test_bare_pods_of_one_gang_are_one_life_and_their_receipts_say_so() -> None:
+def test_bare_pods_of_one_gang_are_one_run_and_their_receipts_say_so() -> None:
     cluster = unlisted()
     cluster.group("g", 3, memory=Memory("uid-of-a-pod-that-is-gone", succeeded=1))
     text = binding_record("0-1", "uid-of-a-pod-that-is-gone", 3, 42.0)
@@ -99,12 +99,12 @@ def test_bare_pods_of_one_gang_are_one_life_and_their_receipts_say_so() -> None:
     cluster.sync()
     cluster.settle()
     assert "g-2" in cluster.where()
-    assert cluster.status["g"].incarnation == "uid-of-a-pod-that-is-gone"
+    assert cluster.status["g"].run_name == "uid-of-a-pod-that-is-gone"
 
 
 @pytest.mark.parametrize("memory", [Memory(), Memory("first")], ids=["no status", "status"])
 @pytest.mark.parametrize("owners", [(None, None), (OTHER_JOB, JOB)], ids=["bare", "two Jobs"])
-def test_who_waits_since_the_life_of_those_that_succeeded_belongs_to_it(
+def test_who_waits_since_the_run_of_those_that_succeeded_belongs_to_it(
     memory: Memory, owners: tuple[Owner | None, Owner | None]
 ) -> None:
     """Bound before a crash, and finished before the next process has looked."""
@@ -118,10 +118,10 @@ def test_who_waits_since_the_life_of_those_that_succeeded_belongs_to_it(
     cluster.sync()
     cluster.settle()
     assert "g-2" in cluster.where()
-    assert cluster.status["g"].incarnation == "first"
+    assert cluster.status["g"].run_name == "first"
 
 
-def test_an_addition_older_than_a_binding_belongs_to_the_same_life() -> None:
+def test_an_addition_older_than_a_binding_belongs_to_the_same_run() -> None:
     cluster = unlisted()
     cluster.group("g", 2)
     bound_at, text = cluster.now + 2, binding_record("0-1", "first", 1, cluster.now - 9)
@@ -133,7 +133,7 @@ def test_an_addition_older_than_a_binding_belongs_to_the_same_life() -> None:
     assert "g-1" in cluster.where()
 
 
-def test_who_came_after_those_that_succeeded_is_of_another_life() -> None:
+def test_who_came_after_those_that_succeeded_is_of_another_run() -> None:
     cluster = unlisted()
     cluster.group("g", 3, memory=Memory("first", succeeded=2))
     text = binding_record("0-1", "first", 3, cluster.now)
@@ -149,7 +149,7 @@ def test_who_came_after_those_that_succeeded_is_of_another_life() -> None:
 
 def test_a_restart_changes_nobodys_place_because_status_has_the_queue_time() -> None:
     cluster = unlisted()
-    cluster.group("g", 2, memory=Memory("job-1", lives=(LifeMemory("job-1", queue_time=42.0),)))
+    cluster.group("g", 2, memory=Memory("job-1", runs=(RunMemory("job-1", queue_time=42.0),)))
     cluster.pod("g-1", "g", owner=JOB)
     cluster.sync()
     cluster.step()
@@ -210,7 +210,7 @@ def test_a_bare_pod_that_succeeded_before_is_not_counted_when_it_is_seen_again()
     cluster.finish("g-0")
     cluster.finish("g-1")
     cluster.settle()
-    cluster.pod("again-0", "g")  # another life begins, of which one member is missing
+    cluster.pod("again-0", "g")  # another run begins, of which one member is missing
     cluster.settle()
     assert cluster.condition("g")[2] == "1 of 2 members exist"
     cluster.change("g-0", deleting=True)
@@ -252,7 +252,7 @@ def test_a_success_in_an_undeclared_role_is_not_counted_again_when_status_is_rea
     assert cluster.condition("g")[2].startswith("1 of 3 members exist")
 
 
-def test_what_another_job_makes_is_a_life_of_its_own_also_where_a_job_has_the_group() -> None:
+def test_what_another_job_makes_is_a_run_of_its_own_also_where_a_job_has_the_group() -> None:
     """semantics §2.4: the PodGroup was made for the first Job, whose pods declare it."""
     cluster = Cluster()
     cluster.nodes("n1", cpu=3)

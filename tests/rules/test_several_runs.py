@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Semantics §1, §2.4: lives of one PodGroup that overlap, as controllers make them."""
+"""Semantics §1, §2.4: runs of one PodGroup that overlap, as controllers make them."""
 
 from dataclasses import replace
 
@@ -159,7 +159,7 @@ def test_a_launcher_that_nobody_owns_and_that_comes_later_is_another_run() -> No
     assert world.condition("g")[1] == "WaitingForMembers"
 
 
-def test_the_older_of_two_lives_goes_on_as_a_gang_of_its_own() -> None:
+def test_the_older_of_two_runs_goes_on_as_a_gang_of_its_own() -> None:
     """Semantics §2.4: its lost member is replaced, and its success counts for it alone."""
     world = ran(nodes=4, members=3, left=3)
     add_members(world, NEXT_JOB, 2)
@@ -171,10 +171,10 @@ def test_the_older_of_two_lives_goes_on_as_a_gang_of_its_own() -> None:
     assert "job-1-7" in world.where()
     assert world.condition("g")[2].startswith("2 of 3 members exist")
     assert world.status["g"].succeeded == 0
-    assert [life.succeeded for life in world.status["g"].lives] == [1, 0]
+    assert [run.succeeded for run in world.status["g"].runs] == [1, 0]
 
 
-def test_what_an_older_life_lost_does_not_hold_up_the_next_one() -> None:
+def test_what_an_older_run_lost_does_not_hold_up_the_next_one() -> None:
     """Semantics §2.4, §4.1."""
     world = ran(nodes=4, members=4, left=4)
     for index in (2, 3):
@@ -186,7 +186,7 @@ def test_what_an_older_life_lost_does_not_hold_up_the_next_one() -> None:
     assert len(world.where("job-2")) == 2
 
 
-def test_when_the_older_life_has_ended_the_next_one_is_all_there_is() -> None:
+def test_when_the_older_run_has_ended_the_next_one_is_all_there_is() -> None:
     """Semantics §2.4."""
     world = ran(nodes=4, members=2, left=1)
     add_members(world, NEXT_JOB, 2)
@@ -194,7 +194,7 @@ def test_when_the_older_life_has_ended_the_next_one_is_all_there_is() -> None:
     world.run_pods(world.where("job-2"))
     world.finish("job-1-0")
     world.settle()
-    assert [life.incarnation for life in world.status["g"].lives] == ["job-2"]
+    assert [run.name for run in world.status["g"].runs] == ["job-2"]
     for index in range(2):
         world.finish(f"job-2-{index}")
     world.settle()
@@ -204,7 +204,7 @@ def test_when_the_older_life_has_ended_the_next_one_is_all_there_is() -> None:
     assert world.status["g"].succeeded == 0
 
 
-def test_nothing_is_left_of_lives_that_came_and_went() -> None:
+def test_nothing_is_left_of_runs_that_came_and_went() -> None:
     """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -223,7 +223,7 @@ def test_nothing_is_left_of_lives_that_came_and_went() -> None:
     assert list(world.engine._groups) == []
 
 
-def test_more_than_eight_lives_wait_until_one_ends() -> None:
+def test_more_than_eight_runs_wait_until_one_ends() -> None:
     """Semantics §2.4."""
     world = World()
     world.nodes(" ".join(f"n{index}" for index in range(12)), cpu=4)
@@ -336,11 +336,11 @@ def test_roles_that_come_and_go_are_not_captured_for_ever() -> None:
     for number in range(20):
         world.alter("g", roles=((f"r{number}", 1),))
         world.settle()
-    [life] = world.status["g"].lives
-    assert life.minimums == (("", 2),)
+    [run] = world.status["g"].runs
+    assert run.minimums == (("", 2),)
 
 
-def test_another_process_knows_both_lives() -> None:
+def test_another_process_knows_both_runs() -> None:
     """Semantics §2.2."""
     world = ran(nodes=3, members=3, left=3)
     add_members(world, NEXT_JOB, 3)
@@ -351,13 +351,13 @@ def test_another_process_knows_both_lives() -> None:
     again = world.restarted()
     again.settle()
     assert again.where("job-2") == {}
-    assert again.status["g"].lives == world.status["g"].lives
+    assert again.status["g"].runs == world.status["g"].runs
     again.delete("job-1-2")
     again.settle()
     assert len(again.where("job-2")) == 3
 
 
-def test_bare_pods_that_are_made_again_while_an_old_one_is_live_are_of_its_life() -> None:
+def test_bare_pods_that_are_made_again_while_an_old_one_is_live_are_of_its_run() -> None:
     """Semantics §1: nothing tells them apart."""
     world = World()
     world.nodes("n1 n2", cpu=4)
@@ -372,7 +372,7 @@ def test_bare_pods_that_are_made_again_while_an_old_one_is_live_are_of_its_life(
     assert "bare-2" in world.where()
 
 
-def test_bare_pods_that_are_made_again_when_none_is_live_are_another_life() -> None:
+def test_bare_pods_that_are_made_again_when_none_is_live_are_another_run() -> None:
     """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2", cpu=4)
@@ -388,19 +388,19 @@ def test_bare_pods_that_are_made_again_when_none_is_live_are_another_life() -> N
     assert "bare-2" not in world.where()
 
 
-def test_a_group_without_members_has_no_life() -> None:
+def test_a_group_without_members_has_no_run() -> None:
     """Semantics §2.2: the API server would refuse one without a name."""
     world = World()
     world.group("g", 2)
     world.settle()
-    assert world.status["g"].lives == ()
+    assert world.status["g"].runs == ()
 
 
 @pytest.mark.parametrize("runs_again", ["as another attempt", "as another Job"])
-def test_a_life_whose_status_was_written_before_its_members_came_ends_like_any_other(
+def test_a_run_whose_status_was_written_before_its_members_came_ends_like_any_other(
     runs_again: str,
 ) -> None:
-    """Semantics §2.2, §2.4: a status without members names no life."""
+    """Semantics §2.2, §2.4: a status without members names no run."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.group("g", 2, timeout=60)
@@ -513,7 +513,7 @@ def test_members_that_a_former_leader_planned_together_stay_together() -> None:
     assert len(world.where()) == 3
 
 
-def test_a_launcher_that_a_former_leader_binds_is_of_the_life_that_its_binding_record_names() -> (
+def test_a_launcher_that_a_former_leader_binds_is_of_the_run_that_its_binding_record_names() -> (
     None
 ):
     """Semantics §2.2: it is no half of a gang that is evicted at the deadline."""
@@ -529,7 +529,7 @@ def test_a_launcher_that_a_former_leader_binds_is_of_the_life_that_its_binding_r
     world.change("job-2-0", node="n3", scheduled_at=world.now, binding_record=record)
     world.settle(seconds=600)
     assert world.evictions == []
-    assert len(world.status["g"].lives) == 1
+    assert len(world.status["g"].runs) == 1
 
 
 @pytest.mark.parametrize("order", [["job-1-0", "job-2-0"], ["job-2-0", "job-1-0"]])
@@ -555,4 +555,4 @@ def test_who_a_former_leader_binds_with_a_planned_run_is_of_that_run(order: list
     world.answer = lambda _: "ok"
     world.settle(seconds=600)
     assert world.evictions == []
-    assert len(world.status["g"].lives) == 1
+    assert len(world.status["g"].runs) == 1

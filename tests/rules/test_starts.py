@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.groups import Memory, RunMemory
 from tests.rules.world import World
 
 
-def test_a_started_gang_is_not_evicted_because_its_status_tells_of_an_earlier_life() -> None:
+def test_a_started_gang_is_not_evicted_because_its_status_tells_of_an_earlier_run() -> None:
     """Semantics §2.2: the last write of the status was lost."""
     world = World()
     world.nodes("n1 n2", cpu=4)
@@ -19,7 +19,7 @@ def test_a_started_gang_is_not_evicted_because_its_status_tells_of_an_earlier_li
     world.delete(first)
     for name in world.where():
         world.change(name, binding_record="")
-    stale = Memory("job-0", started=5.0, lives=(LifeMemory("job-0", ("job-0",), started=5.0),))
+    stale = Memory("job-0", started=5.0, runs=(RunMemory("job-0", ("job-0",), started=5.0),))
     world.put_group(replace(world.groups["g"], memory=stale))
     again = world.restarted(status=False)
     again.settle(seconds=3600)
@@ -30,10 +30,10 @@ def test_a_start_that_nobody_who_is_bound_can_have_seen_is_not_believed() -> Non
     """Semantics §2.2: all were lost and relaunched, and the status was never written again."""
     world = World()
     world.nodes("n1 n2", cpu=4)
-    memory = LifeMemory("job-1", ("job-1",), (("", 2),), scheduled=5.0, started=6.0)
+    memory = RunMemory("job-1", ("job-1",), (("", 2),), scheduled=5.0, started=6.0)
     later = World(sync=False)
     later.nodes("n1 n2", cpu=4)
-    later.group("g", 2, timeout=60, memory=Memory("job-1", started=6.0, lives=(memory,)))
+    later.group("g", 2, timeout=60, memory=Memory("job-1", started=6.0, runs=(memory,)))
     later.member("g-0", "g", node="n1", scheduled_at=later.now)
     later.sync()
     later.settle(seconds=120)

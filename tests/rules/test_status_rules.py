@@ -120,7 +120,7 @@ def test_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> None:
     world.group("g", 2, uid="another", timeout=60)
     world.settle()
     after = world.status["g"]
-    assert (after.uid, after.incarnation, world.started("g")) == (
+    assert (after.uid, after.run_name, world.started("g")) == (
         "another",
         "job-1",
         before.started,
@@ -128,7 +128,7 @@ def test_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> None:
     assert after.conditions == before.conditions
 
 
-# ── what goes with the incarnation (semantics §7.2) ──────────────────────────────────────────────
+# ── what goes with the run (semantics §7.2) ──────────────────────────────────────────────
 
 
 def test_a_job_of_more_completions_than_members_goes_on_after_its_first_wave() -> None:
@@ -144,7 +144,7 @@ def test_a_job_of_more_completions_than_members_goes_on_after_its_first_wave() -
         world.settle()
         assert len(world.where(f"w{wave}")) == 2
     assert world.status["g"].succeeded == 6
-    assert world.status["g"].incarnation == "job-1"
+    assert world.status["g"].run_name == "job-1"
 
 
 def _ends(watcher: Watcher, *, job: bool | None, members: list[Member]) -> str | None:
@@ -167,7 +167,7 @@ def test_finished_follows_the_owner_s_terminal_condition(
 ) -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
-    over = pods(succeeded, failed, owner="j", incarnation="j")
+    over = pods(succeeded, failed, owner="j", owner_key="j")
     assert _ends(watcher, job=None, members=over) is None
     assert _ends(watcher, job=job, members=over) == verdict
 
@@ -175,9 +175,9 @@ def test_finished_follows_the_owner_s_terminal_condition(
 def test_a_job_of_16_at_8_is_not_finished_between_two_waves() -> None:
     """Semantics §7.2."""
     watcher = Watcher(replace(PAIR, min_member=8), {})
-    first = pods(*[succeeded] * 8, owner="j", incarnation="j")
+    first = pods(*[succeeded] * 8, owner="j", owner_key="j")
     assert _ends(watcher, job=None, members=first) is None
-    both = pods(*[succeeded] * 16, owner="j", incarnation="j")
+    both = pods(*[succeeded] * 16, owner="j", owner_key="j")
     assert _ends(watcher, job=True, members=both) == "Succeeded"
 
 
@@ -201,12 +201,12 @@ def test_without_an_owner_the_members_decide_once_none_is_live(
     assert (end and end[0]) == verdict
 
 
-def test_finished_goes_with_the_incarnation() -> None:
+def test_finished_goes_with_the_run() -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
-    over = pods(succeeded, succeeded, owner="j", incarnation="j")
+    over = pods(succeeded, succeeded, owner="j", owner_key="j")
     assert _ends(watcher, job=True, members=over) == "Succeeded"
-    fresh = replace(pending, uid=PodUID("new"), owner="k", incarnation="k", created=NOW + 9)
+    fresh = replace(pending, uid=PodUID("new"), owner="k", owner_key="k", created=NOW + 9)
     watcher.looks([*over, fresh], jobs(j=True, k=None), NOW + 9)
     assert watcher.end() is None
 
@@ -247,7 +247,7 @@ def test_the_start_is_remembered_over_losses_and_restarts() -> None:
     assert again.started("g") == start
 
 
-def test_counters_never_go_back_within_an_incarnation() -> None:
+def test_counters_never_go_back_within_a_run() -> None:
     """Semantics §7.3."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -282,7 +282,7 @@ def test_attempts_go_on_over_a_restart() -> None:
     assert again.status["g"].attempts == attempts + 1
 
 
-def test_with_a_new_incarnation_times_and_counters_begin_anew() -> None:
+def test_with_a_new_run_times_and_counters_begin_anew() -> None:
     """Semantics §7.3."""
     world = World()
     world.nodes("n1 n2", cpu=4)
@@ -293,12 +293,12 @@ def test_with_a_new_incarnation_times_and_counters_begin_anew() -> None:
     world.member("new-0", "g", owner=NEXT_JOB)
     world.settle()
     status = world.status["g"]
-    assert (status.succeeded, world.started("g"), status.incarnation) == (0, None, "job-2")
+    assert (status.succeeded, world.started("g"), status.run_name) == (0, None, "job-2")
     kinds = {str(condition.type) for condition in status.conditions}
-    assert kinds == {"Scheduled"}, "neither InitiallyScheduled nor Satisfied is of this life"
+    assert kinds == {"Scheduled"}, "neither InitiallyScheduled nor Satisfied is of this run"
 
 
-def test_a_status_of_another_incarnation_is_not_believed() -> None:
+def test_a_status_of_another_run_is_not_believed() -> None:
     """Semantics §7.3."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
@@ -309,7 +309,7 @@ def test_a_status_of_another_incarnation_is_not_believed() -> None:
     world.settle()
     assert world.condition("g")[2] == "1 of 2 members exist"
     assert (world.status["g"].succeeded, world.started("g")) == (0, None)
-    assert world.status["g"].incarnation == "job-1"
+    assert world.status["g"].run_name == "job-1"
 
 
 def test_the_next_attempt_is_named_only_where_time_alone_can_help() -> None:

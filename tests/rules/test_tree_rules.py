@@ -289,7 +289,7 @@ def test_children_that_different_jobs_make_are_one_gang_where_the_podgroup_has_a
         children(w, role, owner=Owner("Job", f"job-{role}", f"uid-{role}"))
         w.settle()
     assert placed(w) == "aabbcc"
-    assert len(w.status["g"].lives) == 1
+    assert len(w.status["g"].runs) == 1
 
 
 # ── what is not chosen ───────────────────────────────────────────────────────────────────────────
@@ -491,7 +491,7 @@ def test_raising_the_number_of_groups_never_makes_a_started_gang_incomplete(rest
         w.settle()
     status, message = condition(w, Condition.SCHEDULED)
     assert status is True
-    assert "minGroupCount 3 applies from the next incarnation of the gang on" in message
+    assert "minGroupCount 3 applies from the next run of the gang on" in message
 
 
 def test_lowering_the_number_of_groups_applies_at_once() -> None:

@@ -266,7 +266,7 @@ def test_a_raised_minimum_says_from_when_on_it_applies() -> None:
     world.running_job("g", 2)
     world.alter("g", minimum=10)
     world.settle()
-    note = "; minMember 10 applies from the next incarnation of the gang on"
+    note = "; minMember 10 applies from the next run of the gang on"
     assert world.condition("g")[2] == f"2 of 2 required members are scheduled{note}"
     assert world.condition("g", "Satisfied")[2] == f"2 of 2 members run{note}"
     world.alter("g", minimum=2)
@@ -285,7 +285,7 @@ def test_a_raised_minimum_of_a_role_says_so_as_well() -> None:
     world.settle()
     world.alter("g", minimum=4, roles=[("w", 3)])
     world.settle()
-    said = "minMember 4 and minMember 3 of role w apply from the next incarnation of the gang on"
+    said = "minMember 4 and minMember 3 of role w apply from the next run of the gang on"
     assert said in world.condition("g")[2]
 
 
@@ -409,7 +409,7 @@ def test_a_pod_that_misspells_its_group_waits_and_says_why() -> None:
     assert notes(world, "p") == [("FailedScheduling", problem)]
 
 
-def test_a_new_life_of_a_gang_is_told_anew() -> None:
+def test_a_new_run_of_a_gang_is_told_anew() -> None:
     """Semantics §7.4."""
     world = two_nodes()
     world.job("g", 3)

@@ -192,7 +192,7 @@ def test_the_count_is_kept_for_each_role() -> None:
     assert "w-2" in again.where(), "one worker succeeded, so one more is enough"
 
 
-def test_the_count_never_goes_back_within_an_incarnation() -> None:
+def test_the_count_never_goes_back_within_a_run() -> None:
     """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -211,13 +211,13 @@ def test_the_count_never_goes_back_within_an_incarnation() -> None:
     assert counts == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
-def test_the_scheduler_writes_incarnation_start_and_successes() -> None:
+def test_the_scheduler_writes_run_start_and_successes() -> None:
     """Semantics §2.2."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.job("g", 2)
     world.settle()
-    assert world.status["g"].incarnation == "job-1"
+    assert world.status["g"].run_name == "job-1"
     world.now += 7
     world.run_pods(["g-0"])
     world.settle()
@@ -295,7 +295,7 @@ def test_failed_members_are_not_held() -> None:
     assert world.status["g"].succeeded == 0
 
 
-def test_a_finished_bare_pod_of_an_older_life_is_not_counted_in_the_new_one() -> None:
+def test_a_finished_bare_pod_of_an_older_run_is_not_counted_in_the_new_one() -> None:
     """Semantics §2.2."""
     world = World()
     world.nodes("n1", cpu=8)
@@ -313,7 +313,7 @@ def test_a_finished_bare_pod_of_an_older_life_is_not_counted_in_the_new_one() ->
     assert world.where("new") == {}
 
 
-def test_an_old_bare_pod_that_ends_well_after_a_new_life_began_does_not_count() -> None:
+def test_an_old_bare_pod_that_ends_well_after_a_new_run_began_does_not_count() -> None:
     """Semantics §2.2."""
     world = World()
     world.nodes("n1", cpu=8)
@@ -329,7 +329,7 @@ def test_an_old_bare_pod_that_ends_well_after_a_new_life_began_does_not_count() 
     assert world.where("new") == {}
 
 
-def test_bare_pods_that_succeeded_in_an_older_life_do_not_count_after_a_restart() -> None:
+def test_bare_pods_that_succeeded_in_an_older_run_do_not_count_after_a_restart() -> None:
     """Semantics §2.2."""
     world = World()
     world.nodes("n1", cpu=8)

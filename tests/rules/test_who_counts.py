@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Semantics §2.3 to §2.5: who makes a quorum, in which life and of which minimum."""
+"""Semantics §2.3 to §2.5: who makes a quorum, in which run and of which minimum."""
 
 import pytest
 
@@ -90,7 +90,7 @@ def test_members_are_counted_per_namespace() -> None:
     assert world.condition("g")[2] == "1 of 2 members exist"
 
 
-def test_members_are_counted_per_incarnation() -> None:
+def test_members_are_counted_per_run() -> None:
     """Semantics §2.3."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
@@ -108,7 +108,7 @@ def test_members_are_counted_per_incarnation() -> None:
 # ── a restarted job (semantics §2.4) ─────────────────────────────────────────────────────────────
 
 
-def test_a_restarted_job_is_a_new_incarnation_and_needs_its_whole_floor_again() -> None:
+def test_a_restarted_job_is_a_new_run_and_needs_its_whole_floor_again() -> None:
     """Semantics §2.4."""
     world = World()
     world.nodes("n1 n2 n3 n4", cpu=4)
@@ -120,7 +120,7 @@ def test_a_restarted_job_is_a_new_incarnation_and_needs_its_whole_floor_again() 
     world.member("new-0", "g", owner=NEXT_JOB)
     world.settle()
     status = world.status["g"]
-    assert (status.incarnation, status.started, status.succeeded) == ("job-2", None, 0)
+    assert (status.run_name, status.started, status.succeeded) == ("job-2", None, 0)
     assert world.where("new") == {}
 
 
@@ -140,7 +140,7 @@ def test_a_jobset_that_is_recreated_is_told_by_its_labels() -> None:
     world.member("c", "g", restart="set/1")
     world.settle()
     assert world.condition("g")[2] == "1 of 2 members exist"
-    assert (world.status["g"].incarnation, world.status["g"].succeeded) == ("set/1", 0)
+    assert (world.status["g"].run_name, world.status["g"].succeeded) == ("set/1", 0)
 
 
 def test_old_members_still_terminating_hold_their_room() -> None:
@@ -179,7 +179,7 @@ def test_old_members_still_terminating_count_for_nothing_else() -> None:
 # ── raising and lowering the minimum (semantics §2.5) ────────────────────────────────────────────
 
 
-def test_raising_the_minimum_never_makes_the_running_incarnation_incomplete() -> None:
+def test_raising_the_minimum_never_makes_the_running_run_incomplete() -> None:
     """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2", cpu=4)
@@ -195,7 +195,7 @@ def test_raising_the_minimum_never_makes_the_running_incarnation_incomplete() ->
     assert again.evictions == []
 
 
-def test_raising_the_minimum_holds_for_the_next_incarnation() -> None:
+def test_raising_the_minimum_holds_for_the_next_run() -> None:
     """Semantics §2.5."""
     world = World()
     world.nodes("n1 n2 n3", cpu=4)
@@ -267,7 +267,7 @@ def test_lowering_ends_a_repair_at_once() -> None:
         pytest.param([("a", 1), ("b", 1), ("c", 1)], id="a role is added"),
     ],
 )
-def test_raising_a_role_never_makes_the_running_incarnation_incomplete(
+def test_raising_a_role_never_makes_the_running_run_incomplete(
     roles: list[tuple[str, int]],
 ) -> None:
     """Semantics §2.5."""

@@ -106,7 +106,7 @@ def test_the_workload_of_a_pod_tells_its_group_and_role(
     assert auto_group(labels, by) == expected
 
 
-def test_each_workload_and_each_life_of_a_job_has_a_podgroup_of_its_own() -> None:
+def test_each_workload_and_each_run_of_a_job_has_a_podgroup_of_its_own() -> None:
     names = [
         group_name("Job", "a", "u1"),
         group_name("Job", "a", "u2"),

@@ -52,7 +52,7 @@ def test_a_pod_says_who_and_where_it_is() -> None:
     assert made.resource_version == 42
     assert made.created == 1767225610.0
     assert made.owner == Owner("Job", "train", "2")
-    assert made.incarnation == "2"
+    assert made.owner_key == "2"
     assert made.binding_record == '{"plan":"p1"}'
     assert made.annotations_size == len('enbloc.dev/plan{"plan":"p1"}note') + 6
     assert made.bound
@@ -69,7 +69,7 @@ def test_a_bare_pod_with_nothing_but_nulls_is_read() -> None:
 
     assert made.problem == ""
     assert (made.phase, made.node, made.group, made.owner) == (Phase.PENDING, "", None, None)
-    assert made.incarnation == ""
+    assert made.owner_key == ""
     assert made.live
     assert not made.bound
 
@@ -238,23 +238,23 @@ def test_a_pod_that_gives_way(status: str, reason: str, deleting: bool, preempte
 
 
 @pytest.mark.parametrize(
-    ("labels", "identity"),
+    ("labels", "owner"),
     [
         pytest.param({}, "", id="no JobSet"),
         pytest.param({"jobset.sigs.k8s.io/restart-attempt": "3"}, "", id="attempt alone"),
-        pytest.param({"jobset.sigs.k8s.io/jobset-uid": "js"}, "js/0", id="first life"),
+        pytest.param({"jobset.sigs.k8s.io/jobset-uid": "js"}, "js/0", id="first run"),
         pytest.param(
             {"jobset.sigs.k8s.io/jobset-uid": "js", "jobset.sigs.k8s.io/restart-attempt": "3"},
             "js/3",
-            id="fourth life",
+            id="fourth run",
         ),
     ],
 )
-def test_jobset_s_labels_are_the_incarnation(labels: dict[str, str], identity: str) -> None:
+def test_jobset_s_labels_are_the_owner(labels: dict[str, str], owner: str) -> None:
     made = read_pod({"labels": labels})
 
-    assert made.restart == identity
-    assert made.incarnation == identity
+    assert made.restart == owner
+    assert made.owner_key == owner
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
             "priorityClassName": "low",
         },
         status={
-            "incarnation": "job-1",
+            "run": "job-1",
             "startedTime": "1970-01-01T00:01:00Z",
             "succeeded": 3,
             "attempts": 2,

@@ -88,7 +88,7 @@ def waiting(*pods: Pod) -> GroupFacts:
     return GroupFacts(
         key=key, group=Group(key, min_member=count), solo=False, pending=pods,
         total=Floor("", count, count, 0, 0), roles=(), members=count, gated=0, foreign=0, running=0,
-        started=False, incarnation="", priority=0, queue_time=0.0,
+        started=False, run_name="", priority=0, queue_time=0.0,
     )  # fmt: skip
 
 
@@ -96,13 +96,13 @@ def remembered(status: SetGroupStatus) -> Memory:
     """What is read back from a status that was written."""
     holds = {each.type: each.message for each in status.conditions if each.status}
     return Memory(
-        incarnation=status.incarnation,
+        run_name=status.run_name,
         started=status.started,
         succeeded=status.succeeded,
         roles=tuple((role.name, role.succeeded) for role in status.roles),
         attempts=status.attempts,
         initially_scheduled=Condition.INITIALLY_SCHEDULED in holds,
-        lives=status.lives,
+        runs=status.runs,
         preempted=holds.get(Condition.DISRUPTION_TARGET, ""),
     )
 

@@ -199,37 +199,37 @@ class Condition(Strict):
     message: Annotated[str, Field(max_length=1024)]
 
 
-class LifeRole(Strict):
-    """What is remembered of one role of an incarnation."""
+class RunRole(Strict):
+    """What is remembered of one role of a run."""
 
     name: RoleName
     min_member: Count | None = None
     succeeded: Count | None = None
 
 
-class LifeSubGroup(Strict):
-    """What is remembered of one sub-group of an incarnation."""
+class RunSubGroup(Strict):
+    """What is remembered of one sub-group of a run."""
 
     name: RoleName
     min_group_count: Count | None = None
 
 
-class Life(Strict):
-    """What the scheduler remembers of one incarnation."""
+class Run(Strict):
+    """What the scheduler remembers of one run."""
 
-    incarnation: Annotated[str, Field(max_length=253)]
-    identities: (
-        Annotated[list[Annotated[str, Field(max_length=253)]], Field(max_length=32)] | None
-    ) = None
+    name: Annotated[str, Field(max_length=253)]
+    owners: Annotated[list[Annotated[str, Field(max_length=253)]], Field(max_length=32)] | None = (
+        None
+    )
     min_member: Count | None = None
     scheduled_time: Time | None = None
     started_time: Time | None = None
     succeeded: Count | None = None
-    roles: Annotated[list[LifeRole], Field(max_length=16)] | None = None
+    roles: Annotated[list[RunRole], Field(max_length=16)] | None = None
     queue_time: Time | None = None
     plan: Annotated[str, Field(max_length=253)] | None = None
     min_group_count: Count | None = None
-    sub_groups: Annotated[list[LifeSubGroup], Field(max_length=16)] | None = None
+    sub_groups: Annotated[list[RunSubGroup], Field(max_length=16)] | None = None
 
 
 class GroupTopologyStatus(Strict):
@@ -247,17 +247,17 @@ class PodGroupStatus(Strict):
     """What enbloc observed and decided.
 
     Attributes:
-        incarnation: name of the members' newest life, which the counts are of.
-        started_time: when the minimum last began to run together, in this incarnation.
-        succeeded: never goes back within an incarnation.
+        run: name of the members' newest run, which the counts are of.
+        started_time: when the minimum last began to run together, in this run.
+        succeeded: never goes back within a run.
         next_attempt_time: absent when only an event can help.
         expected: how many members their owners can run at once from now on; absent = unknown.
-        lives: what is remembered of each incarnation that matters still, the newest last.
+        runs: what is remembered of each run that matters still, the newest last.
         topology: where its bound members lie; absent unless the spec asks for a topology.
     """
 
     observed_generation: Generation | None = None
-    incarnation: Annotated[str, Field(max_length=253)] | None = None
+    run: Annotated[str, Field(max_length=253)] | None = None
     started_time: Time | None = None
     members: Count | None = None
     scheduled: Count | None = None
@@ -270,7 +270,7 @@ class PodGroupStatus(Strict):
     last_attempt_time: Time | None = None
     next_attempt_time: Time | None = None
     expected: Count | None = None
-    lives: Annotated[list[Life], Field(max_length=16)] | None = None
+    runs: Annotated[list[Run], Field(max_length=16)] | None = None
     topology: GroupTopologyStatus | None = None
     conditions: Annotated[list[Condition], Field(max_length=16)] | None = None
 

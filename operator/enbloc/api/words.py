@@ -91,7 +91,7 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
     Condition.INITIALLY_SCHEDULED: ConditionMeaning(
         (Reason.SCHEDULED,),
         (),
-        "The minimum was bound at least once, in this incarnation.",
+        "The minimum was bound at least once, in this run.",
     ),
     Condition.SATISFIED: ConditionMeaning(
         (Reason.SATISFIED,),
@@ -111,7 +111,7 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
         (Reason.SUCCEEDED, Reason.FAILED),
         (),
         "The owner has ended; without an owner, all members have. Removed when the next "
-        "incarnation begins.",
+        "run begins.",
     ),
 }
 
@@ -281,7 +281,7 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.OVERLAPPING_RUNS: EventMeaning(
         "PodGroup",
         True,
-        "Members of an earlier incarnation are live; those of the new one are another gang.",
+        "Members of an earlier run are live; those of the new one are another gang.",
     ),
     EventReason.POD_GROUP_DELETED: EventMeaning(
         "PodGroup",
@@ -398,7 +398,7 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "annotation",
         "pod",
         "the scheduler, with the Binding",
-        "The plan that placed the member, as JSON: id, incarnation, minimum, queue time. A new "
+        "The plan that placed the member, as JSON: id, run, minimum, queue time. A new "
         "leader reads it; `enbloc replay` takes the id.",
     ),
     names.DERIVED_KEY: KeyMeaning(
@@ -481,7 +481,7 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
 #: Keys of others that change what enbloc does.
 KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
     names.JOBSET_UID_KEY: KeyMeaning(
-        "label", "pod", "JobSet", "With the restart attempt: the incarnation of the member."
+        "label", "pod", "JobSet", "With the restart attempt: which run the member belongs to."
     ),
     names.JOBSET_RESTART_KEY: KeyMeaning(
         "label", "pod", "JobSet", "The restart attempt of which the member is."
@@ -490,7 +490,7 @@ KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
         "label",
         "pod",
         "Kubernetes",
-        "Tells the Deployment of a ReplicaSet's pod: pods of one Deployment are one incarnation.",
+        "Tells the Deployment of a ReplicaSet's pod: pods of one Deployment are one run.",
     ),
     names.MIRROR_POD_KEY: KeyMeaning(
         "annotation",

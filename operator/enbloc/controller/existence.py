@@ -22,15 +22,15 @@ def of_role(counts: Counter[str], role: str) -> int:
 
 
 def cannot_exist(
-    group: Group, life: Collection[Member], succeeded: Counter[str], creators: Creators
+    group: Group, run: Collection[Member], succeeded: Counter[str], creators: Creators
 ) -> str:
     """Why the missing members can never exist, with the fix; "" = they can.
 
     Told only if all creators of members are known: a pod without a controller, or a controller of
     another kind, may add others at any time. Source: semantics §5.2.
     """
-    live = [member for member in life if member.live]
-    owners = {member.owner for member in life}
+    live = [member for member in run if member.live]
+    owners = {member.owner for member in run}
     present = [c for c in creators.values() if c.ended is None or c.uid in owners]
     known = all(c.understood for c in present) and all(m.owner in creators for m in live)
     makers = [c for c in present if not c.idle or c.uid in owners]
@@ -63,13 +63,13 @@ def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> 
     return ", or ".join(list(texts)[:_MOST_NAMED])
 
 
-def at_once(group: Group, life: Collection[Member], creators: Creators) -> int | None:
+def at_once(group: Group, run: Collection[Member], creators: Creators) -> int | None:
     """How many members their creators can run at the same time from now on; None = unknown.
 
     A creator that is suspended or scaled to zero may have pods again before this is next read, so
     its current count is ignored: only the remaining completions of a Job limit it.
     """
-    owners = {member.owner for member in life if member.live}
+    owners = {member.owner for member in run if member.live}
     makers = [c for c in creators.values() if c.ended is None and (not owners or c.uid in owners)]
     if not makers or not all(c.understood for c in makers) or not owners <= creators.keys():
         return None

@@ -24,8 +24,7 @@ class Member:
         live: it is neither finished nor terminating.
         bound: it is live and has a node.
         ready: its condition Ready is True.
-        incarnation: the life it belongs to, by its controller or its labels; "" = a pod without a
-            controller.
+        owner_key: as `Pod.owner_key`; "" = a pod without a controller.
         owner: UID of its controller; "" = it has none.
         owner_name: the controller's name.
         scheduler: its schedulerName.
@@ -38,7 +37,7 @@ class Member:
     live: bool = True
     bound: bool = False
     ready: bool = False
-    incarnation: str = ""
+    owner_key: str = ""
     owner: str = ""
     owner_name: str = ""
     scheduler: str = ""
@@ -54,7 +53,7 @@ class Member:
             live=pod.live,
             bound=pod.bound,
             ready=ready and pod.live,
-            incarnation=pod.incarnation,
+            owner_key=pod.owner_key,
             owner=pod.owner.uid if pod.owner is not None else "",
             owner_name=pod.owner.name if pod.owner is not None else "",
             scheduler=pod.scheduler,

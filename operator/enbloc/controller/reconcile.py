@@ -13,12 +13,12 @@ condition Ready sums up the group in one word (docs/reference/api.md). Its trans
                 ▼   │                  │ evicted by the scheduler: TimedOut
                Binding ─► Starting ─► Running ◄─► BelowMinimum
                               │          │             │
-                              └──────────┴──► Succeeded, Failed ─► (a new life: Pending)
+                              └──────────┴──► Succeeded, Failed ─► (a new run: Pending)
 
     from anywhere: InvalidSpec, as long as the spec is invalid
 
-The first match decides: the spec is invalid (InvalidSpec); this life ended (Succeeded, Failed: also
-condition Finished); the scheduler has not reported on this life (Pending, WaitingForMembers,
+The first match decides: the spec is invalid (InvalidSpec); this run ended (Succeeded, Failed: also
+condition Finished); the scheduler has not reported on this run (Pending, WaitingForMembers,
 MembersCannotExist); its condition Scheduled is at TimedOut or Preempted; its condition Satisfied is
 False in a group that has started (BelowMinimum); Scheduled is True, with any reason (Starting,
 Running). Otherwise Ready copies the reason and message of Scheduled, so that the two never
@@ -44,7 +44,7 @@ from enbloc.controller.runs import (
     FIRST_LOOK,
     ConditionState,
     History,
-    LifeView,
+    RunView,
     how_it_ended,
     look,
 )
@@ -66,7 +66,7 @@ class Conclusion:
     Attributes:
         patch: what the controller should write; None = the status already says so.
         history: to pass to the next look, once `patch` is written.
-        ended: this look found that the life of the group ended.
+        ended: this look found that the run of the group ended.
     """
 
     patch: StatusPatch | None
@@ -100,10 +100,10 @@ def reconcile(  # each is one source of the status
     before = {condition.type: condition for condition in shown}
     conditions = [_condition(Condition.READY, _ready(view, end), before, group.generation, now)]
     if end is not None:
-        if ended:  # a standing Finished is about an earlier life
+        if ended:  # a standing Finished is about an earlier run
             before.pop(Condition.FINISHED, None)
         # The server's clock is known only to the second; no member may be younger than the end.
-        since = max(now, *(member.created for member in view.life), 0.0)
+        since = max(now, *(member.created for member in view.run), 0.0)
         conditions.append(_condition(Condition.FINISHED, end, before, group.generation, since))
     wanted: StatusPatch = {
         "observedGeneration": group.generation,
@@ -111,7 +111,7 @@ def reconcile(  # each is one source of the status
         "failed": view.failed,
         "conditions": conditions,
     }
-    expected = at_once(view.group, view.life, creators)
+    expected = at_once(view.group, view.run, creators)
     if expected is not None:
         wanted["expected"] = expected
     if group.roles:
@@ -135,7 +135,7 @@ def _counts(members: Iterable[Member]) -> dict[str, int]:
 # ── the summary ──────────────────────────────────────────────────────────────────────────────
 
 
-def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
+def _ready(view: RunView, end: ConditionState | None) -> ConditionState:
     """The state of condition Ready; its reason is the state of the group in one word."""
     if view.group.problem:
         return ConditionState("False", Reason.INVALID_SPEC, view.group.problem)
@@ -170,13 +170,13 @@ def _ready(view: LifeView, end: ConditionState | None) -> ConditionState:
     return scheduled
 
 
-def _waiting(view: LifeView) -> ConditionState | None:
+def _waiting(view: RunView) -> ConditionState | None:
     """The state of Ready while members are missing, and whether they can exist; None = none are."""
     missing = _missing(view)
     said = view.conditions.get(Condition.SCHEDULED)
     if not missing:
         return None
-    never = cannot_exist(view.group, view.life, view.succeeded, view.creators)
+    never = cannot_exist(view.group, view.run, view.succeeded, view.creators)
     if never:
         return ConditionState("False", Reason.MEMBERS_CANNOT_EXIST, never)
     if said is not None and said.message.startswith(missing[0]):
@@ -185,9 +185,9 @@ def _waiting(view: LifeView) -> ConditionState | None:
     return ConditionState("False", Reason.WAITING_FOR_MEMBERS, words)
 
 
-def _missing(view: LifeView) -> list[str]:
+def _missing(view: RunView) -> list[str]:
     """Which members do not exist yet, in the scheduler's wording: "6 of 8 members exist"."""
-    exist = Counter(member.role for member in view.life if member.live) + view.succeeded
+    exist = Counter(member.role for member in view.run if member.live) + view.succeeded
     if view.reaches_floor(exist):
         return []
     return [
@@ -197,8 +197,8 @@ def _missing(view: LifeView) -> list[str]:
     ]
 
 
-def _starting_or_running(view: LifeView) -> ConditionState:
-    running = [m for m in view.life if m.live and m.phase is Phase.RUNNING]
+def _starting_or_running(view: RunView) -> ConditionState:
+    running = [m for m in view.run if m.live and m.phase is Phase.RUNNING]
     succeeded = view.succeeded.total()
     words = f"{len(running)} of {view.group.least} members run" + (
         f", {succeeded} succeeded" if succeeded else ""

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which life of a group its members belong to, what is known of that life, and how it ended.
+"""Which run of a group its members belong to, what is known of that run, and how it ended.
 
-The scheduler tells lives apart and writes them to status.lives; the rest of the status is about the
-newest life. The controller may see a life begin, and even end, before the scheduler reports it.
-Until the scheduler names the new life, its status is about the previous one and is ignored
+The scheduler tells runs apart and writes them to status.runs; the rest of the status is about the
+newest run. The controller may see a run begin, and even end, before the scheduler reports it.
+Until the scheduler names the new run, its status is about the previous one and is ignored
 (semantics §1, §7.2).
 """
 
@@ -33,16 +33,16 @@ class ConditionState:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What must be remembered of a group, besides its status, to judge its current life.
+    """What must be remembered of a group, besides its status, to judge its current run.
 
     Attributes:
-        incarnation: the scheduler's name of the current life; "" = none yet.
-        failed: failed pods counted in this life, including pods that are gone.
-        owners: UIDs of the owners whose pods were seen in this life.
-        over: identities of members whose life is over; None = not determined yet.
+        run_name: the scheduler's name of the current run; "" = none yet.
+        failed: failed pods counted in this run, including pods that are gone.
+        owners: UIDs of the owners whose pods were seen in this run.
+        over: owners of members whose run is over; None = not determined yet.
     """
 
-    incarnation: str = ""
+    run_name: str = ""
     failed: int = 0
     owners: frozenset[str] = frozenset()
     over: frozenset[str] | None = None
@@ -53,25 +53,25 @@ FIRST_LOOK: Final = History()
 
 
 @dataclass(frozen=True, slots=True)
-class LifeView:
-    """A group in its current life: the last one, until another begins.
+class RunView:
+    """A group in its current run: the last one, until another begins.
 
     Attributes:
-        members: all listed members, those of earlier lives too.
-        life: the members of the current life.
+        members: all listed members, those of earlier runs too.
+        run: the members of the current run.
         creators: the creators of the group's members, by UID.
-        owners: UIDs of all owners whose pods were seen in this life.
-        succeeded: how many members succeeded in this life, by role.
-        failed: how many members failed in this life.
-        conditions: the current conditions that are about this life, by type.
-        started: the group's minimum has run together in this life.
-        over: identities of members of earlier lives.
-        incarnation: the scheduler's name of this life; "" = none yet.
+        owners: UIDs of all owners whose pods were seen in this run.
+        succeeded: how many members succeeded in this run, by role.
+        failed: how many members failed in this run.
+        conditions: the current conditions that are about this run, by type.
+        started: the group's minimum has run together in this run.
+        over: owners of members of earlier runs.
+        run_name: the scheduler's name of this run; "" = none yet.
     """
 
     group: Group
     members: Collection[Member]
-    life: Collection[Member]
+    run: Collection[Member]
     creators: Creators
     owners: frozenset[str]
     succeeded: Counter[str]
@@ -79,7 +79,7 @@ class LifeView:
     conditions: Mapping[str, ConditionState]
     started: bool
     over: frozenset[str]
-    incarnation: str
+    run_name: str
 
     def reaches_floor(self, counts: Counter[str]) -> bool:
         """Whether these counts reach the minimum of the group and of each role."""
@@ -87,18 +87,18 @@ class LifeView:
 
     @property
     def finished(self) -> ConditionState | None:
-        """The condition Finished of this life; None = it has not ended."""
+        """The condition Finished of this run; None = it has not ended."""
         return self.conditions.get(Condition.FINISHED)
 
     def history(self, end: ConditionState | None) -> History:
         """What to remember for the next look, once the new status is written."""
         over = self.over
         if end is not None:
-            over = over | self.owners | set(_identities(self.members).values())
-            over |= {self.incarnation} - {""}
-        elif self.finished is not None:  # the life continues after all
+            over = over | self.owners | set(_owners(self.members).values())
+            over |= {self.run_name} - {""}
+        elif self.finished is not None:  # the run goes on after all
             over = frozenset()
-        return History(self.incarnation, self.failed, self.owners, over)
+        return History(self.run_name, self.failed, self.owners, over)
 
 
 def look(
@@ -107,59 +107,59 @@ def look(
     members: Collection[Member],
     creators: Creators,
     history: History,
-) -> LifeView:
-    """The group in its current life."""
+) -> RunView:
+    """The group in its current run."""
     memory, conditions = group.memory, _standing(status)
-    over = _over(status, members, memory.incarnation) if history.over is None else history.over
-    its = _identities(members)
-    earlier = over | {name for life in memory.lives[:-1] for name in life.identities}
-    earlier -= set(memory.lives[-1].identities if memory.lives else ())
-    life: Collection[Member] = [member for member in members if its[member.uid] not in earlier]
-    named = memory.incarnation not in {"", *over}
-    heard = named or not memory.incarnation
-    begins = named and history.incarnation not in ("", memory.incarnation)
+    over = _over(status, members, memory.run_name) if history.over is None else history.over
+    its = _owners(members)
+    earlier = over | {name for run in memory.runs[:-1] for name in run.owners}
+    earlier -= set(memory.runs[-1].owners if memory.runs else ())
+    run: Collection[Member] = [member for member in members if its[member.uid] not in earlier]
+    named = memory.run_name not in {"", *over}
+    heard = named or not memory.run_name
+    begins = named and history.run_name not in ("", memory.run_name)
     if Condition.FINISHED in conditions:
-        begins, heard = bool(life) or named, named
+        begins, heard = bool(run) or named, named
         if begins:
             del conditions[Condition.FINISHED]
         else:
-            life, heard = members, True
+            run, heard = members, True
     if not heard:
         memory, conditions = Memory(), {}
-    life = _present(life, memory.incarnation)
-    owners = frozenset(member.owner for member in life if member.owner)
-    failed = sum(member.phase is Phase.FAILED for member in life)
-    return LifeView(
+    run = _present(run, memory.run_name)
+    owners = frozenset(member.owner for member in run if member.owner)
+    failed = sum(member.phase is Phase.FAILED for member in run)
+    return RunView(
         group=group,
         members=members,
-        life=life,
+        run=run,
         creators=creators,
         owners=owners if begins else owners | (history.owners & creators.keys()),
         succeeded=count_succeeded(
-            Counter(member.role for member in life if member.phase is Phase.SUCCEEDED), memory
+            Counter(member.role for member in run if member.phase is Phase.SUCCEEDED), memory
         ),
         failed=failed if begins else max(failed, history.failed),
         conditions=conditions,
         started=memory.started is not None,
         over=over,
-        incarnation=memory.incarnation or ("" if begins else history.incarnation),
+        run_name=memory.run_name or ("" if begins else history.run_name),
     )
 
 
-def how_it_ended(view: LifeView) -> ConditionState | None:
-    """How the current life ended; None while it has not (semantics §7.2).
+def how_it_ended(view: RunView) -> ConditionState | None:
+    """How the current run ended; None while it has not (semantics §7.2).
 
     The Jobs that own members decide; members without a controller must all have finished. Other
     owners never end: they create pods for as long as they exist. A Job's own owner, such as a
     JobSet, is not read, as each kind would need a permission: the end of its Jobs is the end of
-    this life, and a Job that it starts again begins another life.
+    this run, and a Job that it starts again begins another run.
     """
-    if any(member.live for member in view.life):
+    if any(member.live for member in view.run):
         return None
     if view.finished is not None:
         return view.finished
     ends = [view.creators[uid].ended if uid in view.creators else None for uid in view.owners]
-    bare = [member for member in view.life if member.bare]
+    bare = [member for member in view.run if member.bare]
     if not (ends or bare) or None in ends or not all(member.finished for member in bare):
         return None
     good = all(ends) and (not bare or view.reaches_floor(view.succeeded))
@@ -181,37 +181,35 @@ def _standing(status: Mapping[str, Any]) -> dict[str, ConditionState]:
     }
 
 
-def _over(
-    status: Mapping[str, Any], members: Collection[Member], incarnation: str
-) -> frozenset[str]:
-    """Whose life is over, by the status alone: members created before condition Finished."""
+def _over(status: Mapping[str, Any], members: Collection[Member], run_name: str) -> frozenset[str]:
+    """Whose run is over, by the status alone: members created before condition Finished."""
     end = finished(status)
     if end is None:
         return frozenset()
     since = seconds_of(end.get("lastTransitionTime") or "") or 0.0
-    its = _identities(members)
+    its = _owners(members)
     old = {its[member.uid] for member in members if member.created <= since}
     new = set(its.values()) - old
-    return frozenset(old | ({incarnation} - new - {""}))
+    return frozenset(old | ({run_name} - new - {""}))
 
 
-def _identities(members: Collection[Member]) -> dict[PodUID, str]:
-    """The identity that ties each member to a life; without a controller, its own UID.
+def _owners(members: Collection[Member]) -> dict[PodUID, str]:
+    """The owner that ties each member to a run; without a controller, its own UID.
 
-    A member whose controller is another member has that member's identity, as Spark's executors
+    A member whose controller is another member has that member's owner, as Spark's executors
     have their driver's.
     """
-    own = {member.uid: short(member.incarnation) or member.uid for member in members}
+    own = {member.uid: short(member.owner_key) or member.uid for member in members}
     return {
         member.uid: own.get(PodUID(member.owner), own[member.uid]) if member.owner else member.uid
         for member in members
     }
 
 
-def _present(members: Collection[Member], incarnation: str) -> Collection[Member]:
-    """The live members, and those created no earlier than the first one of this incarnation.
+def _present(members: Collection[Member], run_name: str) -> Collection[Member]:
+    """The live members, and those created no earlier than the first one of this run.
 
-    A pod without a controller carries no identity, so its creation time tells an earlier life.
+    A pod without a controller has no owner, so its creation time tells an earlier run.
     """
-    start = min((m.created for m in members if incarnation in (m.uid, m.incarnation)), default=0.0)
-    return [m for m in members if m.live or m.created >= start] if incarnation else members
+    start = min((m.created for m in members if run_name in (m.uid, m.owner_key)), default=0.0)
+    return [m for m in members if m.live or m.created >= start] if run_name else members

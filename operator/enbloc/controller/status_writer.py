@@ -106,7 +106,7 @@ class StatusWriter:
         status = found.get("status") or {}
         known = self._groups.get(group.key)
         failed = status.get("failed")
-        history = History(group.memory.incarnation, failed if isinstance(failed, int) else 0)
+        history = History(group.memory.run_name, failed if isinstance(failed, int) else 0)
         if known is not None and known.group.uid == group.uid:
             if group.resource_version <= known.group.resource_version:
                 return

@@ -9,7 +9,7 @@ import msgspec
 
 from enbloc.framework.act import Target
 from enbloc.framework.extenders import NodeVictims
-from enbloc.model.groups import GroupKey, LifeMemory
+from enbloc.model.groups import GroupKey, RunMemory
 from enbloc.model.names import Condition, EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
 
@@ -81,7 +81,7 @@ class ConditionValue(msgspec.Struct, frozen=True, gc=False):
 
 
 class RoleSucceeded(msgspec.Struct, frozen=True, gc=False):
-    """How many members of a role succeeded in this incarnation."""
+    """How many members of a role succeeded in this run."""
 
     name: str
     succeeded: int
@@ -108,7 +108,7 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         generation: the generation of the spec that this answers.
-        lives: what to record of each life with live members, and of the newest, which is the last;
+        runs: what to record of each run with live members, and of the newest, which is the last;
             the other fields describe that one.
         priority: of the group; None = it has no members.
         replaced: field managers of other schedulers, or of older releases, whose part of the status
@@ -121,7 +121,7 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
     group: GroupKey
     uid: str
     generation: int
-    incarnation: str
+    run_name: str
     started: float | None
     succeeded: int
     roles: tuple[RoleSucceeded, ...]
@@ -129,7 +129,7 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
     last_attempt: float | None
     next_attempt: float | None
     conditions: tuple[ConditionValue, ...]
-    lives: tuple[LifeMemory, ...] = ()
+    runs: tuple[RunMemory, ...] = ()
     priority: int | None = None
     replaced: tuple[str, ...] = ()
     shown_by: int = 0

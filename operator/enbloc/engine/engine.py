@@ -213,7 +213,7 @@ class Engine:
         after a restart.
         """
         turn, self._next = self._next, Turn()
-        while turn.changed:  # forgetting a life changes the other lives of its group
+        while turn.changed:  # forgetting a run changes the other runs of its group
             due, turn.changed = turn.changed, {}
             for key in due:
                 members = self._groups.get(key)
@@ -391,7 +391,7 @@ class Engine:
         key = members.key
         self._groups.drop(members)
         if not members.solo:
-            for each in self._groups.lives(key):
+            for each in self._groups.runs(key):
                 turn.change(each.key)
         for policy in self._policies:
             policy.forget(turn, members)
@@ -405,9 +405,9 @@ class Engine:
         """Update the status of a group; a pod without a group has its own conditions."""
         if members.solo:
             return
-        lives = self._groups.lives(members.key)
-        if lives[-1] is not members:
-            members, facts = lives[-1], self._groups.facts(lives[-1])
+        runs = self._groups.runs(members.key)
+        if runs[-1] is not members:
+            members, facts = runs[-1], self._groups.facts(runs[-1])
         why = self._admission.why(members.key)
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:
@@ -415,7 +415,7 @@ class Engine:
             why = Explanation(Reason.WAITING_ON_PERMIT, note)
         elif open_plan is None:
             notes = [note for p in self._policies if (note := p.remark(members, facts))]
-            others = sum(len(life.live) for life in lives) - facts.members
+            others = sum(len(run.live) for run in runs) - facts.members
             if others:
                 theirs = "1 member" if others == 1 else f"{others} members"
                 notes.append(f"not counting {theirs} of earlier runs")
@@ -428,7 +428,7 @@ class Engine:
             binding = f"binding {open_plan.size} {members_}" + (f"; {waits}" if waits else "")
         self._reporter.status(
             turn,
-            lives,
+            runs,
             facts,
             self._admission.item(members),
             why,

@@ -156,12 +156,12 @@ class EventHandlers:
         named = self._groups.named(pod.uid)
         if named is None:
             return pod
-        life = self._groups.key_of(pod.uid)
-        if pod.node and life is not None and self._plans.places(pod, life):
+        run = self._groups.key_of(pod.uid)
+        if pod.node and run is not None and self._plans.places(pod, run):
             self._placed.add(pod.uid)
         if named == (pod.group or solo_key(pod)):
             return pod
-        if not pod.node and life is not None and self._plans.binding(pod.uid, life):
+        if not pod.node and run is not None and self._plans.binding(pod.uid, run):
             self._regrouped[pod.uid] = pod
             return replace(pod, group=self._state.pods[pod.uid].group)
         self._leave(pod.uid, turn)
@@ -209,7 +209,7 @@ class EventHandlers:
     # ── groups ───────────────────────────────────────────────────────────────────────────────
 
     def _group_seen(self, group: Group, turn: Turn) -> None:
-        known = self._groups.lives(group.key)
+        known = self._groups.runs(group.key)
         action = group_action(known[0].group if known else None, group)
         for members in self._groups.take_group(group.key, group):
             turn.change(members.key)
@@ -219,11 +219,11 @@ class EventHandlers:
             turn.happened.append(Happening(Resource.POD_GROUP, action, group=group.key))
 
     def _group_gone(self, key: GroupKey, uid: str, turn: Turn) -> None:
-        lives = self._groups.lives(key)
-        group = lives[0].group if lives else None
+        runs = self._groups.runs(key)
+        group = runs[0].group if runs else None
         if group is None or group.uid != uid:
             return
-        for members in lives:
+        for members in runs:
             self._deleted(members, turn)
         for members in self._groups.take_group(key, None):
             self._plans.withdraw(members.key, turn)
@@ -306,7 +306,7 @@ class EventHandlers:
         turn.observed.append(NodeChanged(name, old, node, tuple(gangs)))
 
     def _members_on(self, node: str) -> Iterator[tuple[Pod, GroupKey]]:
-        """Yield the pods counted on a node that are members, each with its group's life."""
+        """Yield the pods counted on a node that are members, each with its group's run."""
         for pod in self._state.on(node):
             key = self._groups.key_of(pod.uid)
             if key is not None:

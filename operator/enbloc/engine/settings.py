@@ -19,7 +19,7 @@ class Settings:
         schedule_timeout: seconds that limit a wait which holds capacity, unless the group sets
             them.
         reservation_seconds: the most seconds in all for which capacity of minResources is reserved
-            in one life of a group.
+            in one run of a group.
         reservation_limits: `(resource, amount)`, the most that the reservations of one namespace
             keep together; a resource that is not named has no limit.
         longest_wait: seconds after which a waiting group is tried even without an event.

@@ -25,7 +25,7 @@ class Floor:
             minimum never makes a running gang incomplete (semantics §2.5).
         pending: unbound live members that are ours and not gated.
         bound: live members with a node.
-        succeeded: members that succeeded in this incarnation.
+        succeeded: members that succeeded in this run.
     """
 
     role: str
@@ -139,14 +139,14 @@ class GroupFacts:
         gates: the names of their gates, each once, those of the oldest member first.
         foreign: unbound live members that name another scheduler.
         foreign_schedulers: the names of those schedulers, sorted.
-        succeeded: per role (with "" for members without one), in this incarnation.
+        succeeded: per role (with "" for members without one), in this run.
         running: live members whose phase is Running.
         bound_by_us: a Binding of ours placed a member that is held; members that were created with
             a node or bound by somebody else do not count.
-        started: the floor's members have run at the same time in this incarnation.
-        incarnation: which life of the group's members this is (semantics §2.4).
+        started: the floor's members have run at the same time in this run.
+        run_name: which run of the group's members this is (semantics §2.4).
         superseded: a newer attempt of its JobSet exists: nothing is done for it.
-        crowded: too many lives of the group are live: this one waits until another ends.
+        crowded: too many runs of the group are live: this one waits until another ends.
         priority: lowest priority of the live members (of those that succeeded, while none is
             live), lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.
@@ -174,7 +174,7 @@ class GroupFacts:
     started: bool = False
     superseded: bool = False
     crowded: bool = False
-    incarnation: str = ""
+    run_name: str = ""
     priority: int = 0
     queue_time: float = 0.0
     problem: str = ""

@@ -9,18 +9,18 @@ import msgspec
 
 from enbloc.engine.effects import SetGroupStatus, TopologyStatus
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
-from enbloc.model.groups import LifeMemory
+from enbloc.model.groups import RunMemory
 from enbloc.model.names import Condition
 from enbloc.model.times import time_text
 from enbloc.wire.conditions import group_condition
 from enbloc.wire.objects import (
-    LifeObject,
-    LifeRoleObject,
-    LifeSubGroupObject,
     PodGroupMetadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
     RoleStatusObject,
+    RunObject,
+    RunRoleObject,
+    RunSubGroupObject,
 )
 
 
@@ -82,7 +82,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
     """
     before = {condition.type: condition for condition in shown.conditions or ()}
     return Shown(
-        incarnation=effect.incarnation or None,
+        run=effect.run_name or None,
         started_time=_text(effect.started, created),
         succeeded=effect.succeeded,
         roles=tuple(RoleStatusObject(role.name, role.succeeded) for role in effect.roles) or None,
@@ -90,7 +90,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
         attempts=effect.attempts,
         last_attempt_time=_text(effect.last_attempt, created),
         next_attempt_time=_text(effect.next_attempt, created),
-        lives=tuple(_life(life, created) for life in effect.lives) or None,
+        runs=tuple(_run(run, created) for run in effect.runs) or None,
         topology=_topology(effect.topology),
         conditions=tuple(
             group_condition(
@@ -113,24 +113,24 @@ def _topology(found: TopologyStatus | None) -> TopologyShown | None:
     return TopologyShown(found.level or None, found.path or None, dict(found.spread) or None)
 
 
-def _life(life: LifeMemory, earliest: float) -> LifeObject:
-    minimums, succeeded = dict(life.minimums), dict(life.roles)
-    counts = dict(life.group_counts)
+def _run(run: RunMemory, earliest: float) -> RunObject:
+    minimums, succeeded = dict(run.minimums), dict(run.roles)
+    counts = dict(run.group_counts)
     names = dict.fromkeys((*minimums, *succeeded))
     names.pop("", None)
-    return LifeObject(
-        incarnation=life.incarnation,
-        identities=life.identities or None,
+    return RunObject(
+        name=run.name,
+        owners=run.owners or None,
         min_member=minimums.get(""),
-        scheduled_time=_text(life.scheduled, earliest),
-        started_time=_text(life.started, earliest),
-        succeeded=life.succeeded,
-        roles=tuple(LifeRoleObject(name, minimums.get(name), succeeded.get(name)) for name in names)
+        scheduled_time=_text(run.scheduled, earliest),
+        started_time=_text(run.started, earliest),
+        succeeded=run.succeeded,
+        roles=tuple(RunRoleObject(name, minimums.get(name), succeeded.get(name)) for name in names)
         or None,
-        queue_time=_text(life.queue_time, 0.0),
-        plan=life.plan or None,
+        queue_time=_text(run.queue_time, 0.0),
+        plan=run.plan or None,
         min_group_count=counts.pop("", None),
-        sub_groups=tuple(starmap(LifeSubGroupObject, counts.items())) or None,
+        sub_groups=tuple(starmap(RunSubGroupObject, counts.items())) or None,
     )
 
 

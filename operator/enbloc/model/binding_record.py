@@ -18,7 +18,7 @@ class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         plan: the plan's id.
-        incarnation: which life of the group's members it was made for.
+        run: which run of the group's members it was made for.
         floor: the group's minimum at that time.
         queue_time: the time that gives the group its place in the queue, server seconds since the
             epoch.
@@ -26,7 +26,7 @@ class BindingRecord(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     plan: str
-    incarnation: Annotated[str, msgspec.Meta(max_length=253)] = ""
+    run: Annotated[str, msgspec.Meta(max_length=253)] = ""
     floor: Annotated[int, msgspec.Meta(ge=1, lt=2**31)] = 1
     queue_time: Annotated[float, msgspec.Meta(ge=0.0, le=LAST_SECOND)] = 0.0
     started: bool = False
@@ -36,10 +36,10 @@ _DECODER: Final = msgspec.json.Decoder(BindingRecord)
 
 
 def binding_record(
-    plan: str, incarnation: str, floor: int, queue_time: float, *, started: bool = False
+    plan: str, run: str, floor: int, queue_time: float, *, started: bool = False
 ) -> str:
     """The binding record as compact JSON; "" if longer than 1 KiB, as a record is optional."""
-    encoded = msgspec.json.encode(BindingRecord(plan, incarnation, floor, queue_time, started))
+    encoded = msgspec.json.encode(BindingRecord(plan, run, floor, queue_time, started))
     return encoded.decode() if len(encoded) <= _LARGEST else ""
 
 

@@ -43,14 +43,14 @@ class OwnedFields:
 SCHEDULER_FIELDS: Final = OwnedFields(
     SCHEDULER_MANAGER,
     (
-        "incarnation",
+        "run",
         "startedTime",
         "succeeded",
         "priority",
         "attempts",
         "lastAttemptTime",
         "nextAttemptTime",
-        "lives",
+        "runs",
         "topology",
     ),
     ("succeeded",),

@@ -22,18 +22,18 @@ class GroupKey(NamedTuple):
     `str` gives `namespace/name (pod)`.
 
     Attributes:
-        life: distinguishes overlapping lives of one PodGroup's members, within one process; later
+        run: distinguishes overlapping runs of one PodGroup's members, within one process; later
             ones are larger. 0 = as pods and PodGroups name it.
     """
 
     namespace: str
     name: str
-    life: int = 0
+    run: int = 0
 
     @property
     def podgroup(self) -> "GroupKey":
-        """The key as pods and the PodGroup name it, without the life."""
-        return self._replace(life=0) if self.life else self
+        """The key as pods and the PodGroup name it, without the run."""
+        return self._replace(run=0) if self.run else self
 
     def __str__(self) -> str:
         if self.name.startswith("/"):
@@ -79,12 +79,12 @@ class OnIncomplete(enum.StrEnum):
     RESTART = "Restart"
 
 
-class LifeMemory(msgspec.Struct, frozen=True, gc=False):
-    """What status stores about one life of a group's members (semantics §2.2).
+class RunMemory(msgspec.Struct, frozen=True, gc=False):
+    """What status stores about one run of a group's members (semantics §2.2).
 
     Attributes:
-        incarnation: the name of the life.
-        identities: its members' identities, the first 32.
+        name: of the run.
+        owners: its members' owners, the first 32.
         minimums: the captured floor, `(role, minimum)`, "" = the group's own; empty = none.
         group_counts: how many children sufficed then, `(sub-group, count)`, "" = the PodGroup;
             empty = there is no tree.
@@ -97,8 +97,8 @@ class LifeMemory(msgspec.Struct, frozen=True, gc=False):
         plan: the last plan for which a Binding was sent; "" = none.
     """
 
-    incarnation: str
-    identities: tuple[str, ...] = ()
+    name: str
+    owners: tuple[str, ...] = ()
     minimums: tuple[tuple[str, int], ...] = ()
     scheduled: float | None = None
     started: float | None = None
@@ -109,8 +109,8 @@ class LifeMemory(msgspec.Struct, frozen=True, gc=False):
     group_counts: tuple[tuple[str, int], ...] = ()
 
 
-#: How many lives status holds at most, as in the schema.
-MOST_LIVES_KEPT: Final = 16
+#: How many runs status holds at most, as in the schema.
+MOST_RUNS_KEPT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +118,27 @@ class Memory:
     """What status stores about a group, read back at start (semantics §2.2).
 
     Attributes:
-        incarnation: the name of the members' newest life; "" = none known.
+        run_name: of the members' newest run; "" = none known.
         started: server time when the floor was first Running together, seconds since the epoch;
             None = not yet.
-        succeeded: members that succeeded in this incarnation, monotonic within it.
+        succeeded: members that succeeded in this run, monotonic within it.
         roles: succeeded members per role, `(role, count)`.
         attempts: how often a plan was tried.
         initially_scheduled: condition InitiallyScheduled is True.
-        lives: the lives that still matter, the newest last.
+        runs: the runs that still matter, the newest last.
         expected: how many members their owners can run at once from now on, according to the
             controller; None = unknown.
         preempted: who preempted members since the floor was last bound, as condition
             DisruptionTarget says it; "" = none were preempted.
     """
 
-    incarnation: str = ""
+    run_name: str = ""
     started: float | None = None
     succeeded: int = 0
     roles: tuple[tuple[str, int], ...] = ()
     attempts: int = 0
     initially_scheduled: bool = False
-    lives: tuple[LifeMemory, ...] = ()
+    runs: tuple[RunMemory, ...] = ()
     expected: int | None = None
     preempted: str = ""
 

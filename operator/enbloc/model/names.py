@@ -85,7 +85,7 @@ TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
 TAINT_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
-# ── labels by which a life is told ────────────────────────────────────────────────────────────
+# ── labels by which a run is told ────────────────────────────────────────────────────────────
 JOBSET_UID_KEY: Final = "jobset.sigs.k8s.io/jobset-uid"
 JOBSET_RESTART_KEY: Final = "jobset.sigs.k8s.io/restart-attempt"
 #: The pod label whose value, cut from the ReplicaSet's name, leaves the Deployment's name.

@@ -375,8 +375,8 @@ class Pod:
         return self.phase is Phase.RUNNING
 
     @property
-    def incarnation(self) -> str:
-        """The life that its labels or its controller name (semantics §1).
+    def owner_key(self) -> str:
+        """The owner that its labels or its controller name (semantics §1).
 
         JobSet's labels, else the Deployment of its ReplicaSet, else its controller's UID, else ""
         (a bare pod).

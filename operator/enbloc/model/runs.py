@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Incarnations: which life of a group a pod belongs to (semantics §1, §2.4).
+"""Runs: which run of a group a pod belongs to (semantics §1, §2.4).
 
-Each pod has an identity: its labels or its controller say which life it belongs to. A life is the
-set of identities that together held the floor; the engine keeps lives (`engine.state.runs`), the
+Each pod has an owner: its labels or its controller say whose pods it is one of. A run is the set of
+owners whose pods together held the floor; the engine keeps runs (`engine.state.runs`), the
 controller reads them from status.
 """
 
@@ -11,20 +11,20 @@ import hashlib
 from collections import Counter
 from typing import Final, Protocol
 
-from enbloc.model.groups import LifeMemory, Memory
+from enbloc.model.groups import Memory, RunMemory
 from enbloc.model.pods import PodUID
 
-#: The identity that all pods without a controller share.
+#: The owner that all pods without a controller share.
 BARE: Final = "bare"
 
 _LONGEST: Final = 200
 
-#: If a group's controller is of these kinds, its life does not gather pods of several controllers:
+#: If a group's controller is of these kinds, its run does not gather pods of several controllers:
 #: a CronJob makes one run after the other, and all pods of a Job are its own.
 _SINGLE: Final = ("CronJob/", "Job/")
 
 
-class Identified(Protocol):
+class Owned(Protocol):
     """A pod, or what is kept of one."""
 
     @property
@@ -33,44 +33,46 @@ class Identified(Protocol):
         ...
 
     @property
-    def incarnation(self) -> str:
-        """The life that its labels or its controller name; "" = none."""
+    def owner_key(self) -> str:
+        """The owner that its labels or its controller name; "" = none."""
         ...
 
 
-def identity(pod: Identified) -> str:
-    """The identity of a pod, not counting ownership by another pod."""
-    return short(pod.incarnation) or BARE
+def owner_of(pod: Owned) -> str:
+    """The owner of a pod, not counting ownership by another pod."""
+    return short(pod.owner_key) or BARE
 
 
-def short(said: str) -> str:
-    """An identity shortened to what status can store: a UID may have any length."""
-    return said if len(said) <= _LONGEST else hashlib.sha256(said.encode()).hexdigest()
+def short(owner_key: str) -> str:
+    """An owner shortened to what status can store: a UID may have any length."""
+    return (
+        owner_key if len(owner_key) <= _LONGEST else hashlib.sha256(owner_key.encode()).hexdigest()
+    )
 
 
-def attempt_of(identity: str) -> tuple[str, int] | None:
-    """The JobSet and its attempt number that an identity names; None = it names none."""
-    jobset, slash, attempt = identity.partition("/")
+def attempt_of(owner: str) -> tuple[str, int] | None:
+    """The JobSet and its attempt number that an owner names; None = it names none."""
+    jobset, slash, attempt = owner.partition("/")
     digits = attempt.isascii() and attempt.isdigit() and len(attempt) <= 9
     return (jobset, int(attempt)) if slash and digits else None
 
 
-def joins(identity: str, owner: str) -> bool:
-    """Whether a new identity belongs to the life that is live.
+def joins(owner: str, of_group: str) -> bool:
+    """Whether the pods of a new owner belong to the run that is live.
 
-    All pods of the PodGroup's owner are one life, even if they come one after the other: MPI's
-    launcher after the workers. Exceptions: a CronJob makes several lives, and so does a JobSet that
-    restarts; pods of another Job never join a Job's life.
+    All pods of the PodGroup's own controller are one run, even if they come one after the other:
+    MPI's launcher after the workers. Exceptions: a CronJob makes several runs, and so does a JobSet
+    that restarts; pods of another Job never join a Job's run.
 
     Args:
-        identity: the new one.
-        owner: kind and UID of the PodGroup's own controller, `kind/uid`; "" = it has none.
+        owner: the new one.
+        of_group: kind and UID of the PodGroup's own controller, `kind/uid`; "" = it has none.
     """
-    return bool(owner) and not owner.startswith(_SINGLE) and attempt_of(identity) is None
+    return bool(of_group) and not of_group.startswith(_SINGLE) and attempt_of(owner) is None
 
 
-def count_succeeded(seen: Counter[str], memory: Memory | LifeMemory) -> Counter[str]:
-    """How many members of each role succeeded in a life, including pods that are gone.
+def count_succeeded(seen: Counter[str], memory: Memory | RunMemory) -> Counter[str]:
+    """How many members of each role succeeded in a run, including pods that are gone.
 
     For roles that the PodGroup does not name, status stores only the sum: the part of it that was
     not seen counts as "", without a role.

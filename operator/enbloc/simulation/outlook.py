@@ -150,16 +150,14 @@ def _within(go_on: GoOn, settled: SimulatedCluster, work: Callable[[SimulatedClu
 
 def alone(present: Present, row: Waiting) -> Present:
     """The cluster as if all pods had ended but those of a row's run and those of DaemonSets."""
-    runs = {pod.incarnation for pod in row.pending}
+    runs = {pod.owner_key for pod in row.pending}
     others = {
         event.pod.uid
         for event in present.events
         if isinstance(event, PodSeen)
         and not of_node(event.pod)
         and (
-            event.pod.deleting
-            or group_of(event.pod) != row.key
-            or event.pod.incarnation not in runs
+            event.pod.deleting or group_of(event.pod) != row.key or event.pod.owner_key not in runs
         )
     }
     events: list[Event] = []

@@ -255,7 +255,7 @@ INFEASIBLE_POD_GROUPS: Final = _gauge(
 )
 GROUP_WAIT: Final = _histogram(
     "enbloc_podgroup_wait_duration_seconds",
-    "Time from the minimum of a PodGroup being present to its being scheduled, once in its life.",
+    "Time from the minimum of a PodGroup being present to its being scheduled, once per run.",
     _powers(0.01, 2, 24),
 )
 RESERVATIONS: Final = _gauge(

@@ -20,12 +20,12 @@ from enbloc.model.binding_record import (
 from enbloc.model.dialects import membership, readable
 from enbloc.model.field_managers import schedulers_among
 from enbloc.model.groups import (
-    MOST_LIVES_KEPT,
+    MOST_RUNS_KEPT,
     Group,
     GroupKey,
-    LifeMemory,
     Memory,
     OnIncomplete,
+    RunMemory,
 )
 from enbloc.model.limits import offered
 from enbloc.model.names import (
@@ -67,7 +67,6 @@ from enbloc.wire.objects import (
     REQUIRED,
     ConditionObject,
     ImageObject,
-    LifeObject,
     Metadata,
     NamespaceObject,
     NodeAffinityObject,
@@ -82,6 +81,7 @@ from enbloc.wire.objects import (
     PodStatusObject,
     ReplicaSetObject,
     ReplicationControllerObject,
+    RunObject,
     ServiceObject,
     StatefulSetObject,
     TaintObject,
@@ -353,35 +353,33 @@ def _memory(status: PodGroupStatusObject) -> Memory:
     said = {each.type: each.message or "" for each in status.conditions or ()
             if each.status == "True"}  # fmt: skip
     return Memory(
-        incarnation=status.incarnation or "",
+        run_name=status.run or "",
         started=_maybe_seconds(status.started_time),
         succeeded=status.succeeded or 0,
         roles=tuple((role.name, role.succeeded or 0) for role in status.roles or ()),
         attempts=status.attempts or 0,
         initially_scheduled=Condition.INITIALLY_SCHEDULED in said,
-        lives=tuple(_life(each) for each in status.lives or () if each.incarnation)[
-            -MOST_LIVES_KEPT:
-        ],
+        runs=tuple(_run(each) for each in status.runs or () if each.name)[-MOST_RUNS_KEPT:],
         expected=status.expected,
         preempted=said.get(Condition.DISRUPTION_TARGET, "")[:_LONGEST_NOTE],
     )
 
 
-def _life(life: LifeObject) -> LifeMemory:
-    roles = life.roles or ()
-    minimums = [("", life.min_member), *((role.name, role.min_member) for role in roles)]
-    nodes = ((each.name, each.min_group_count) for each in life.sub_groups or ())
-    counts = [("", life.min_group_count), *nodes]
-    return LifeMemory(
-        incarnation=life.incarnation,
-        identities=life.identities or (),
+def _run(run: RunObject) -> RunMemory:
+    roles = run.roles or ()
+    minimums = [("", run.min_member), *((role.name, role.min_member) for role in roles)]
+    nodes = ((each.name, each.min_group_count) for each in run.sub_groups or ())
+    counts = [("", run.min_group_count), *nodes]
+    return RunMemory(
+        name=run.name,
+        owners=run.owners or (),
         minimums=tuple((role, least) for role, least in minimums if least is not None),
-        scheduled=_maybe_seconds(life.scheduled_time),
-        started=_maybe_seconds(life.started_time),
-        succeeded=life.succeeded or 0,
+        scheduled=_maybe_seconds(run.scheduled_time),
+        started=_maybe_seconds(run.started_time),
+        succeeded=run.succeeded or 0,
         roles=tuple((role.name, role.succeeded or 0) for role in roles),
-        queue_time=_maybe_seconds(life.queue_time),
-        plan=life.plan or "",
+        queue_time=_maybe_seconds(run.queue_time),
+        plan=run.plan or "",
         group_counts=tuple((name, count) for name, count in counts if count is not None),
     )
 
@@ -468,7 +466,7 @@ def _gang_running(status: PodStatusObject) -> bool | None:
 
 
 def _restart(labels: Texts) -> str:
-    """The identity that JobSet gives one life of its pods."""
+    """The owner that JobSet gives one run of its pods."""
     jobset = labels.get(JOBSET_UID_KEY)
     return _shared(f"{jobset}/{labels.get(JOBSET_RESTART_KEY, '0')}") if jobset else ""
 

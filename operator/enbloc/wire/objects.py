@@ -429,48 +429,48 @@ class GroupConditionObject(_Struct):
     message: str | None = None
 
 
-class LifeRoleObject(_Struct, omit_defaults=True):
-    """`status.lives[].roles[]` of a PodGroup."""
+class RunRoleObject(_Struct, omit_defaults=True):
+    """`status.runs[].roles[]` of a PodGroup."""
 
     name: str = ""
     min_member: Int64 | None = None
     succeeded: Int64 | None = None
 
 
-class LifeSubGroupObject(_Struct, omit_defaults=True):
-    """`status.lives[].subGroups[]` of a PodGroup."""
+class RunSubGroupObject(_Struct, omit_defaults=True):
+    """`status.runs[].subGroups[]` of a PodGroup."""
 
     name: str = ""
     min_group_count: Int64 | None = None
 
 
-class LifeObject(_Struct, omit_defaults=True):
-    """`status.lives[]` of a PodGroup."""
+class RunObject(_Struct, omit_defaults=True):
+    """`status.runs[]` of a PodGroup."""
 
-    incarnation: str = ""
-    identities: tuple[str, ...] | None = None
+    name: str = ""
+    owners: tuple[str, ...] | None = None
     min_member: Int64 | None = None
     scheduled_time: str | None = None
     started_time: str | None = None
     succeeded: Int64 | None = None
-    roles: tuple[LifeRoleObject, ...] | None = None
+    roles: tuple[RunRoleObject, ...] | None = None
     queue_time: str | None = None
     plan: str | None = None
     min_group_count: Int64 | None = None
-    sub_groups: tuple[LifeSubGroupObject, ...] | None = None
+    sub_groups: tuple[RunSubGroupObject, ...] | None = None
 
 
 class PodGroupStatusObject(_Struct):
     """`status` of a PodGroup: what the scheduler must read back at start."""
 
-    incarnation: str | None = None
+    run: str | None = None
     started_time: str | None = None
     succeeded: Int64 | None = None
     attempts: Int64 | None = None
     roles: tuple[RoleStatusObject, ...] | None = None
     conditions: tuple[GroupConditionObject, ...] | None = None
     expected: Int64 | None = None
-    lives: tuple[LifeObject, ...] | None = None
+    runs: tuple[RunObject, ...] | None = None
 
 
 class FieldsOwned(_Struct):

@@ -97,7 +97,7 @@ def owners_of(origin: Origin) -> Iterator[Mapping[str, Any]]:
     """The ownerReferences of its PodGroup: the object itself, and the object's controller.
 
     The PodGroup is deleted with the object. A single owner counts as the controller even if not
-    marked so, as clients that make PodGroups often omit the mark. The controller tells one life of
+    marked so, as clients that make PodGroups often omit the mark. The controller tells one run of
     a group from the next (semantics §2.4).
     """
     metadata = origin.object.metadata

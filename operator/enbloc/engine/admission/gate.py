@@ -3,7 +3,7 @@
 """Gate: whether a group may be tried, and which changes of it justify another attempt."""
 
 from enbloc.engine.report import Explanation
-from enbloc.engine.state import MOST_LIVES
+from enbloc.engine.state import MOST_RUNS
 from enbloc.engine.trial import asked_status
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
@@ -26,7 +26,7 @@ def gate(
         text = "a newer attempt of its JobSet exists; missing members of this one are not scheduled"
         return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
     if facts.crowded:
-        text = f"{MOST_LIVES} runs of this PodGroup are live; waiting for one to end"
+        text = f"{MOST_RUNS} runs of this PodGroup are live; waiting for one to end"
         return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
     quorum = facts.quorum and not facts.idle_roles
     for plugin in profile.pre_enqueue:

@@ -140,7 +140,7 @@ class OpenPlan:
         self._next = 0
         self.record = binding_record(
             plan.id,
-            facts.incarnation,
+            facts.run_name,
             facts.total.minimum,
             facts.queue_time,
             started=facts.started,

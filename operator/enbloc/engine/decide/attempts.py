@@ -255,7 +255,7 @@ class Attempts:
             self._precheck.preempts(facts.key, facts.priority)
 
     def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
-        """Commit a group to its open plan: the planned members belong to this life from here on."""
+        """Commit a group to its open plan: the planned members belong to this run from here on."""
         for key in self._groups.commit(members, plan):
             turn.change(key)
         for policy in self._policies:

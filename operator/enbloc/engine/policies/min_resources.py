@@ -195,7 +195,7 @@ class MinResources(Policy):
             due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,
             progress_at=turn.now if opened else max(latest, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
-            life=members.incarnation,
+            run=members.run_name,
             since=min(_held_since(members), default=turn.now),
             starting=filled.starting or _starting(members),
             labels=labels,
@@ -272,7 +272,7 @@ def _starting(members: Members) -> bool:
 
 
 def _held_since(members: Members) -> list[float]:
-    """Return times at which a group certainly held a member in this life."""
+    """Return times at which a group certainly held a member in this run."""
     times = [pod.bound_at for pod in members.bound]
     if members.done.earliest is not None:
         times.append(members.done.earliest)

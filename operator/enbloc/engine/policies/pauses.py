@@ -3,7 +3,7 @@
 """Pauses: a group that releases capacity for the same cause again is bound later (semantics §4.6).
 
 The pause grows each time. It belongs to the PodGroup, not to its members: those that come back
-after an eviction are new pods, and may be another life of the group.
+after an eviction are new pods, and may be another run of the group.
 """
 
 from dataclasses import dataclass

@@ -11,8 +11,8 @@ the groups of its owner request that have no minResources themselves::
                  ▼  │
                EXPIRED
 
-While it is open, the ledger holds a claim of that amount, and a clock of the group's life runs.
-Once that clock reaches the administrator's limit, nothing opens it again in this life.
+While it is open, the ledger holds a claim of that amount, and a clock of the group's run goes on.
+Once that clock reaches the administrator's limit, nothing opens it again in this run.
 
 Source: semantics §5.1.
 """
@@ -53,7 +53,7 @@ class ReservationTerms:
         labels: as in `Reservation`; so are nodes.
         elsewhere: what other groups of the owner hold, which need not be in the domain.
         timeout: seconds without progress after which the reservation is over.
-        life: the incarnation of the group's members; the limit applies to all of it.
+        run: the run of the group's members; the limit applies to all of it.
         since: server time of its begin that the API server shows: the first PodScheduled=True of
             the held members; the present without any.
     """
@@ -64,7 +64,7 @@ class ReservationTerms:
     due: Counter[str]
     progress_at: float
     timeout: float
-    life: str
+    run: str
     since: float
     starting: bool = False
     labels: tuple[str, ...] = ()
@@ -74,14 +74,14 @@ class ReservationTerms:
 
 @dataclass(slots=True)
 class _Clock:
-    """How long anything may still be reserved for one life of a group.
+    """How long anything may still be reserved for one run of a group.
 
     Attributes:
         left: seconds, when it was last stopped.
         since: when it was started, server time; None = it is stopped.
     """
 
-    life: str
+    run: str
     left: float
     since: float | None = None
 
@@ -95,7 +95,7 @@ class _Clock:
         """Whether it is stopped, and nothing is left."""
         return self.since is None and self.left <= 0.0
 
-    def run(self, since: float) -> None:
+    def start(self, since: float) -> None:
         """Start it, unless it runs."""
         self.since = since if self.since is None else self.since
 
@@ -138,7 +138,7 @@ class Reservations:
     Args:
         claims: the ledger.
         order: which group precedes which.
-        longest: the most seconds in all that anything is reserved in one life of a group.
+        longest: the most seconds in all that anything is reserved in one run of a group.
         limits: the most of each resource that the reservations of one namespace keep.
     """
 
@@ -153,9 +153,9 @@ class Reservations:
         self._order = order
         self._longest = longest
         self._limits = limits
-        #: Every reservation of a current life, open or expired; each open one has a claim.
+        #: Every reservation of a current run, open or expired; each open one has a claim.
         self._progress: dict[GroupKey, _Progress] = {}
-        #: By group, the clock of its current life; stopped while nothing is reserved.
+        #: By group, the clock of its current run; stopped while nothing is reserved.
         self._clocks: dict[GroupKey, _Clock] = {}
         #: Groups whose reservation exceeds the limit of their namespace, if that was reported.
         self._limited: dict[GroupKey, None] = {}
@@ -188,23 +188,23 @@ class Reservations:
         self._enter(group)
 
     def _keep_time(self, group: GroupKey, terms: ReservationTerms, now: float) -> None:
-        """Run the life's clock while anything is reserved, and reserve nothing beyond its end."""
+        """Run the clock while anything is reserved, and reserve nothing beyond its end."""
         clock, since = self._clocks.get(group), now
-        if clock is None or clock.life != terms.life:
-            clock = self._clocks[group] = _Clock(terms.life, self._longest)
+        if clock is None or clock.run != terms.run:
+            clock = self._clocks[group] = _Clock(terms.run, self._longest)
             since = terms.since
         progress = self._progress.get(group)
         if progress is None or not progress.open:
             clock.stop(now)
             return
-        clock.run(since)
+        clock.start(since)
         if clock.ends <= now:
             progress.open = False
             clock.stop(now)
 
     def _enter(self, group: GroupKey) -> None:
         """Make the ledger state what is reserved."""
-        name = f"{MIN_RESOURCES}/{group}/{group.life}"
+        name = f"{MIN_RESOURCES}/{group}/{group.run}"
         progress = self._progress.get(group)
         if progress is None or not progress.open:
             self._claims.drop(name)
@@ -259,7 +259,7 @@ class Reservations:
         return min(progress.progress_at + progress.terms.timeout, ends)
 
     def exhausted(self, group: GroupKey) -> bool:
-        """Whether a reservation is over for this life of its group, whatever its progress."""
+        """Whether a reservation is over for this run of its group, whatever its progress."""
         clock = self._clocks.get(group)
         return clock is not None and clock.used_up
 

@@ -40,7 +40,7 @@ def _raised(facts: GroupFacts) -> str:
     if not later:
         return ""
     verb = "apply" if len(later) > 1 else "applies"
-    return f"{' and '.join(later)} {verb} from the next incarnation of the gang on"
+    return f"{' and '.join(later)} {verb} from the next run of the gang on"
 
 
 def _coming(facts: GroupFacts) -> str:

@@ -78,7 +78,7 @@ def conditions(
         facts: the group as it is.
         why: why its deficit is not placed, if it has one.
         progress: what the engine is doing.
-        ever: it was scheduled before in this incarnation.
+        ever: it was scheduled before in this run.
         satisfied: whether the floor runs together now; None = it never did.
         notes: what else its user should know.
     """
@@ -134,7 +134,7 @@ def _scheduled(
     scheduled = ConditionValue(Condition.SCHEDULED, status, why.reason, why.message)
     if not ever:
         return (scheduled,)
-    return (scheduled, _initially("the minimum was scheduled before in this incarnation"))
+    return (scheduled, _initially("the minimum was scheduled before in this run"))
 
 
 def _placed(held: int, minimum: int, succeeded: int) -> str:

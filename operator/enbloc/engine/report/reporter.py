@@ -21,7 +21,7 @@ from enbloc.engine.report.conditions import Explanation, Progress, conditions
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.groups import MOST_LIVES_KEPT, GroupKey, LifeMemory
+from enbloc.model.groups import MOST_RUNS_KEPT, GroupKey, RunMemory
 from enbloc.model.kai import UNNAMED, UNNAMED_TEXT
 from enbloc.model.names import (
     OUTDATED_REASONS,
@@ -58,14 +58,12 @@ def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
     return f"This member does not fit: {own} {group}" if own else group
 
 
-def _remembered(lives: Sequence[Members]) -> tuple[LifeMemory, ...]:
-    """Return what another process must know: the newest life, and those that still matter."""
+def _remembered(runs: Sequence[Members]) -> tuple[RunMemory, ...]:
+    """Return what another process must know: the newest run, and those that still matter."""
     known = [
-        life
-        for life in lives
-        if life.incarnation and (life.live or life.companions or life is lives[-1])
+        run for run in runs if run.run_name and (run.live or run.companions or run is runs[-1])
     ]
-    return tuple(each.memory() for each in known[-MOST_LIVES_KEPT:])
+    return tuple(each.memory() for each in known[-MOST_RUNS_KEPT:])
 
 
 class Reporter:
@@ -119,7 +117,7 @@ class Reporter:
         If so, what this one wrote no longer stands.
 
         Args:
-            members: the newest life of the group.
+            members: the newest run of the group.
         """
         name = members.key.podgroup
         if self._authorship.ours(members):
@@ -132,7 +130,7 @@ class Reporter:
     def status(
         self,
         turn: Turn,
-        lives: Sequence[Members],
+        runs: Sequence[Members],
         facts: GroupFacts,
         item: Item,
         why: Explanation,
@@ -145,15 +143,15 @@ class Reporter:
 
         Args:
             turn: receives what to do.
-            lives: all lives of the group, the newest last.
-            facts: of the newest life.
+            runs: all runs of the group, the newest last.
+            facts: of the newest run.
             item: its place in the queue.
             why: why its deficit is not placed, if it has one.
             progress: what the engine is doing.
             notes: what else its user should know.
             topology: where its bound members are.
         """
-        members = lives[-1]
+        members = runs[-1]
         group = members.group
         if members.key.podgroup in self._others:
             return
@@ -168,10 +166,8 @@ class Reporter:
         elif self.lying:
             self.lying.pop(name, None)
         last = self._statuses.get(name)
-        ever = group.memory.initially_scheduled and (
-            group.memory.incarnation == members.incarnation
-        )
-        if last is not None and last.incarnation == members.incarnation:
+        ever = group.memory.initially_scheduled and (group.memory.run_name == members.run_name)
+        if last is not None and last.run_name == members.run_name:
             ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
         satisfied = self._satisfied(turn, members, facts)
         replaced = self._authorship.replaced(members)
@@ -180,14 +176,14 @@ class Reporter:
             group=name,
             uid=group.uid,
             generation=group.generation,
-            incarnation=members.incarnation,
+            run_name=members.run_name,
             started=members.started,
             succeeded=members.all_succeeded,
             roles=tuple(RoleSucceeded(role.name, succeeded[role.name]) for role in group.roles),
             attempts=item.attempts,
             last_attempt=item.last_attempt,
             next_attempt=item.ready_at if waits else None,
-            lives=_remembered(lives),
+            runs=_remembered(runs),
             conditions=conditions(
                 facts,
                 why,
@@ -201,9 +197,9 @@ class Reporter:
             shown_by=group.resource_version if replaced else 0,
             topology=topology,
         )
-        if len(status.lives) > 1 and (last is None or last.incarnation != status.incarnation):
+        if len(status.runs) > 1 and (last is None or last.run_name != status.run_name):
             note = (
-                f"members of {len(status.lives) - 1} earlier runs are still live; those of the new "
+                f"members of {len(status.runs) - 1} earlier runs are still live; those of the new "
                 "run are another gang, which is scheduled whole"
             )
             kind, reason = EventType.WARNING, EventReason.OVERLAPPING_RUNS

@@ -35,13 +35,13 @@ from enbloc.engine.state.log import Log, after
 from enbloc.engine.state.members import Members, solo_key
 from enbloc.engine.state.nominations import pinned_to
 from enbloc.engine.state.order import Key, Order
-from enbloc.engine.state.runs import MOST_LIVES
+from enbloc.engine.state.runs import MOST_RUNS
 from enbloc.engine.state.trials import Trials, adjust
 
 __all__ = [
     "HELD",
     "MIN_RESOURCES",
-    "MOST_LIVES",
+    "MOST_RUNS",
     "PREEMPTION",
     "Against",
     "Arrays",

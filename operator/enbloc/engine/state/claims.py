@@ -98,7 +98,7 @@ class Claim(NamedTuple):
             return False
         same = self.holder is not None and self.holder.podgroup == facts.key.podgroup
         if same and self.against is Against.LATER:
-            return False  # what one life of a group lost does not block another
+            return False  # what one run of a group lost does not block another
         match self.against:
             case Against.EVERYONE:
                 return True

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""LifeFloor: which minimum counts for one life of a group (semantics §1, §2.4, §2.5).
+"""RunFloor: which minimum counts for one run of a group (semantics §1, §2.4, §2.5).
 
 ::
 
@@ -18,15 +18,15 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from enbloc.framework.facts import Floor
-from enbloc.model.groups import Group, LifeMemory
+from enbloc.model.groups import Group, RunMemory
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Tree, counts_known, counts_whole
 
 _NONE: Final = Counter[str]()
 
 
-class LifeFloor:
-    """The floor of one life.
+class RunFloor:
+    """The floor of one run.
 
     Attributes:
         started: when it last began to run together, server seconds; None = not yet, or no member
@@ -61,7 +61,7 @@ class LifeFloor:
         self.lower(group)
 
     def stop(self, succeeded: Counter[str]) -> None:
-        """Record that no member is bound any more, and the successes of each role in this life.
+        """Record that no member is bound any more, and the successes of each role in this run.
 
         If there are none, the floor is the PodGroup's, whole, whatever it was before.
         """
@@ -140,7 +140,7 @@ class LifeFloor:
         captured = self._captured_in_all().items()
         return tuple(sorted((role, min(least, most.get(role, least))) for role, least in captured))
 
-    def recall(self, memory: LifeMemory, *, believed: bool) -> None:
+    def recall(self, memory: RunMemory, *, believed: bool) -> None:
         """Restore what status records; the start only if it can be believed."""
         # Some statuses have a minimum of 0 for a new role that was not placed yet.
         self.captured = {role: least for role, least in memory.minimums if least or not role}

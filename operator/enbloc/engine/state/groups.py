@@ -9,7 +9,7 @@ from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.plan import Plan
 from enbloc.engine.state.localities import locality_of
 from enbloc.engine.state.members import Members, solo_key
-from enbloc.engine.state.runs import Lives
+from enbloc.engine.state.runs import Runs
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
@@ -44,10 +44,10 @@ class Groups:
         self._profiles = dict(profiles)
         self._assumed = assumed
         self._raises = raises
-        #: Each life of each group, and each pod without a group, by key.
+        #: Each run of each group, and each pod without a group, by key.
         self._members: dict[GroupKey, Members] = {}
-        #: By PodGroup; its lives are in `_members` as well.
-        self._lives: dict[GroupKey, Lives] = {}
+        #: By PodGroup; its runs are in `_members` as well.
+        self._runs: dict[GroupKey, Runs] = {}
         #: The group of each member: the named one, or the implied one.
         self._key_of: dict[PodUID, GroupKey] = {}
         #: By family, its PodGroups; no entry is empty.
@@ -69,60 +69,60 @@ class Groups:
         return self._members[key]
 
     def get(self, key: GroupKey) -> Members | None:
-        """Return one life of a group, if it is known."""
+        """Return one run of a group, if it is known."""
         return self._members.get(key)
 
-    def lives(self, key: GroupKey) -> Sequence[Members]:
-        """Return the lives of the same PodGroup, the newest last; empty = it is unknown."""
-        lives = self._lives.get(key.podgroup)
-        return tuple(lives) if lives is not None else ()
+    def runs(self, key: GroupKey) -> Sequence[Members]:
+        """Return the runs of the same PodGroup, the newest last; empty = it is unknown."""
+        runs = self._runs.get(key.podgroup)
+        return tuple(runs) if runs is not None else ()
 
     def newest(self, members: Members) -> Members:
-        """Return the newest life of the same PodGroup."""
-        lives = self._lives.get(members.key.podgroup)
-        return members if lives is None else lives.newest
+        """Return the newest run of the same PodGroup."""
+        runs = self._runs.get(members.key.podgroup)
+        return members if runs is None else runs.newest
 
     def named(self, uid: PodUID) -> GroupKey | None:
         """Return the group that a pod named when it was last seen; None = it is no member."""
         return self._key_of.get(uid)
 
     def key_of(self, uid: PodUID) -> GroupKey | None:
-        """Return the life of a member; None = it is no member, or its life is over."""
+        """Return the run of a member; None = it is no member, or its run is over."""
         key = self._key_of.get(uid)
-        lives = self._lives.get(key) if key is not None else None
-        if lives is None:
+        runs = self._runs.get(key) if key is not None else None
+        if runs is None:
             return key
-        life = lives.life_of(uid)
-        return None if life is None else life.key
+        run = runs.run_of(uid)
+        return None if run is None else run.key
 
     # ── PodGroups ────────────────────────────────────────────────────────────────────────────
 
     def take_group(self, key: GroupKey, group: Group | None) -> Sequence[Members]:
-        """Record an added, changed or deleted (None) PodGroup; return its lives."""
-        lives = self._obtain(key)
-        before = lives.group.family if lives.group is not None else ""
+        """Record an added, changed or deleted (None) PodGroup; return its runs."""
+        runs = self._obtain(key)
+        before = runs.group.family if runs.group is not None else ""
         self._own(key, before, group.family if group is not None else "")
-        self._label(key, lives.group, group)
+        self._label(key, runs.group, group)
         if group is not None and group.priority_class:
             self._classed.add(key)
         else:
             self._classed.discard(key)
-        lives.take_group(group)
-        return tuple(lives)
+        runs.take_group(group)
+        return tuple(runs)
 
-    def _obtain(self, key: GroupKey) -> Lives:
-        lives = self._lives.get(key)
-        if lives is None:
-            lives = self._lives[key] = Lives(key)
+    def _obtain(self, key: GroupKey) -> Runs:
+        runs = self._runs.get(key)
+        if runs is None:
+            runs = self._runs[key] = Runs(key)
             if self.settled:
-                lives.settle()
-            self._list(lives)
-        return lives
+                runs.settle()
+            self._list(runs)
+        return runs
 
-    def _list(self, lives: Lives) -> None:
-        """Index each life by its key."""
-        for life in lives:
-            self._members[life.key] = life
+    def _list(self, runs: Runs) -> None:
+        """Index each run by its key."""
+        for run in runs:
+            self._members[run.key] = run
 
     def _own(self, key: GroupKey, before: str, owner: str) -> None:
         """Move a PodGroup to this family; "" = none."""
@@ -150,46 +150,46 @@ class Groups:
 
     def pod_groups(self) -> Sequence[Group]:
         """Return every PodGroup that exists."""
-        return [lives.group for lives in self._lives.values() if lives.group is not None]
+        return [runs.group for runs in self._runs.values() if runs.group is not None]
 
     def labelled(self, namespace: str, labels: Labels) -> Sequence[GroupKey]:
         """Return the PodGroups of a namespace that have all of these labels."""
         if not labels:
-            return [key for key in self._lives if key.namespace == namespace]
+            return [key for key in self._runs if key.namespace == namespace]
         found = [self._with_label.get((namespace, *label), {}) for label in labels]
         fewest = min(found, key=len)
         return [key for key in fewest if all(key in each for each in found)]
 
     def of_owner(self, owner: str) -> Sequence[Members]:
-        """Return the lives of the groups whose PodGroups are of one family."""
-        return [life for key in self._of_owner.get(owner, ()) for life in self._lives[key]]
+        """Return the runs of the groups whose PodGroups are of one family."""
+        return [run for key in self._of_owner.get(owner, ()) for run in self._runs[key]]
 
     # ── members ──────────────────────────────────────────────────────────────────────────────
 
     def settle(self) -> None:
-        """Assign members to lives in each group, once the first lists are complete."""
+        """Assign members to runs in each group, once the first lists are complete."""
         self.settled = True
-        for key, lives in self._lives.items():
+        for key, runs in self._runs.items():
             del self._members[key]
-            lives.settle()
-            self._list(lives)
+            runs.settle()
+            self._list(runs)
 
     def enter(self, pod: Pod) -> Sequence[GroupKey]:
         """Add or update a member.
 
         Returns:
-            The lives that this changes, its own first; empty for a pod that only takes capacity, or
-            whose life is over.
+            The runs that this changes, its own first; empty for a pod that only takes capacity, or
+            whose run is over.
         """
         if pod.group is None:
             return self._enter_alone(pod)
         self._key_of[pod.uid] = pod.group
-        lives = self._obtain(pod.group)
-        changed = lives.put(pod)
-        if lives.newest.key not in self._members:
-            self._list(lives)
-            changed += [life for life in lives if lives.spare(life)]
-        return [life.key for life in changed]
+        runs = self._obtain(pod.group)
+        changed = runs.put(pod)
+        if runs.newest.key not in self._members:
+            self._list(runs)
+            changed += [run for run in runs if runs.spare(run)]
+        return [run.key for run in changed]
 
     def _enter_alone(self, pod: Pod) -> Sequence[GroupKey]:
         key = solo_key(pod)
@@ -210,57 +210,57 @@ class Groups:
         return pod.scheduler in self._profiles
 
     def leave(self, uid: PodUID) -> GroupKey | None:
-        """Remove a pod; return the life to review, None = it was no member."""
+        """Remove a pod; return the run to review, None = it was no member."""
         key = self._key_of.pop(uid, None)
         if key is None:
             return None
-        lives = self._lives.get(key)
-        if lives is None:
+        runs = self._runs.get(key)
+        if runs is None:
             self._members[key].remove(uid)
             return key
-        return (lives.remove(uid) or lives.newest).key
+        return (runs.remove(uid) or runs.newest).key
 
-    def _tidy(self, lives: Lives) -> None:
-        """Drop a PodGroup of which nothing is known any more, and that has no life to forget."""
-        if lives.empty and not any(life.key in self._members for life in lives):
-            self._lives.pop(lives.key, None)
+    def _tidy(self, runs: Runs) -> None:
+        """Drop a PodGroup of which nothing is known any more, and that has no run to forget."""
+        if runs.empty and not any(run.key in self._members for run in runs):
+            self._runs.pop(runs.key, None)
 
-    # ── lives ────────────────────────────────────────────────────────────────────────────────
+    # ── runs ────────────────────────────────────────────────────────────────────────────────
 
     def arrange(self, members: Members, now: float) -> Sequence[GroupKey]:
         """Put gathering members where the rules now place them (semantics §2.4).
 
         Returns:
-            The lives of the same PodGroup that this changed.
+            The runs of the same PodGroup that this changed.
         """
-        lives = self._lives.get(members.key.podgroup)
-        if lives is None:
+        runs = self._runs.get(members.key.podgroup)
+        if runs is None:
             return ()
-        changed = lives.arrange(now)
-        if lives.deadline is None:
-            self._waiting.pop(lives.key, None)
+        changed = runs.arrange(now)
+        if runs.deadline is None:
+            self._waiting.pop(runs.key, None)
         else:
-            self._waiting[lives.key] = lives.deadline
-        return self._changed(lives, changed)
+            self._waiting[runs.key] = runs.deadline
+        return self._changed(runs, changed)
 
     def commit(self, members: Members, plan: Plan) -> Sequence[GroupKey]:
-        """Commit a group's life to an open plan; return the lives that have changed."""
+        """Commit a group's run to an open plan; return the runs that have changed."""
         members.plan = plan.id
         if members.solo:
             return ()
-        lives = self._lives[members.key.podgroup]
+        runs = self._runs[members.key.podgroup]
         planned = [each.pod.uid for each in plan.assignments]
-        return self._changed(lives, lives.commit(members, planned))
+        return self._changed(runs, runs.commit(members, planned))
 
     def plan_ended(self, members: Members) -> None:
         """Record that no plan of a group's members is open any more."""
         if not members.solo:
             members.committed = False
 
-    def _changed(self, lives: Lives, changed: Sequence[Members]) -> Sequence[GroupKey]:
+    def _changed(self, runs: Runs, changed: Sequence[Members]) -> Sequence[GroupKey]:
         if changed:
-            self._list(lives)
-        return [life.key for life in changed]
+            self._list(runs)
+        return [run.key for run in changed]
 
     @property
     def deadline(self) -> float | None:
@@ -268,29 +268,29 @@ class Groups:
         return min(self._waiting.values(), default=None)
 
     def overdue(self, now: float) -> Sequence[GroupKey]:
-        """Return the newest lives of the groups whose members are to be arranged now."""
+        """Return the newest runs of the groups whose members are to be arranged now."""
         due = [key for key, at in self._waiting.items() if at <= now]
-        return [self._lives[key].newest.key for key in due]
+        return [self._runs[key].newest.key for key in due]
 
     def over(self, members: Members) -> bool:
-        """Whether nothing more is known of a group, or of one of its lives."""
+        """Whether nothing more is known of a group, or of one of its runs."""
         if members.solo:
             return not members.pods
-        lives = self._lives[members.key.podgroup]
-        return lives.empty or lives.spare(members)
+        runs = self._runs[members.key.podgroup]
+        return runs.empty or runs.spare(members)
 
     def drop(self, members: Members) -> None:
-        """Forget one life of a group, or a pod without a group."""
+        """Forget one run of a group, or a pod without a group."""
         del self._members[members.key]
-        lives = self._lives.get(members.key.podgroup)
-        if lives is None:
+        runs = self._runs.get(members.key.podgroup)
+        if runs is None:
             for uid in members.pods:
                 del self._key_of[uid]
-        elif not lives.empty:
-            lives.drop(members)
+        elif not runs.empty:
+            runs.drop(members)
         else:
-            self._waiting.pop(lives.key, None)
-            self._tidy(lives)
+            self._waiting.pop(runs.key, None)
+            self._tidy(runs)
 
     def naming_class(self, name: str) -> list[GroupKey]:
         """Return the groups whose PodGroup names this PriorityClass."""
@@ -316,9 +316,9 @@ class Groups:
     def placed_below(self, priority: int, placed: Placed) -> Mask:
         """Return bool[P]: the placed pods with a lower priority, or group priority."""
         mask: Mask = placed.priority < priority
-        lives = (life for key in self._classed for life in self._lives[key])
-        lowered = (life for life in lives if self.priority(life) < priority)
-        places = [placed.place(uid) for life in lowered for uid in life.pods]
+        runs = (run for key in self._classed for run in self._runs[key])
+        lowered = (run for run in runs if self.priority(run) < priority)
+        places = [placed.place(uid) for run in lowered for uid in run.pods]
         mask[[place for place in places if place is not None]] = True
         return mask
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members: one life of a group's members, and what it counts for the floor (semantics §1, §2)."""
+"""Members: one run of a group's members, and what it counts for the floor (semantics §1, §2)."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -9,22 +9,22 @@ from typing import Final
 
 from enbloc.engine.choices import choose, meets
 from enbloc.engine.events import PriorityClassSeen
-from enbloc.engine.state.floor import LifeFloor
+from enbloc.engine.state.floor import RunFloor
 from enbloc.engine.state.runners import Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
-from enbloc.model.groups import Group, GroupKey, LifeMemory, Memory
+from enbloc.model.groups import Group, GroupKey, Memory, RunMemory
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.runs import count_succeeded
 from enbloc.model.times import CLOCK_ERROR
 
-#: The most identities of a life that are written to status.
-MOST_IDENTITIES: Final = 32
+#: The most owners of a run that are written to status.
+MOST_OWNERS: Final = 32
 
-#: With more of them, a life that every identity joins forgets those without a pod.
-MOST_KNOWN: Final = 4 * MOST_IDENTITIES
+#: With more of them, a run that every owner joins forgets those without a pod.
+MOST_KNOWN: Final = 4 * MOST_OWNERS
 
 _NONE: Final = Counter[str]()
 
@@ -39,44 +39,44 @@ def record_of(pod: Pod) -> BindingRecord | None:
     return read_binding_record(pod.binding_record) if pod.node and pod.binding_record else None
 
 
-def recorded_incarnation(pod: Pod) -> str:
-    """Return the incarnation that the binding record of a pod names; "" = none."""
+def recorded_run(pod: Pod) -> str:
+    """Return the run that the binding record of a pod names; "" = none."""
     record = record_of(pod)
-    return record.incarnation if record is not None else ""
+    return record.run if record is not None else ""
 
 
 _NO_SUCCESSES: Final = Successes()
 
 
 class Members:
-    """The pods of one life of a group, and what is recorded of it.
+    """The pods of one run of a group, and what is recorded of it.
 
     Attributes:
         group: its PodGroup; None while it does not exist.
         solo: the implied group of a pod without one.
         pods: its known members, finished ones too.
         live: those that are neither finished nor terminating.
-        incarnation: name of this life; "" before the first member.
-        identities: of its members, in the order of arrival.
+        run_name: of this run; "" before the first member.
+        owners: of its members, in the order of arrival.
         most_identities: this many are kept before those without a pod are sought.
         scheduled: when its floor was first held, server seconds; None = not yet. From then on it
-            takes in no further identity without a reason (semantics §2.4).
+            takes in no further owner without a reason (semantics §2.4).
         floor: which minimum counts for it, and whether it started.
-        queue_time: kept for the incarnation once the quorum was there; None before.
+        queue_time: kept for the run once the quorum was there; None before.
         plan: the last plan of which a Binding was sent; "" = none.
         committed: a plan of it is open.
         superseded: there is a newer attempt of its JobSet.
-        companions: identities that existed when a plan was made without them.
+        companions: owners that existed when a plan was made without them.
         planned_here: this process made a plan of it before its floor was held, so it knows them.
-        lost: identities with a member that is gone and did not succeed.
-        crowded: it gathers members that wait until one of too many other lives ends.
+        lost: owners with a member that is gone and did not succeed.
+        crowded: it gathers members that wait until one of too many other runs ends.
         done: members that succeeded since it last had none bound, as far as this process saw it.
     """
 
     # For a pod without a group, of which there are many, these keep their values.
-    incarnation = ""
+    run_name = ""
     scheduled: float | None = None
-    floor = LifeFloor()
+    floor = RunFloor()
     queue_time: float | None = None
     plan = ""
     committed = superseded = crowded = False
@@ -98,15 +98,15 @@ class Members:
             self.begin()
 
     def begin(self) -> None:
-        """Begin another life in this one's place; all known pods belonged to the one before."""
+        """Begin another run in this one's place; all known pods belonged to the one before."""
         self.pods.clear()
         self.live.clear()
         self._with_node.clear()
-        self.incarnation = ""
-        self.identities: dict[str, None] = {}
-        self.most_identities = MOST_KNOWN
+        self.run_name = ""
+        self.owners: dict[str, None] = {}
+        self.most_owners = MOST_KNOWN
         self.scheduled = None
-        self.floor = LifeFloor()
+        self.floor = RunFloor()
         self.queue_time = None
         self.plan = ""
         self.committed = False
@@ -117,7 +117,7 @@ class Members:
         self.planned_here = False
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
-        #: Members that are counted in `done`, or were before the life was relaunched.
+        #: Members that are counted in `done`, or were before the run was relaunched.
         self._counted: set[PodUID] = set()
         #: Members that succeeded since it last had no member bound.
         self._fresh: set[PodUID] = set()
@@ -175,13 +175,13 @@ class Members:
     def take_group(self, group: Group | None) -> None:
         """Record an added, changed or deleted PodGroup; its status may list more than was seen."""
         self.group = group
-        for memory in remembered_lives(group):
-            if memory.incarnation and memory.incarnation == self.incarnation:
+        for memory in remembered_runs(group):
+            if memory.name and memory.name == self.run_name:
                 self.recall(memory)
         self.floor.lower(group)
 
     def close(self, now: float) -> None:
-        """Record that the floor is first held: from here on the members of this life are known."""
+        """Record that the floor is first held: from here on the members of this run are known."""
         if self.scheduled is None:
             self.scheduled = now
 
@@ -212,7 +212,7 @@ class Members:
         self.done = _NO_SUCCESSES
         self._fresh.clear()
 
-    def recall(self, memory: LifeMemory) -> None:
+    def recall(self, memory: RunMemory) -> None:
         """Restore what status counts and this process did not see: pods deleted since."""
         seen = self.succeeded
         more = count_succeeded(seen, memory) - seen
@@ -223,8 +223,8 @@ class Members:
         else:
             self._forgotten = self._forgotten + more
 
-    def settle(self, memory: LifeMemory | None) -> None:
-        """Derive what is known of the life, once the first lists are complete.
+    def settle(self, memory: RunMemory | None) -> None:
+        """Derive what is known of the run, once the first lists are complete.
 
         Args:
             memory: what status records of it; None = nothing.
@@ -257,13 +257,13 @@ class Members:
             self._runners = Runners([*self._with_node, *self._fresh])
         self.floor.lower(self.group)
 
-    def memory(self) -> LifeMemory:
-        """Return what another process must know of this life."""
+    def memory(self) -> RunMemory:
+        """Return what another process must know of this run."""
         roles = self.group.roles if self.group is not None else ()
         succeeded = self.succeeded if roles else _NONE
-        return LifeMemory(
-            self.incarnation,
-            tuple(islice(self.identities, MOST_IDENTITIES)),
+        return RunMemory(
+            self.run_name,
+            tuple(islice(self.owners, MOST_OWNERS)),
             self.floor.remembered(self.group),
             self.scheduled,
             self.started,
@@ -299,16 +299,16 @@ class Members:
 
     @property
     def succeeded(self) -> Counter[str]:
-        """Return how many members of each role succeeded in this incarnation; "" = without a role.
+        """Return how many members of each role succeeded in this run; "" = without a role.
 
-        It never decreases within an incarnation. For a role that the PodGroup does not name,
+        It never decreases within a run. For a role that the PodGroup does not name,
         successes before this process started count as without a role.
         """
         return self._held_successes + self.floor.before
 
     @property
     def all_succeeded(self) -> int:
-        """Return how many members succeeded in this incarnation; it never decreases within it."""
+        """Return how many members succeeded in this run; it never decreases within it."""
         return self._held_successes.total() + self.floor.before.total()
 
     @property
@@ -384,7 +384,7 @@ class Members:
             started=self.started is not None,
             superseded=self.superseded,
             crowded=self.crowded,
-            incarnation=self.incarnation,
+            run_name=self.run_name,
             priority=self.priority(classes, raises=raises),
             queue_time=self._queue_time((total, *roles)),
             problem=self._problem(pending, classes, ours),
@@ -409,7 +409,7 @@ class Members:
         """Whether a Binding of this scheduler placed a held member.
 
         Anybody can forge a binding record, so it counts only if this process or status knows of a
-        plan; and a life that a newer one follows is not completed first.
+        plan; and a run that a newer one follows is not completed first.
         """
         if self.superseded or not self.plan:
             return False
@@ -508,20 +508,20 @@ class Members:
         return ""
 
 
-def remembered_lives(group: Group | None) -> Sequence[LifeMemory]:
-    """Return what status records of each life, the newest last; of an old status, its top level.
+def remembered_runs(group: Group | None) -> Sequence[RunMemory]:
+    """Return what status records of each run, the newest last; of an old status, its top level.
 
-    A status that was written before any member came names no life, and so records none.
+    A status that was written before any member came names no run, and so records none.
     """
     if group is None:
         return ()
     memory: Memory = group.memory
-    if memory.lives or not memory.incarnation:
-        return tuple(life for life in memory.lives if life.incarnation)
+    if memory.runs or not memory.run_name:
+        return tuple(run for run in memory.runs if run.name)
     return (
-        LifeMemory(
-            memory.incarnation,
-            (memory.incarnation,),
+        RunMemory(
+            memory.run_name,
+            (memory.run_name,),
             scheduled=memory.started,
             started=memory.started,
             succeeded=memory.succeeded,

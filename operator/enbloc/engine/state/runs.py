@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lives: which members of one PodGroup form one gang (semantics §2.4).
+"""Runs: which members of one PodGroup form one gang (semantics §2.4).
 
-Each pod has an identity. Identities that are placed together are one life, and each life is a gang
-of its own::
+Each pod has an owner. Owners whose pods are placed together are one run, and each run is a gang of
+its own::
 
-    new identity ──► gathering ──a plan of it is open──► committed ──the floor is held──► closed
-                        │   ▲                               │                               │
-         the quorum     │   └──nothing of it was bound──────┘      none is live, and a new  │
-         alone: a life  ▼                                          identity comes           ▼
-         of its own                                                                        over
+      new owner ──► gathering ──a plan of it is open──► committed ──the floor is held──► closed
+                     │   ▲                                │                               │
+      the quorum     │   └──nothing of it was bound───────┘      none is live, and a new  │
+      alone: a run   ▼                                           owner comes              ▼
+      of its own                                                                        over
 
 Gathering members may be arranged again whenever something changes, since nothing of them counts
-yet. Others that come to a committed or closed life begin the next one, unless a rule joins them.
+yet. Others that come to a committed or closed run begin the next one, unless a rule joins them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,19 +34,19 @@ from enbloc.engine.state.gathering import (
     queued,
     vacant_in,
 )
-from enbloc.engine.state.members import MOST_KNOWN, Members, recorded_incarnation, remembered_lives
-from enbloc.model.groups import Group, GroupKey, LifeMemory
+from enbloc.engine.state.members import MOST_KNOWN, Members, recorded_run, remembered_runs
+from enbloc.model.groups import Group, GroupKey, RunMemory
 from enbloc.model.pods import Phase, Pod, PodUID
-from enbloc.model.runs import BARE, attempt_of, identity, joins, short
+from enbloc.model.runs import BARE, attempt_of, joins, owner_of, short
 
-_NOTHING: Final = LifeMemory("")
+_NOTHING: Final = RunMemory("")
 
-#: At most this many lives of one PodGroup may be live at once; members of further ones wait.
-MOST_LIVES: Final = 8
+#: At most this many runs of one PodGroup may be live at once; members of further ones wait.
+MOST_RUNS: Final = 8
 
 
-class Lives:
-    """The lives of one PodGroup, the newest last; there is always one.
+class Runs:
+    """The runs of one PodGroup, the newest last; there is always one.
 
     Attributes:
         key: of the PodGroup, as pods name it.
@@ -56,30 +56,30 @@ class Lives:
     def __init__(self, key: GroupKey) -> None:
         self.key = key
         self.group: Group | None = None
-        self._lives = [Members(key)]  #: The newest is the last; there is always one.
-        self._next = 1  #: The number of the next life.
-        self._of: dict[PodUID, Members | None] = {}  #: None = its life is over.
-        self._identities: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
+        self._runs = [Members(key)]  #: The newest is the last; there is always one.
+        self._next = 1  #: The number of the next run.
+        self._of: dict[PodUID, Members | None] = {}  #: None = its run is over.
+        self._owners: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
         self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
         self._companions: dict[str, float] = {}  #: Until when they count as companions.
-        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no life yet.
+        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no run yet.
         self._settled = False  #: The first lists are complete.
 
     def __iter__(self) -> Iterator[Members]:
-        return iter(self._lives)
+        return iter(self._runs)
 
     @property
     def newest(self) -> Members:
-        """The life that status names."""
-        return self._lives[-1]
+        """The run that status names."""
+        return self._runs[-1]
 
     @property
     def empty(self) -> bool:
         """Whether nothing is known of this group any more."""
         return self.group is None and not self._of
 
-    def life_of(self, uid: PodUID) -> Members | None:
-        """Return the life of a pod; None = it is unknown, or its life is over."""
+    def run_of(self, uid: PodUID) -> Members | None:
+        """Return the run of a pod; None = it is unknown, or its run is over."""
         return self._of.get(uid)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
@@ -87,421 +87,421 @@ class Lives:
     def take_group(self, group: Group | None) -> None:
         """Record an added, changed or deleted PodGroup."""
         self.group = group
-        for life in self._lives:
-            life.group = group
+        for run in self._runs:
+            run.group = group
             if self._settled:
-                life.take_group(group)
+                run.take_group(group)
 
     def put(self, pod: Pod) -> list[Members]:
-        """Add or update a member; return the lives that this changes, its own first."""
+        """Add or update a member; return the runs that this changes, its own first."""
         if not self._settled:
             self._of[pod.uid] = self.newest
             self.newest.put(pod)
             return [self.newest]
         if pod.uid in self._of:
-            life = self._of[pod.uid]
-            if life is None:
+            run = self._of[pod.uid]
+            if run is None:
                 return []
-            if life.gathers and self._too_many(pod):
-                life.remove(pod.uid)
+            if run.gathers and self._too_many(pod):
+                run.remove(pod.uid)
                 self._of[pod.uid] = None
-                return [life]
-            unsettled = bool(pod.node) and (life.gathers or life.committed)
-            life.put(pod)
-            self._note_loss(life, pod)
-            return self._bound_by_another(life, pod) if unsettled else [life]
-        its = self._identify(pod)
-        changed = self._take_orphans(pod.uid, its)
-        life = self._place(its, pod) if pod.live else self._known(its, pod)
-        self._enter(pod, life)
-        if life is None:
+                return [run]
+            unsettled = bool(pod.node) and (run.gathers or run.committed)
+            run.put(pod)
+            self._note_loss(run, pod)
+            return self._bound_by_another(run, pod) if unsettled else [run]
+        owner = self._note_owner(pod)
+        changed = self._take_orphans(pod.uid, owner)
+        run = self._place(owner, pod) if pod.live else self._known(owner, pod)
+        self._enter(pod, run)
+        if run is None:
             return changed
-        return [life, *(each for each in changed if each is not life)]
+        return [run, *(each for each in changed if each is not run)]
 
     def remove(self, uid: PodUID) -> Members | None:
-        """Remove a deleted member; return its life, None = one that is over."""
-        life = self._of.pop(uid, None)
-        its = self._identities.pop(uid, "")  # "" = the first lists are not complete yet
-        self._unclaimed.get(its, {}).pop(uid, None)
-        if life is not None:
-            pod = life.pods[uid]
-            life.remove(uid)
-            if its and pod.phase is not Phase.SUCCEEDED:
-                life.lost.add(its)
-        orphans = self._orphans.get(its)
+        """Remove a deleted member; return its run, None = one that is over."""
+        run = self._of.pop(uid, None)
+        owner = self._owners.pop(uid, "")  # "" = the first lists are not complete yet
+        self._unclaimed.get(owner, {}).pop(uid, None)
+        if run is not None:
+            pod = run.pods[uid]
+            run.remove(uid)
+            if owner and pod.phase is not Phase.SUCCEEDED:
+                run.lost.add(owner)
+        orphans = self._orphans.get(owner)
         if orphans is not None:
             orphans.pop(uid, None)
             if not orphans:
-                del self._orphans[its]
-        return life
+                del self._orphans[owner]
+        return run
 
-    def _enter(self, pod: Pod, life: Members | None) -> None:
-        self._of[pod.uid] = life
-        if life is not None:
-            life.put(pod)
-            self._note_loss(life, pod)
+    def _enter(self, pod: Pod, run: Members | None) -> None:
+        self._of[pod.uid] = run
+        if run is not None:
+            run.put(pod)
+            self._note_loss(run, pod)
 
-    def _note_loss(self, life: Members, pod: Pod) -> None:
+    def _note_loss(self, run: Members, pod: Pod) -> None:
         if not pod.live and pod.phase is not Phase.SUCCEEDED:
-            life.lost.add(self._identities.get(pod.uid, ""))
+            run.lost.add(self._owners.get(pod.uid, ""))
 
-    # ── assigning members to lives ───────────────────────────────────────────────────────────
+    # ── assigning members to runs ────────────────────────────────────────────────────────────
 
-    def _identify(self, pod: Pod) -> str:
-        """Set the identity of a pod; a member controlled by another member shares that one's.
+    def _note_owner(self, pod: Pod) -> str:
+        """Record the owner of a pod; a member controlled by another member shares that one's.
 
-        One step, and no further: owners can be forged into a circle. A set identity stays.
+        One step, and no further: owners can be forged into a circle. A set owner stays.
         """
-        its = self._identities[pod.uid] = self._said_by(pod)
-        return its
+        owner = self._owners[pod.uid] = self._owner(pod)
+        return owner
 
-    def _said_by(self, pod: Pod) -> str:
+    def _owner(self, pod: Pod) -> str:
         driver = PodUID(short(pod.owning_pod))
         if pod.restart or not driver:
-            return identity(pod)
-        if driver in self._identities:
-            return self._identities[driver]
-        life = self._recorded(pod)
-        if life is not None:
-            return next(iter(life.identities), driver)
+            return owner_of(pod)
+        if driver in self._owners:
+            return self._owners[driver]
+        run = self._recorded(pod)
+        if run is not None:
+            return next(iter(run.owners), driver)
         self._orphans.setdefault(driver, {})[pod.uid] = None
         return driver
 
-    def _take_orphans(self, uid: PodUID, its: str) -> list[Members]:
-        """Give the members that a new pod controls its identity."""
+    def _take_orphans(self, uid: PodUID, owner: str) -> list[Members]:
+        """Give the members that a new pod controls the owner of that pod."""
         left: list[Members] = []
         for each in self._orphans.pop(uid, ()):
-            self._identities[each] = its
-            life = self._of.get(each)
-            if life is None:
+            self._owners[each] = owner
+            run = self._of.get(each)
+            if run is None:
                 continue
-            left.append(life)
-            if life.gathers:
-                pod = life.pods[each]
-                life.remove(each)
-                to = self._place(its, pod) if pod.live else life
+            left.append(run)
+            if run.gathers:
+                pod = run.pods[each]
+                run.remove(each)
+                to = self._place(owner, pod) if pod.live else run
                 self._enter(pod, to)
                 left += [to] if to is not None else []
             else:
-                life.identities[its] = None
-            life.identities.pop(uid, None)
+                run.owners[owner] = None
+            run.owners.pop(uid, None)
         return list(dict.fromkeys(left))
 
     def _recorded(self, pod: Pod) -> Members | None:
-        """Return the life that the binding record of a pod names."""
-        name = recorded_incarnation(pod)
-        return next((life for life in self._lives if life.incarnation == name != ""), None)
+        """Return the run that the binding record of a pod names."""
+        name = recorded_run(pod)
+        return next((run for run in self._runs if run.run_name == name != ""), None)
 
-    def _known(self, its: str, pod: Pod) -> Members | None:
-        """Return the life of a pod that was not seen before it finished or terminated."""
+    def _known(self, owner: str, pod: Pod) -> Members | None:
+        """Return the run of a pod that was not seen before it finished or terminated."""
         recorded = self._recorded(pod)
-        for life in reversed(self._lives):
-            if its in life.identities or life is recorded:
-                return life
-        if self.newest.incarnation:
+        for run in reversed(self._runs):
+            if owner in run.owners or run is recorded:
+                return run
+        if self.newest.run_name:
             return None
-        return self._take_in(self.newest, its, pod)
+        return self._take_in(self.newest, owner, pod)
 
-    def _place(self, its: str, pod: Pod) -> Members | None:
-        """Return the life of a new live pod; begin another one if no life may have it.
+    def _place(self, owner: str, pod: Pod) -> Members | None:
+        """Return the run of a new live pod; begin another one if no run may have it.
 
-        None = another scheduler has bound it, and there are too many lives: it only takes capacity.
+        None = another scheduler has bound it, and there are too many runs: it only takes capacity.
         """
-        for life in reversed(self._lives):
-            if its in life.identities and (its != BARE or life.live):
-                return life
-        if not any(life.live for life in self._lives):
-            return self._begin_anew(its, pod)
-        if self._is_one(its):
-            living = next(life for life in reversed(self._lives) if life.live)
-            return self._take_in(living, its, pod)
+        for run in reversed(self._runs):
+            if owner in run.owners and (owner != BARE or run.live):
+                return run
+        if not any(run.live for run in self._runs):
+            return self._begin_anew(owner, pod)
+        if self._is_one(owner):
+            living = next(run for run in reversed(self._runs) if run.live)
+            return self._take_in(living, owner, pod)
         if self._too_many(pod):
             return None
         gathering = self.newest if self.newest.gathers else self._further()
-        return self._take_in(gathering, its, pod)
+        return self._take_in(gathering, owner, pod)
 
     def _too_many(self, pod: Pod) -> bool:
-        """Whether a pod bound by another scheduler would be the first of one life too many."""
+        """Whether a pod bound by another scheduler would be the first of one run too many."""
         if not (pod.live and pod.node):
             return False
-        return sum(bool(life.live) for life in self._lives if not life.gathers) >= MOST_LIVES
+        return sum(bool(run.live) for run in self._runs if not run.gathers) >= MOST_RUNS
 
-    def _take_in(self, life: Members, its: str, pod: Pod) -> Members:
-        life.incarnation = life.incarnation or self._name(its, pod)
-        life.identities[its] = None
-        if self._is_one(its):
-            for finished in self._unclaimed.pop(its, {}).values():
-                self._enter(finished, life)
-            if len(life.identities) > life.most_identities:
-                self._forget_identities(life)
-        return life
+    def _take_in(self, run: Members, owner: str, pod: Pod) -> Members:
+        run.run_name = run.run_name or self._name(owner, pod)
+        run.owners[owner] = None
+        if self._is_one(owner):
+            for finished in self._unclaimed.pop(owner, {}).values():
+                self._enter(finished, run)
+            if len(run.owners) > run.most_owners:
+                self._forget_owners(run)
+        return run
 
-    def _forget_identities(self, life: Members) -> None:
-        """Forget identities that joined a permanent life once nothing of them is left.
+    def _forget_owners(self, run: Members) -> None:
+        """Forget owners that joined a permanent run once nothing of them is left.
 
         If more pods of them come, they join again.
         """
-        present = {self._identities[uid] for uid in life.pods} | set(islice(life.identities, 1))
-        life.identities = {its: None for its in life.identities if its in present}
-        life.lost &= present
-        life.most_identities = max(MOST_KNOWN, 2 * len(present))
+        present = {self._owners[uid] for uid in run.pods} | set(islice(run.owners, 1))
+        run.owners = {owner: None for owner in run.owners if owner in present}
+        run.lost &= present
+        run.most_owners = max(MOST_KNOWN, 2 * len(present))
 
-    def _name(self, its: str, pod: Pod) -> str:
-        """Return the name of a life that begins with this pod; unique among the known ones."""
-        name = short(str(pod.uid)) if its == BARE else its
-        taken = {life.incarnation for life in self._lives}
+    def _name(self, owner: str, pod: Pod) -> str:
+        """Return the name of a run that begins with this pod; unique among the known ones."""
+        name = short(str(pod.uid)) if owner == BARE else owner
+        taken = {run.run_name for run in self._runs}
         return name if name not in taken else short(f"{name}+{pod.uid}")
 
-    def _begin_anew(self, its: str, pod: Pod) -> Members:
-        """End all lives, and begin a new one."""
+    def _begin_anew(self, owner: str, pod: Pod) -> Members:
+        """End all runs, and begin a new one."""
         newest = self.newest
-        if newest.incarnation:
+        if newest.run_name:
             self._unclaimed.clear()
-            for life in self._lives:
-                self._end(life)
-                life.begin()
-        return self._take_in(newest, its, pod)
+            for run in self._runs:
+                self._end(run)
+                run.begin()
+        return self._take_in(newest, owner, pod)
 
-    def _end(self, life: Members) -> None:
-        """End a life; any remaining members no longer count."""
-        for uid in life.pods:
+    def _end(self, run: Members) -> None:
+        """End a run; any remaining members no longer count."""
+        for uid in run.pods:
             self._of[uid] = None
-        life.identities = {}
+        run.owners = {}
 
-    def _new(self, memory: LifeMemory = _NOTHING) -> Members:
-        """Create another life, with what is recorded of it."""
-        life = Members(self.key._replace(life=self._next))
+    def _new(self, memory: RunMemory = _NOTHING) -> Members:
+        """Create another run, with what is recorded of it."""
+        run = Members(self.key._replace(run=self._next))
         self._next += 1
-        life.group, life.incarnation = self.group, memory.incarnation
-        life.identities, life.scheduled = dict.fromkeys(memory.identities), memory.scheduled
-        life.queue_time = memory.queue_time
-        return life
+        run.group, run.run_name = self.group, memory.name
+        run.owners, run.scheduled = dict.fromkeys(memory.owners), memory.scheduled
+        run.queue_time = memory.queue_time
+        return run
 
     def _further(self) -> Members:
-        self._lives.append(life := self._new())
-        return life
+        self._runs.append(run := self._new())
+        return run
 
     def drop(self, members: Members) -> None:
-        """Forget a life that is not the only one."""
+        """Forget a run that is not the only one."""
         self._end(members)
-        self._lives.remove(members)
+        self._runs.remove(members)
 
     def spare(self, members: Members) -> bool:
-        """Whether a life may be forgotten: another one is newer, and nothing in it counts.
+        """Whether a run may be forgotten: another one is newer, and nothing in it counts.
 
-        A life that held its floor is remembered while there are few, since its controller may still
+        A run that held its floor is remembered while there are few, since its controller may still
         create another pod of it.
         """
-        if members.live or len(self._lives) == 1:
+        if members.live or len(self._runs) == 1:
             return False
         if members.scheduled is None:
             return True
-        first = next((life for life in self._lives[:-1] if not life.live), None)
-        return len(self._lives) > MOST_LIVES and members is first
+        first = next((run for run in self._runs[:-1] if not run.live), None)
+        return len(self._runs) > MOST_RUNS and members is first
 
     # ── arranging gathering members ──────────────────────────────────────────────────────────
 
     @property
     def deadline(self) -> float | None:
-        """When an identity is to be taken as a companion of an existing life; None = none is."""
+        """When an owner is to be taken as a companion of an existing run; None = none is."""
         return min(self._companions.values(), default=None)
 
     def commit(self, members: Members, planned: Iterable[PodUID]) -> list[Members]:
-        """Commit a life to an open plan: members outside it gather elsewhere.
+        """Commit a run to an open plan: members outside it gather elsewhere.
 
         Returns:
-            The lives that gained or lost members.
+            The runs that gained or lost members.
         """
         members.committed = True
         if members.scheduled is not None:
             return []
         members.planned_here = True
-        others = (life for life in self._lives if life is not members and life.gathers)
-        members.companions = {its for life in others for its in life.identities}
-        if len(members.identities) <= 1:
+        others = (run for run in self._runs if run is not members and run.gathers)
+        members.companions = {owner for run in others for owner in run.owners}
+        if len(members.owners) <= 1:
             return []
         held = (uid for uid, pod in members.pods.items() if pod.node)
-        return self._keep_only(members, {self._identities[uid] for uid in (*planned, *held)})
+        return self._keep_only(members, {self._owners[uid] for uid in (*planned, *held)})
 
     def _bound_by_another(self, members: Members, pod: Pod) -> list[Members]:
         """Record that a gathering or planned member was bound by a former leader, or by others.
 
-        It belongs to the life in its binding record; otherwise members that were not planned with
+        It belongs to the run in its binding record; otherwise members that were not planned with
         it leave. Planned members stay; those that the former leader planned with it join them.
 
         Returns:
-            The lives that this changes, its own first.
+            The runs that this changes, its own first.
         """
-        life = self._recorded(pod)
+        run = self._recorded(pod)
         if members.committed:
-            if life is None or life is members:  # no member joins it
+            if run is None or run is members:  # no member joins it
                 return [members]
-            them = self._gathering([life])
+            them = self._gathering([run])
             joining = [(each, members) for each in them if joined(members, each, self.group)]
             return list(dict.fromkeys([members, *self._move(joining)]))
-        if life is not None and life is not members and life.live:
-            self._move([(Gathering(self._identities[pod.uid], members, [pod]), life)])
-            return [life, members]
-        if len(members.identities) <= 1:
+        if run is not None and run is not members and run.live:
+            self._move([(Gathering(self._owners[pod.uid], members, [pod]), run)])
+            return [run, members]
+        if len(members.owners) <= 1:
             return [members]
-        bound = {self._identities[uid] for uid, pod in members.pods.items() if pod.node}
+        bound = {self._owners[uid] for uid, pod in members.pods.items() if pod.node}
         stay = set(bound)
         found = self._gathering([members])
-        known = [pod for each in found if each.identity in bound for pod in each.pods]
+        known = [pod for each in found if each.owner in bound for pod in each.pods]
         if not has_quorum(Gathering("", members, known), self.group):
             stay |= {
-                each.identity
+                each.owner
                 for each in found
                 if not has_quorum(each, self.group)
                 and queued(members, min(each.pods, key=lambda pod: pod.seniority))
             }
         return list(dict.fromkeys([members, *self._keep_only(members, stay)]))
 
-    def _keep_only(self, members: Members, identities: set[str]) -> list[Members]:
-        """Move members of other identities to a gathering life; return the changed lives."""
+    def _keep_only(self, members: Members, owners: set[str]) -> list[Members]:
+        """Move members of other owners to a gathering run; return the changed runs."""
         leaving = [
             each
             for each in self._gathering([members])
-            if each.identity not in identities and not self._is_one(each.identity)
+            if each.owner not in owners and not self._is_one(each.owner)
         ]
         if not leaving:
             return []
         gathering = self.newest if self.newest.gathers else self._further()
-        members.companions |= {each.identity for each in leaving}
+        members.companions |= {each.owner for each in leaving}
         return self._move((each, gathering) for each in leaving)
 
     def arrange(self, now: float) -> list[Members]:
-        """Put identities without a bound or planned member where the rules now place them.
+        """Put owners without a bound or planned member where the rules now place them.
 
         Args:
             now: the engine's clock.
 
         Returns:
-            The lives that gained or lost members.
+            The runs that gained or lost members.
         """
-        if len(self._lives) == 1 and len(self.newest.identities) <= 1:
-            return note_attempts(self._lives)
+        if len(self._runs) == 1 and len(self.newest.owners) <= 1:
+            return note_attempts(self._runs)
         self._companions.clear()
-        lives = [life for life in self._lives if life.gathers]
+        runs = [run for run in self._runs if run.gathers]
         moves: list[tuple[Gathering, Members]] = []
         alone: list[Gathering] = []
         rest: list[Gathering] = []
-        vacant, them = vacant_in(self._lives, self._identities), self._gathering(lives)
-        waiting = {each.identity for each in them}
-        for life in self._lives:
-            life.companions &= waiting
+        vacant, them = vacant_in(self._runs, self._owners), self._gathering(runs)
+        waiting = {each.owner for each in them}
+        for run in self._runs:
+            run.companions &= waiting
         for each in them:
             host = self._host(each, vacant, now)
             if host is not None:
-                host.identities[each.identity] = None
+                host.owners[each.owner] = None
                 moves.append((each, host))
-            elif has_quorum(each, self.group) and not self._is_one(each.identity):
+            elif has_quorum(each, self.group) and not self._is_one(each.owner):
                 alone.append(each)
             else:
                 rest.append(each)
         sets = sorted([*([each] for each in alone), *mixed(rest)], key=lambda each: each[0].since)
-        own = self._by_themselves(sets, lives)
-        gathering = dict.fromkeys(life for _, life in own)
-        self._lives = [*(life for life in self._lives if life not in gathering), *gathering]
+        own = self._by_themselves(sets, runs)
+        gathering = dict.fromkeys(run for _, run in own)
+        self._runs = [*(run for run in self._runs if run not in gathering), *gathering]
         moves += own
         changed = self._move(moves)
-        return list(dict.fromkeys((*changed, *note_attempts(self._lives))))
+        return list(dict.fromkeys((*changed, *note_attempts(self._runs))))
 
-    def _gathering(self, lives: Sequence[Members]) -> list[Gathering]:
-        """Return the identities of these lives that have live members, the oldest first."""
+    def _gathering(self, runs: Sequence[Members]) -> list[Gathering]:
+        """Return the owners of these runs that have live members, the oldest first."""
         found: dict[tuple[Members, str], list[Pod]] = {}
-        for life in lives:
-            for pod in life.live.values():
-                found.setdefault((life, self._identities[pod.uid]), []).append(pod)
-        gathering = (Gathering(its, life, pods) for (life, its), pods in found.items())
+        for run in runs:
+            for pod in run.live.values():
+                found.setdefault((run, self._owners[pod.uid]), []).append(pod)
+        gathering = (Gathering(owner, run, pods) for (run, owner), pods in found.items())
         return sorted(gathering, key=lambda each: each.since)
 
     def _host(
         self, each: Gathering, vacant: list[tuple[Members, str]], now: float
     ) -> Members | None:
-        """Return the life that an identity joins; None = it still waits for a floor of its own."""
-        if self._is_one(each.identity):
-            begun = (life for life in reversed(self._lives) if not life.gathers)
-            return next((life for life in begun if life.live), None)
-        if attempt_of(each.identity) is not None or has_quorum(each, self.group):
+        """Return the run that an owner joins; None = it still waits for a floor of its own."""
+        if self._is_one(each.owner):
+            begun = (run for run in reversed(self._runs) if not run.gathers)
+            return next((run for run in begun if run.live), None)
+        if attempt_of(each.owner) is not None or has_quorum(each, self.group):
             return None
-        living = closed_with(self._lives, each)
+        living = closed_with(self._runs, each)
         if not vacant and living is None:
             return None
         if now < each.latest + COMPANION_SECONDS:  # more may come: it may be another run
-            self._companions[each.identity] = each.latest + COMPANION_SECONDS
+            self._companions[each.owner] = each.latest + COMPANION_SECONDS
             return None
         if not vacant:
             return living
-        life, its = vacant.pop(0)
-        life.lost.discard(its)
-        life.identities.pop(its)
-        return life
+        run, owner = vacant.pop(0)
+        run.lost.discard(owner)
+        run.owners.pop(owner)
+        return run
 
-    def _is_one(self, its: str) -> bool:
-        """Whether the PodGroup belongs to the creator of all its members, in a single life."""
-        return self.group is not None and joins(its, self.group.owner)
+    def _is_one(self, owner: str) -> bool:
+        """Whether the PodGroup belongs to the creator of all its members, in a single run."""
+        return self.group is not None and joins(owner, self.group.owner)
 
     def _by_themselves(
-        self, sets: Sequence[Sequence[Gathering]], lives: Sequence[Members]
+        self, sets: Sequence[Sequence[Gathering]], runs: Sequence[Members]
     ) -> list[tuple[Gathering, Members]]:
-        """Return a life for each set of identities, so that as few pods as possible move.
+        """Return a run for each set of owners, so that as few pods as possible move.
 
-        Beyond MOST_LIVES, those that came last wait together.
+        Beyond MOST_RUNS, those that came last wait together.
         """
-        taken = sum(bool(life.live) for life in self._lives if life not in lives)
-        own = max(0, MOST_LIVES - taken)
+        taken = sum(bool(run.live) for run in self._runs if run not in runs)
+        own = max(0, MOST_RUNS - taken)
         several = [list(each) for each in sets[:own]]
         if sets[own:]:
             several.append([each for every in sets[own:] for each in every])
-        free = dict.fromkeys(lives)
+        free = dict.fromkeys(runs)
         found: list[tuple[Gathering, Members]] = []
         for number, together in enumerate(several):
-            named = [each.life for each in together if names(each) and each.life in free]
-            life = next(iter(named or [each.life for each in together if each.life in free]), None)
-            if life is None:
-                life = self._further()
-            free.pop(life, None)
-            life.crowded = number >= own
+            named = [each.run for each in together if names(each) and each.run in free]
+            run = next(iter(named or [each.run for each in together if each.run in free]), None)
+            if run is None:
+                run = self._further()
+            free.pop(run, None)
+            run.crowded = number >= own
             if not named:
-                life.incarnation = ""
-                life.incarnation = self._name(together[0].identity, together[0].pods[0])
-            life.identities = {each.identity: None for each in together}
-            found += [(each, life) for each in together]
+                run.run_name = ""
+                run.run_name = self._name(together[0].owner, together[0].pods[0])
+            run.owners = {each.owner: None for each in together}
+            found += [(each, run) for each in together]
         return found
 
     def _move(self, moves: Iterable[tuple[Gathering, Members]]) -> list[Members]:
-        """Move identities of which nothing counts yet to other lives, with finished members.
+        """Move owners of which nothing counts yet to other runs, with finished members.
 
         Returns:
-            The lives that gained or lost members.
+            The runs that gained or lost members.
         """
-        goals = {(each.life, each.identity): to for each, to in moves if to is not each.life}
-        sources = dict.fromkeys(life for life, _ in goals)
+        goals = {(each.run, each.owner): to for each, to in moves if to is not each.run}
+        sources = dict.fromkeys(run for run, _ in goals)
         moving = [
-            (pod, life, to)
-            for life in sources
-            for pod in life.pods.values()
-            if (to := goals.get((life, self._identities[pod.uid]))) is not None
+            (pod, run, to)
+            for run in sources
+            for pod in run.pods.values()
+            if (to := goals.get((run, self._owners[pod.uid]))) is not None
         ]
-        for pod, life, to in moving:
-            life.remove(pod.uid)
-            self._enter(pod, self._take_in(to, self._identities[pod.uid], pod))
-        for life in sources:
-            here = {self._identities[uid] for uid in life.pods}
-            for its in [its for its in life.identities if (life, its) in goals and its not in here]:
-                del life.identities[its]
-        return list(
-            dict.fromkeys(life for (source, _), to in goals.items() for life in (source, to))
-        )
+        for pod, run, to in moving:
+            run.remove(pod.uid)
+            self._enter(pod, self._take_in(to, self._owners[pod.uid], pod))
+        for run in sources:
+            here = {self._owners[uid] for uid in run.pods}
+            for owner in [
+                owner for owner in run.owners if (run, owner) in goals and owner not in here
+            ]:
+                del run.owners[owner]
+        return list(dict.fromkeys(run for (source, _), to in goals.items() for run in (source, to)))
 
     # ── after a restart ──────────────────────────────────────────────────────────────────────
 
     def settle(self) -> None:
-        """Assign the members found at the start to lives, once the first lists are complete.
+        """Assign the members found at the start to runs, once the first lists are complete.
 
-        A life is known by its name in status or in a binding record, and by the identities in
-        status. Lives without a live member are over; if none has one, the newest continues.
+        A run is known by its name in status or in a binding record, and by the owners in
+        status. Runs without a live member are over; if none has one, the newest continues.
         """
         if self._settled:
             return
@@ -510,88 +510,88 @@ class Lives:
         pods = sorted(first.pods.values(), key=lambda pod: pod.seniority)
         first.begin()
         self._of.clear()
-        memories = {memory.incarnation: memory for memory in remembered_lives(self.group)}
+        memories = {memory.name: memory for memory in remembered_runs(self.group)}
         named = {name: self._new(memory) for name, memory in memories.items()}
-        self._lives = list(named.values())
+        self._runs = list(named.values())
         for pod in sorted(pods, key=lambda pod: (bool(pod.owning_pod), pod.seniority)):
-            self._identify(pod)
+            self._note_owner(pod)
         strangers = self._settle_named(pods, named)
         self._keep_the_living(strangers, len(memories))
         for pod in (pod for pod in strangers if pod.live):
-            self._enter(pod, self._place(self._identities[pod.uid], pod))
+            self._enter(pod, self._place(self._owners[pod.uid], pod))
         for pod in reversed([pod for pod in strangers if not pod.live]):
-            its = self._identities[pod.uid]
-            life = self._known(its, pod)
-            self._enter(pod, life)
-            if life is None and not memories:
-                self._unclaimed.setdefault(its, {})[pod.uid] = pod
-        for number, life in enumerate(self._lives):
-            life.key, life.group = self.key._replace(life=number), self.group
-            present = {self._identities[uid] for uid in life.pods}
-            life.lost |= life.identities.keys() - present
-            life.settle(memories.get(life.incarnation))
-        self._next = len(self._lives)
-        note_attempts(self._lives)
+            owner = self._owners[pod.uid]
+            run = self._known(owner, pod)
+            self._enter(pod, run)
+            if run is None and not memories:
+                self._unclaimed.setdefault(owner, {})[pod.uid] = pod
+        for number, run in enumerate(self._runs):
+            run.key, run.group = self.key._replace(run=number), self.group
+            present = {self._owners[uid] for uid in run.pods}
+            run.lost |= run.owners.keys() - present
+            run.settle(memories.get(run.run_name))
+        self._next = len(self._runs)
+        note_attempts(self._runs)
 
     def _settle_named(self, pods: Sequence[Pod], named: dict[str, Members]) -> list[Pod]:
-        """Find the members of lives that have a name; return the others, the oldest first."""
+        """Find the members of runs that have a name; return the others, the oldest first."""
         left: list[Pod] = []
-        remembered = tuple(reversed(self._lives))
+        remembered = tuple(reversed(self._runs))
         for pod in pods:
             counts = pod.live or pod.phase is Phase.SUCCEEDED
-            name = recorded_incarnation(pod) if counts else ""
-            if name and name not in named and len(named) < 2 * MOST_LIVES:  # they can be forged
-                named[name] = self._new(LifeMemory(name))
-                self._lives.append(named[name])
+            name = recorded_run(pod) if counts else ""
+            if name and name not in named and len(named) < 2 * MOST_RUNS:  # they can be forged
+                named[name] = self._new(RunMemory(name))
+                self._runs.append(named[name])
             if name in named:
-                named[name].identities[self._identities[pod.uid]] = None
+                named[name].owners[self._owners[pod.uid]] = None
                 self._enter(pod, named[name])
             else:
                 left.append(pod)
-        bare = [pod for pod in left if pod.live and self._identities[pod.uid] == BARE]
+        bare = [pod for pod in left if pod.live and self._owners[pod.uid] == BARE]
         strangers: list[Pod] = []
         for pod in left:
-            its = self._identities[pod.uid]
-            known = (each for each in (*remembered, *self._lives) if its in each.identities)
-            life = next((each for each in known if its != BARE or goes_on(each, bare)), None)
-            if life is None:
+            owner = self._owners[pod.uid]
+            known = (each for each in (*remembered, *self._runs) if owner in each.owners)
+            run = next((each for each in known if owner != BARE or goes_on(each, bare)), None)
+            if run is None:
                 strangers.append(pod)
             else:
-                self._enter(pod, life)
+                self._enter(pod, run)
         return self._without_companions(strangers)
 
     def _without_companions(self, strangers: Sequence[Pod]) -> list[Pod]:
-        """Return the pods without those that existed when members of a life were bound.
+        """Return the pods without those that existed when members of a run were bound.
 
         These belong to it if it has no live member left; or if its floor was not held yet and
         they have no quorum of their own: they were planned with it.
         """
-        if not self._lives:
+        if not self._runs:
             return list(strangers)
         gathered: dict[str, list[Pod]] = {}
         for pod in strangers:
             if pod.live:
-                gathered.setdefault(self._identities[pod.uid], []).append(pod)
-        them = (Gathering(its, self.newest, pods) for its, pods in gathered.items())
-        hosts = {each.identity: planned_with(self._lives, each, self.group) for each in them}
+                gathered.setdefault(self._owners[pod.uid], []).append(pod)
+        them = (Gathering(owner, self.newest, pods) for owner, pods in gathered.items())
+        hosts = {each.owner: planned_with(self._runs, each, self.group) for each in them}
         left: list[Pod] = []
         for pod in strangers:
-            its = self._identities[pod.uid]
-            life = hosts.get(its)
-            if life is None:
+            owner = self._owners[pod.uid]
+            run = hosts.get(owner)
+            if run is None:
                 left.append(pod)
             else:
-                life.identities[its] = None
-                self._enter(pod, life)
+                run.owners[owner] = None
+                self._enter(pod, run)
         return left
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
-        """Forget lives without a live member; the newest of them in status may stay."""
-        them = self._gathering(self._lives)
-        living = [life for life in self._lives if awaited(life, them, self.group) or life.live]
+        """Forget runs without a live member; the newest of them in status may stay."""
+        them = self._gathering(self._runs)
+        living = [run for run in self._runs if awaited(run, them, self.group) or run.live]
         if not living and not any(pod.live for pod in strangers):
-            living = (self._lives[:remembered] or self._lives)[-1:]
-        for life in self._lives:
-            if life not in living:
-                self._end(life)
-        self._lives = living or [self._new()]
+            living = (self._runs[:remembered] or self._runs)[-1:]
+        for run in self._runs:
+            if run not in living:
+                self._end(run)
+        self._runs = living or [self._new()]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Successes: what succeeded members of one life count for (semantics §2.2)."""
+"""Successes: what succeeded members of one run count for (semantics §2.2)."""
 
 from collections import Counter
 

@@ -76,7 +76,7 @@ def _others(
 ) -> Others:
     """Return the members of other groups with some labels that have a row.
 
-    Lives without any placed member, of which there may be thousands, cost next to nothing.
+    Runs without any placed member, of which there may be thousands, cost next to nothing.
     """
     rows: list[int] = []
     owners: list[int] = []
@@ -85,8 +85,8 @@ def _others(
         if other == key.podgroup:
             continue
         names.append(other.name)
-        for life in groups.lives(other):
-            for uid in () if life.gathers else life.live:
+        for run in groups.runs(other):
+            for uid in () if run.gathers else run.live:
                 seat = state.seat(uid)
                 row = None if seat is None else nodes.row(seat.node)
                 if row is not None:

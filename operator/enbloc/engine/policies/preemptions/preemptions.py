@@ -536,7 +536,7 @@ class Preemptions(Policy):
     def _remember(self, members: Members) -> None:
         """Read from the status, once, who preempted a group before this process started."""
         memory = members.group.memory if members.group is not None else None
-        if memory is not None and memory.incarnation == members.incarnation:
+        if memory is not None and memory.run_name == members.run_name:
             self._preempted.setdefault(members.key, memory.preempted)
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
