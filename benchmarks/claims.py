@@ -12,15 +12,15 @@ from dataclasses import replace
 from benchmarks.engine import Figure, cluster
 from enbloc.devices.facts import (
     MOST_CONSUMERS,
-    Ask,
     ClaimSpec,
     Consumer,
     Device,
     DeviceClass,
+    DeviceReach,
     Request,
     ResourceClaim,
     ResourceSlice,
-    Site,
+    SubRequest,
     Traits,
 )
 from enbloc.engine import Engine
@@ -146,7 +146,7 @@ def _slice(index: int, devices: int) -> ResourceSlice:
         f"n{index}-{DRIVER}",
         DRIVER,
         f"n{index}",
-        site=Site(f"n{index}"),
+        site=DeviceReach(f"n{index}"),
         devices=tuple(
             Device(f"gpu-{number}", ("a100", f"GPU-{index}-{number}"), traits)
             for number in range(devices)
@@ -165,13 +165,13 @@ def _devices(name: str, size: int, shared: str = "") -> tuple[list[Pod], list[Fa
         replace(pod, resource_claims=(f"{pod.key.name}-gpu", *((shared,) if shared else ())))
         for pod in _gang(name, size, spec)
     ]
-    wanted = ClaimSpec((Request("gpu", Ask("gpu", DRIVER)),))
+    wanted = ClaimSpec((Request("gpu", SubRequest("gpu", DRIVER)),))
     claims: list[Fact] = [
         ResourceClaim("b", f"{pod.key.name}-gpu", f"uid-{pod.key.name}", wanted, owner=pod.uid)
         for pod in pods
     ]
     if shared:
-        link = ClaimSpec((Request("link", Ask("link", FABRIC)),))
+        link = ClaimSpec((Request("link", SubRequest("link", FABRIC)),))
         claims.append(ResourceClaim("b", shared, f"uid-{shared}", link))
     return pods, claims
 
@@ -192,7 +192,7 @@ def gang_with_devices(nodes: int = 1000, size: int = 512, devices: int = 8) -> I
     traits = Traits(names=(f"{FABRIC}/model",))
     links = (Device("link", ("fast",), traits),)
     engine.apply(
-        FactSeen(ResourceSlice("f", FABRIC, "f", site=Site(everywhere=True), devices=links))
+        FactSeen(ResourceSlice("f", FABRIC, "f", site=DeviceReach(everywhere=True), devices=links))
     )
     times = [
         _planned(engine, f"s{n}", *_devices(f"s{n}", MOST_CONSUMERS, "link")) for n in range(5)
@@ -212,14 +212,14 @@ def gang_in_a_fabric(nodes: int = 5000, fabric: int = 20, size: int = 18) -> Ite
         here = NodeSelectorTerm((Requirement("kubernetes.io/hostname", Operator.IN, names),))
         links = (Device("link", ("fast",), traits),)
         pool = f"f{first}"
-        link = ResourceSlice(pool, FABRIC, pool, site=Site(terms=(here,)), devices=links)
+        link = ResourceSlice(pool, FABRIC, pool, site=DeviceReach(terms=(here,)), devices=links)
         engine.apply(FactSeen(link))
         for name in names[: fabric - size + 1] if first + fabric < nodes else ():
             key = PodKey("b", f"on-{name}")
             engine.apply(PodSeen(Pod(key, PodUID(key.name), whole, "other", node=name)))
     spec = replace(whole, resource_claims=(PodResourceClaim("link"),))
     claim = ResourceClaim(
-        "b", "link", "uid-link", ClaimSpec((Request("link", Ask("link", FABRIC)),))
+        "b", "link", "uid-link", ClaimSpec((Request("link", SubRequest("link", FABRIC)),))
     )
     times: list[float] = []
     for number in range(5):

@@ -33,7 +33,7 @@ from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
@@ -227,7 +227,7 @@ def _spec(kind: int, instance: Instance) -> PodSpec:
 
 
 def _cluster(room: Amounts) -> Snapshot:
-    table, placed = Nodes(ResourceSpace(), Ledgers()), Placed()
+    table, placed = Nodes(ResourceSpace(), Ledgers()), PlacedPods()
     offers = room.max(axis=0) + 8
     for index, free in enumerate(room):
         name = f"n{index}"

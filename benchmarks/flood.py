@@ -35,7 +35,7 @@ from enbloc.engine.events import (
     Stream,
     Synced,
 )
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
 from enbloc.wire import codec
@@ -179,7 +179,7 @@ class Memory:
             return
         self._answers.append(SlotsFree(1))
         if hostile and self._trick.bindings == "denied":
-            cause = Cause.SCHEDULER_ERROR
+            cause = RefusalCause.SCHEDULER_ERROR
             self._answers.append(BindRefused(target.plan, target.uid, cause, "denied"))
             return
         key = PODS, target.pod.namespace, target.pod.name

@@ -37,7 +37,7 @@ from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodKey, PodUID
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 
 COUNT: Final = 2000
 ROUNDS: Final = 5
@@ -229,7 +229,7 @@ async def _binding(client: Client) -> float:
 
 async def _executed(client: Client) -> float:
     """A Bind from the engine's effect to its outcome in the queue."""
-    profiles, problems, queue = default_profiles(), Problems(), EventQueue()
+    profiles, problems, queue = default_profiles(), ActiveProblems(), EventQueue()
     name = next(iter(profiles))
     async with Extenders(client, profiles) as extenders:
         executor = Executor(
@@ -307,7 +307,7 @@ async def _intake(cluster: Cluster) -> list[float]:
     best = [float("inf")] * len(PARTS)
     for _ in range(ROUNDS):
         async with Client(cluster, component="benchmark") as client:
-            queue, problems, counted = EventQueue(), Problems(), Counted()
+            queue, problems, counted = EventQueue(), ActiveProblems(), Counted()
             malformed = MalformedObjects(lambda *_: None)
             informers = Informers(client, queue, malformed, default_profiles(), problems)
             informer = informers.pods(PodConditions(client, time.time, problems), counted)

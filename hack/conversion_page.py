@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Iterator
 
 from enbloc.config.defaults import DEFAULTS
-from enbloc.config.findings import Outcome
+from enbloc.config.findings import SettingOutcome
 from enbloc.config.foreign import (
     COSCHEDULING,
     COSCHEDULING_ARGUMENTS,
@@ -18,11 +18,11 @@ from enbloc.model.peers import PEERS
 from hack.reference import head, quoted, table
 
 _MEANS = {
-    Outcome.KEPT: "written down again, and means the same",
-    Outcome.CHANGED: "written as something near; the table says what differs",
-    Outcome.BUILT_IN: "enbloc always does it, so there is nothing to write",
-    Outcome.NOT_NEEDED: "its purpose does not exist in enbloc: nobody misses it",
-    Outcome.LOST: "enbloc does not do it; the table says what to do instead",
+    SettingOutcome.KEPT: "written down again, and means the same",
+    SettingOutcome.CHANGED: "written as something near; the table says what differs",
+    SettingOutcome.BUILT_IN: "enbloc always does it, so there is nothing to write",
+    SettingOutcome.NOT_NEEDED: "its purpose does not exist in enbloc: nobody misses it",
+    SettingOutcome.LOST: "enbloc does not do it; the table says what to do instead",
 }
 
 
@@ -61,7 +61,7 @@ def conversion_page() -> str:
                 (
                     (
                         quoted(TIMEOUTS),
-                        f"`{Outcome.CHANGED}`",
+                        f"`{SettingOutcome.CHANGED}`",
                         "`scheduleTimeoutSeconds`; of several profiles the longest",
                     ),
                     *_rows(COSCHEDULING_ARGUMENTS.items()),
@@ -82,7 +82,7 @@ def conversion_page() -> str:
                 "Argument | Outcome | Became",
                 (
                     *(
-                        (f"`{n}`", f"`{Outcome.KEPT}`", f"`{p}`")
+                        (f"`{n}`", f"`{SettingOutcome.KEPT}`", f"`{p}`")
                         for n, p in volcano.FILTERS.items()
                     ),
                     *_rows(volcano.OTHER_PREDICATES.items()),
@@ -103,6 +103,8 @@ def conversion_page() -> str:
     )
 
 
-def _rows(items: Iterable[tuple[str, tuple[Outcome, str]]]) -> Iterator[tuple[str, str, str]]:
+def _rows(
+    items: Iterable[tuple[str, tuple[SettingOutcome, str]]],
+) -> Iterator[tuple[str, str, str]]:
     for name, (outcome, text) in items:
         yield f"`{name}`", f"`{outcome}`", text

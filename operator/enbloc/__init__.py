@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from enbloc.lazy import lazily
 
 if TYPE_CHECKING:
-    from enbloc.framework.act import Api, Reply, Seen, Target
+    from enbloc.framework.act import Api, ReadObject, Reply, Target
     from enbloc.framework.decide import (
         MAX_NODE_SCORE,
         NodeSet,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from enbloc.model.groups import Group, GroupKey, Role
     from enbloc.model.node import Node
     from enbloc.model.nodes import Amounts, Mask, Nodes, Rows
-    from enbloc.model.placed import Placed
+    from enbloc.model.placed import PlacedPods
     from enbloc.model.pods import (
         HostPort,
         NodeSelectorTerm,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES: Final = {
-    "framework.act": ("Api", "Reply", "Seen", "Target"),
+    "framework.act": ("Api", "Reply", "ReadObject", "Target"),
     "framework.decide": (
         "MAX_NODE_SCORE",
         "NodeSet",
@@ -96,7 +96,7 @@ _HOMES: Final = {
     "model.groups": ("Group", "GroupKey", "Role"),
     "model.node": ("Node",),
     "model.nodes": ("Amounts", "Mask", "Nodes", "Rows"),
-    "model.placed": ("Placed",),
+    "model.placed": ("PlacedPods",),
     "model.pods": (
         "HostPort",
         "NodeSelectorTerm",
@@ -144,7 +144,7 @@ __all__ = [
     "Owner",
     "PerNode",
     "Phase",
-    "Placed",
+    "PlacedPods",
     "Pod",
     "PodAffinity",
     "PodAffinityTerm",
@@ -153,6 +153,7 @@ __all__ = [
     "PodSpec",
     "PodUID",
     "Proposal",
+    "ReadObject",
     "Reads",
     "Reply",
     "Requirement",
@@ -160,7 +161,6 @@ __all__ = [
     "Role",
     "Rows",
     "Scores",
-    "Seen",
     "Selector",
     "Snapshot",
     "SpreadConstraint",

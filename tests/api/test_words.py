@@ -5,14 +5,14 @@
 from enbloc.api.words import CAUSES, CONDITIONS, EVENTS, KEYS, KEYS_OF_OTHERS, REASONS
 from enbloc.model import names
 from enbloc.model.names import Condition, EventReason, Reason
-from enbloc.model.reasons import GROUP_EVENTS, MEMBER_EVENTS, Cause
+from enbloc.model.reasons import GROUP_EVENTS, MEMBER_EVENTS, WaitCause
 
 
 def test_every_condition_reason_and_event_has_its_meaning() -> None:
     assert set(CONDITIONS) == set(Condition)
     assert set(REASONS) == set(Reason)
     assert set(EVENTS) == set(EventReason)
-    assert set(CAUSES) == set(Cause)
+    assert set(CAUSES) == set(WaitCause)
 
 
 def test_every_label_and_annotation_has_its_meaning() -> None:

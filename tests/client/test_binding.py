@@ -9,7 +9,7 @@ import pytest
 
 from enbloc.client.binding import Binding, Bound, Refused, Unknown, bind, settle
 from enbloc.client.errors import Fenced
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from tests.client.fake import (
     HTML,
     TOMORROW,
@@ -57,20 +57,22 @@ async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
 @pytest.mark.parametrize(
     ("refusing", "cause"),
     [
-        pytest.param(NO_POD, Cause.MEMBER_CHANGED, id="no such pod"),
+        pytest.param(NO_POD, RefusalCause.MEMBER_CHANGED, id="no such pod"),
         pytest.param(
             refuses(403, "Forbidden", **TERMINATING),
-            Cause.NAMESPACE_TERMINATING,
+            RefusalCause.NAMESPACE_TERMINATING,
             id="namespace terminating",
         ),
-        pytest.param(refuses(403, "Forbidden"), Cause.SCHEDULER_ERROR, id="no permission"),
-        pytest.param(refuses(422, "Invalid"), Cause.SCHEDULER_ERROR, id="invalid"),
+        pytest.param(refuses(403, "Forbidden"), RefusalCause.SCHEDULER_ERROR, id="no permission"),
+        pytest.param(refuses(422, "Invalid"), RefusalCause.SCHEDULER_ERROR, id="invalid"),
         pytest.param(
-            refuses(500, "InternalError", WEBHOOK), Cause.SCHEDULER_ERROR, id="webhook broken"
+            refuses(500, "InternalError", WEBHOOK),
+            RefusalCause.SCHEDULER_ERROR,
+            id="webhook broken",
         ),
     ],
 )
-async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) -> None:
+async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: RefusalCause) -> None:
     """Semantics §3.6: the member, its namespace or ourselves, and never a node."""
     async with talking_to(refusing) as client:
         outcome = await bind(client, BINDING)
@@ -82,9 +84,11 @@ async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: Cause) ->
     ("answers", "outcome"),
     [
         pytest.param([shows(nodeName="node-1")], Bound(), id="it was this one, sent twice"),
-        pytest.param([shows(nodeName="node-2")], Cause.MEMBER_CHANGED, id="bound by somebody else"),
-        pytest.param([shows()], Cause.MEMBER_CHANGED, id="gated, or being deleted"),
-        pytest.param([shows("u2")], Cause.MEMBER_CHANGED, id="another pod of that name"),
+        pytest.param(
+            [shows(nodeName="node-2")], RefusalCause.MEMBER_CHANGED, id="bound by somebody else"
+        ),
+        pytest.param([shows()], RefusalCause.MEMBER_CHANGED, id="gated, or being deleted"),
+        pytest.param([shows("u2")], RefusalCause.MEMBER_CHANGED, id="another pod of that name"),
         pytest.param([refuses(503, "Unavailable")], Unknown, id="not known while it is not read"),
         pytest.param([says(lambda: answer({}))], Unknown, id="nor while that shows no pod"),
     ],
@@ -167,26 +171,26 @@ async def test_429_and_401_are_no_outcomes(monkeypatch: pytest.MonkeyPatch) -> N
         ),
         pytest.param(
             [refuses(409, "Conflict"), shows(nodeName="node-2")],
-            Cause.MEMBER_CHANGED,
+            RefusalCause.MEMBER_CHANGED,
             id="someone else bound it",
         ),
         pytest.param(
             [refuses(409, "Conflict"), shows("u2", nodeName="node-1")],
-            Cause.MEMBER_CHANGED,
+            RefusalCause.MEMBER_CHANGED,
             id="another pod of that name",
         ),
         pytest.param(
             [NO_POD, NO_POD],
-            Cause.MEMBER_CHANGED,
+            RefusalCause.MEMBER_CHANGED,
             id="deleted",
         ),
         pytest.param(
-            [refuses(422, "Invalid"), shows()], Cause.SCHEDULER_ERROR, id="refused for good"
+            [refuses(422, "Invalid"), shows()], RefusalCause.SCHEDULER_ERROR, id="refused for good"
         ),
     ],
 )  # fmt: skip
 async def test_an_unknown_outcome_is_settled(
-    answers: list[Handler], outcome: Bound | Cause
+    answers: list[Handler], outcome: Bound | RefusalCause
 ) -> None:
     """Semantics §3.4: the same Binding until 201, or until a 4xx and a GET settle it."""
     async with talking_to(Script(*answers)) as client:

@@ -29,7 +29,7 @@ from enbloc.client.errors import (
     Unreachable,
 )
 from enbloc.model.groups import GroupKey
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 
 
 class Sink:
@@ -41,7 +41,7 @@ class Sink:
         self.errors = list(errors)
         self.takes = takes
         self.in_flight = self.most = 0
-        self.problems = Problems()
+        self.problems = ActiveProblems()
 
     async def write(self, key: str, value: int) -> None:
         self.begun.append((asyncio.get_running_loop().time(), key, value))

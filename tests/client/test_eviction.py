@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from enbloc.client.errors import Fenced
-from enbloc.client.eviction import PAUSE, Blocked, Evicted, Exempt, Victim, evict
+from enbloc.client.eviction import PAUSE, Blocked, Evicted, EvictionRequest, Exempt, evict
 from tests.client.fake import (
     HTML,
     TOMORROW,
@@ -22,7 +22,7 @@ from tests.client.fake import (
     talking_to,
 )
 
-VICTIM = Victim("default", "p", "u1", "BelowMinimum", "3 of 8 members fit")
+VICTIM = EvictionRequest("default", "p", "u1", "BelowMinimum", "3 of 8 members fit")
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": True}
 DONE = says(lambda: answer({"kind": "Status"}, 201))
 PATH = "/api/v1/namespaces/default/pods/p"

@@ -13,7 +13,7 @@ from aiohttp import web
 from enbloc.client import extender as kube
 from enbloc.client.binding import Binding
 from enbloc.client.errors import MOST_SAID
-from enbloc.client.extender import ExtenderClient, ExtenderFailed, Filtered, Question
+from enbloc.client.extender import ExtenderClient, ExtenderFailed, ExtenderRequest, Filtered
 from enbloc.errors import ConfigError
 from enbloc.framework.extenders import TLS, Extender, NodeVictims
 from enbloc.model.credentials import URL
@@ -25,7 +25,7 @@ from tests.client.fake import serving
 POD = {"metadata": {"name": "p"}, "spec": {"schedulerName": "enbloc"}}
 NODES = ("n1", "n2", "n3")
 OBJECTS = {name: {"metadata": {"name": name}, "spec": {"x": 1}} for name in NODES}
-QUESTION = Question(
+QUESTION = ExtenderRequest(
     msgspec.Raw(msgspec.json.encode(POD)),
     NODES,
     {name: msgspec.Raw(msgspec.json.encode(node)) for name, node in OBJECTS.items()},
@@ -73,7 +73,7 @@ async def test_a_node_that_went_away_meanwhile_is_not_sent() -> None:
     fake = FakeExtender(filter={"Nodes": {"items": []}})
     objects = {"n1": QUESTION.objects["n1"]}
     async with calling(fake) as client:
-        assert await client.filter(Question(QUESTION.pod, NODES, objects)) == Filtered(())
+        assert await client.filter(ExtenderRequest(QUESTION.pod, NODES, objects)) == Filtered(())
     assert fake.asked[0][1]["Nodes"]["items"] == [OBJECTS["n1"]]
 
 

@@ -19,14 +19,14 @@ from enbloc.client.client import Client, PatchType
 from enbloc.client.cluster_access import load
 from enbloc.client.errors import Conflict, Forbidden
 from enbloc.client.events import Notice, ObjectReference, Recorder
-from enbloc.client.eviction import PAUSE, Blocked, Evicted, Exempt, Outcome, Victim, evict
+from enbloc.client.eviction import PAUSE, Blocked, Evicted, EvictionRequest, Exempt, Outcome, evict
 from enbloc.client.items import Seen
 from enbloc.client.lease import Elector
 from enbloc.client.paths import EVENTS, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS, Resource
 from enbloc.client.permissions import ROLES
 from enbloc.client.reflector import Reflector
 from enbloc.model import names
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from tests.client.fake import Pod
 from tests.controlplane import ControlPlane
 
@@ -121,13 +121,13 @@ async def test_the_answers_to_a_binding_are_what_we_take_them_for(world: World) 
     another = world.binding(pod, uid="other")
     for outcome in (await bind(world.scheduler, another), await settle(world.scheduler, another)):
         assert isinstance(outcome, Refused)
-        assert outcome.cause is Cause.MEMBER_CHANGED
+        assert outcome.cause is RefusalCause.MEMBER_CHANGED
     assert await bind(world.scheduler, world.binding(pod)) == Bound()
     for send in (bind, settle):  # 409, and the pod is where it was to go
         assert await send(world.scheduler, world.binding(pod)) == Bound()
         elsewhere = await send(world.scheduler, replace(world.binding(pod), node="n2"))
         assert isinstance(elsewhere, Refused)
-        assert elsewhere.cause is Cause.MEMBER_CHANGED
+        assert elsewhere.cause is RefusalCause.MEMBER_CHANGED
     bound = await world.admin.get(PODS, "p", world.namespace)
     annotations = bound["metadata"]["annotations"]
     assert annotations[names.PLAN_KEY] == "binding record"
@@ -144,7 +144,7 @@ async def test_a_member_that_changed_is_refused_and_blames_nobody(world: World) 
         for send in (bind, settle):
             outcome = await send(world.scheduler, world.binding(pod))
             assert isinstance(outcome, Refused)
-            assert outcome.cause is Cause.MEMBER_CHANGED
+            assert outcome.cause is RefusalCause.MEMBER_CHANGED
     empty = {"metadata": {"finalizers": None}}
     await world.admin.patch(PODS, "leaving", empty, world.namespace, kind=PatchType.MERGE)
 
@@ -172,13 +172,13 @@ async def test_a_terminating_namespace_is_told_from_a_missing_permission(world: 
     for refused in (pod, bound):
         outcome = await bind(world.scheduler, world.binding(refused))
         assert isinstance(outcome, Refused)
-        assert outcome.cause is Cause.NAMESPACE_TERMINATING
+        assert outcome.cause is RefusalCause.NAMESPACE_TERMINATING
     assert await settle(world.scheduler, world.binding(bound)) == Bound()
     nobody = await load(world.control.kubeconfig_for_user("nobody"))
     async with Client(nobody, component="test") as client:
         outcome = await bind(client, world.binding(pod))
         assert isinstance(outcome, Refused)
-        assert outcome.cause is Cause.SCHEDULER_ERROR
+        assert outcome.cause is RefusalCause.SCHEDULER_ERROR
         with pytest.raises(Forbidden, match="cannot get pods: 403 Forbidden"):
             await client.get(PODS, "p", world.namespace)
     empty = {"metadata": {"finalizers": None}}
@@ -224,7 +224,7 @@ async def placed(world: World, name: str, phase: str, **metadata: Any) -> dict[s
 
 async def evicted(world: World, pod: dict[str, Any], uid: str = "") -> Outcome:
     metadata = pod["metadata"]
-    victim = Victim(
+    victim = EvictionRequest(
         world.namespace, metadata["name"], uid or metadata["uid"], "BelowMinimum", "3 of 8 fit"
     )
     async with asyncio.timeout(60.0):
@@ -405,7 +405,7 @@ async def test_a_crash_of_the_api_server_in_a_burst_loses_and_doubles_nothing(
         await reflector.confirm()
     # Until its own caches are warm, a restarted server may refuse what the role allows.
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
-    assert all(outcome.cause is Cause.SCHEDULER_ERROR for outcome in refused)
+    assert all(outcome.cause is RefusalCause.SCHEDULER_ERROR for outcome in refused)
     uids = {pod["metadata"]["uid"] for pod in pods}
     assert {uid for uid, _ in shown} == set(uids)
     assert set(shown.values()) == {1}, "no state of a pod is shown twice"

@@ -14,7 +14,7 @@ from enbloc.client import errors
 from enbloc.client.binding import Binding, Bound, Refused, Unknown, bind, settle
 from enbloc.client.clock import ServerClock, TimeSource
 from enbloc.client.decoding import DEPTH, UNREADABLE, decoded, shallow
-from enbloc.client.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.client.extender import ExtenderClient, ExtenderFailed, ExtenderRequest
 from enbloc.client.items import Identified, Malformed, Wire
 from enbloc.client.lease import Elector
 from enbloc.client.paths import LEASES, PODS
@@ -371,7 +371,7 @@ async def test_an_odd_answer_of_an_extender_is_its_failure(body: bytes) -> None:
     async def handler(_: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=body)
 
-    question = Question(msgspec.Raw(b"{}"), ["n1"])
+    question = ExtenderRequest(msgspec.Raw(b"{}"), ["n1"])
     async with serving(handler) as url:
         extender = Extender(
             URL(url), filter_verb="f", prioritize_verb="p", bind_verb="b", weight=1, timeout=5.0

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from enbloc.config import Findings, Source, convert, default_configuration, effective
-from enbloc.config.findings import Outcome
+from enbloc.config.findings import SettingOutcome
 from enbloc.errors import ConfigError
 from enbloc.framework.points import Point
 from tests.config.files import configured, problems, sample, v1
@@ -21,7 +21,7 @@ def converted(text: str) -> tuple[dict[str, Any], list[str]]:
     """A file in today's form, and what is said of settings that it does not simply keep."""
     found = convert([Source("f", text)], Findings())
     [document] = found.documents
-    said = [each for each in found.settings if each.outcome is not Outcome.KEPT]
+    said = [each for each in found.settings if each.outcome is not SettingOutcome.KEPT]
     return document, [f"{each.path}: {each.text}" for each in said]
 
 
@@ -443,7 +443,10 @@ def test_our_own_documents_and_v1_are_converted_to_themselves() -> None:
     text = sample("v1.yaml")
     found = convert([Source("f", text)], Findings())
     assert found.documents == list(yaml.safe_load_all(text))
-    assert {each.outcome for each in found.settings} == {Outcome.KEPT, Outcome.NOT_NEEDED}
+    assert {each.outcome for each in found.settings} == {
+        SettingOutcome.KEPT,
+        SettingOutcome.NOT_NEEDED,
+    }
     assert found.lost == 0
 
 

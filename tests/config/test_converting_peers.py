@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.config import Conversion, Findings, Source, convert
-from enbloc.config.findings import Outcome
+from enbloc.config.findings import SettingOutcome
 from enbloc.config.foreign import FOREIGN
 from enbloc.config.migrate.volcano_tables import ACTIONS, FILTERS, PLUGINS, SCORES
 from enbloc.errors import ConfigError
@@ -21,14 +21,14 @@ from enbloc.model.peers import PEERS
 from tests.config.files import configured, one, problems, sample, v1
 from tests.effort import examples
 
-KEPT, CHANGED, BUILT_IN, NOT_NEEDED, LOST = Outcome
+KEPT, CHANGED, BUILT_IN, NOT_NEEDED, LOST = SettingOutcome
 
 
 def conversion(text: str) -> Conversion:
     return convert([Source("f", text)], Findings())
 
 
-def outcomes(text: str) -> dict[str, Outcome]:
+def outcomes(text: str) -> dict[str, SettingOutcome]:
     """What became of each setting, by its path."""
     return {each.path: each.outcome for each in conversion(text).settings}
 
@@ -417,7 +417,9 @@ def test_what_is_no_configuration_of_volcano_is_a_problem(text: str, problem: st
     ("given_", "outcome", "weight"),
     [(-1, LOST, None), ("2", NOT_NEEDED, 3), (True, NOT_NEEDED, 3), (1.0, NOT_NEEDED, 3)],
 )
-def test_a_weight_that_is_none_is_told(given_: Any, outcome: Outcome, weight: int | None) -> None:
+def test_a_weight_that_is_none_is_told(
+    given_: Any, outcome: SettingOutcome, weight: int | None
+) -> None:
     text = plugin("nodeorder", tainttoleration_weight=given_)
     path = "tiers[0].plugins[0].arguments.tainttoleration.weight"
     assert outcomes(text)[path] is outcome

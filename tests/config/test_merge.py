@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from enbloc.config import configure
 from enbloc.config.defaults import DEFAULTS, default_entries
 from enbloc.config.merge import expanded, merged
-from enbloc.config.wanted import Entry, PluginSet
+from enbloc.config.wanted import PluginEntry, PluginSet
 from enbloc.framework.points import Point
 from tests.config.files import configured, one
 
@@ -14,10 +14,10 @@ NAMES = ("A", "B", "C", "D", "E")
 
 
 @st.composite
-def entries(draw: st.DrawFn, *, star: bool = False) -> tuple[Entry, ...]:
+def entries(draw: st.DrawFn, *, star: bool = False) -> tuple[PluginEntry, ...]:
     names = draw(st.lists(st.sampled_from((*NAMES, "*") if star else NAMES), unique=True))
     weight = st.none() | st.integers(1, 9)
-    return tuple(Entry(name, None if star else draw(weight)) for name in names)
+    return tuple(PluginEntry(name, None if star else draw(weight)) for name in names)
 
 
 @st.composite
@@ -25,18 +25,18 @@ def sets(draw: st.DrawFn) -> PluginSet:
     return PluginSet(draw(entries()), draw(entries(star=True)))
 
 
-def names(found: tuple[Entry, ...]) -> list[str]:
+def names(found: tuple[PluginEntry, ...]) -> list[str]:
     return [entry.name for entry in found]
 
 
 @given(entries())
-def test_nothing_said_changes_nothing(defaults: tuple[Entry, ...]) -> None:
+def test_nothing_said_changes_nothing(defaults: tuple[PluginEntry, ...]) -> None:
     assert merged(defaults, PluginSet()) == defaults
 
 
 @given(entries(), sets())
 def test_what_is_enabled_is_there_once_with_the_weight_given_last(
-    defaults: tuple[Entry, ...], custom: PluginSet
+    defaults: tuple[PluginEntry, ...], custom: PluginSet
 ) -> None:
     found = merged(defaults, custom)
     assert len(set(names(found))) == len(found)
@@ -45,7 +45,7 @@ def test_what_is_enabled_is_there_once_with_the_weight_given_last(
 
 @given(entries(), sets())
 def test_what_is_disabled_and_not_enabled_is_gone(
-    defaults: tuple[Entry, ...], custom: PluginSet
+    defaults: tuple[PluginEntry, ...], custom: PluginSet
 ) -> None:
     off = custom.disabled_names - set(names(custom.enabled))
     assert not off & set(names(merged(defaults, custom)))
@@ -53,7 +53,7 @@ def test_what_is_disabled_and_not_enabled_is_gone(
 
 @given(entries(), entries())
 def test_a_default_keeps_its_place_when_it_is_enabled_again(
-    defaults: tuple[Entry, ...], again: tuple[Entry, ...]
+    defaults: tuple[PluginEntry, ...], again: tuple[PluginEntry, ...]
 ) -> None:
     found = names(merged(defaults, PluginSet(again)))
     assert found[: len(defaults)] == names(defaults)
@@ -61,15 +61,15 @@ def test_a_default_keeps_its_place_when_it_is_enabled_again(
 
 @given(entries(), sets())
 def test_merging_the_result_with_every_default_off_gives_the_result(
-    defaults: tuple[Entry, ...], custom: PluginSet
+    defaults: tuple[PluginEntry, ...], custom: PluginSet
 ) -> None:
     found = merged(defaults, custom)
-    assert merged(defaults, PluginSet(found, (Entry("*"),))) == found
+    assert merged(defaults, PluginSet(found, (PluginEntry("*"),))) == found
 
 
 @given(entries(), sets(), st.frozensets(st.sampled_from(NAMES)))
 def test_a_point_has_each_plugin_once_and_none_that_is_off_or_lacks_the_point(
-    multi_point: tuple[Entry, ...], custom: PluginSet, having: frozenset[str]
+    multi_point: tuple[PluginEntry, ...], custom: PluginSet, having: frozenset[str]
 ) -> None:
     found = names(expanded(multi_point, custom, having.__contains__))
     explicit = set(names(custom.enabled))
@@ -83,7 +83,7 @@ def test_a_point_has_each_plugin_once_and_none_that_is_off_or_lacks_the_point(
 
 @given(entries(), sets(), st.frozensets(st.sampled_from(NAMES)))
 def test_a_points_own_entries_bring_their_own_weights(
-    multi_point: tuple[Entry, ...], custom: PluginSet, having: frozenset[str]
+    multi_point: tuple[PluginEntry, ...], custom: PluginSet, having: frozenset[str]
 ) -> None:
     assert set(custom.enabled) <= set(expanded(multi_point, custom, having.__contains__))
 
@@ -91,8 +91,8 @@ def test_a_points_own_entries_bring_their_own_weights(
 def test_the_order_is_named_here_and_there_then_the_rest_of_multi_point_then_the_rest_of_here() -> (
     None
 ):
-    here = PluginSet((Entry("D"), Entry("X"), Entry("B")), (Entry("C"),))
-    multi_point = tuple(map(Entry, "ABCD"))
+    here = PluginSet((PluginEntry("D"), PluginEntry("X"), PluginEntry("B")), (PluginEntry("C"),))
+    multi_point = tuple(map(PluginEntry, "ABCD"))
     assert names(expanded(multi_point, here, lambda _: True)) == ["D", "B", "A", "X"]
 
 

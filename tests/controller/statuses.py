@@ -9,7 +9,7 @@ from typing import Any
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import StatusPatch, reconcile
-from enbloc.controller.runs import FIRST_LOOK, History
+from enbloc.controller.runs import FIRST_LOOK, RunHistory
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import Condition
@@ -53,7 +53,7 @@ class Watcher:
     """One who looks at a group again and again, and whose writes succeed."""
 
     def __init__(
-        self, group: Group, status: Mapping[str, Any], history: History = FIRST_LOOK
+        self, group: Group, status: Mapping[str, Any], history: RunHistory = FIRST_LOOK
     ) -> None:
         self.group, self.status, self.history = group, dict(status), history
 

@@ -12,7 +12,7 @@ from aiohttp import web
 from enbloc.controller.sources.derived_groups import DerivedGroups, WantedGroup
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from tests.client.fake import answer, refusal, talking_to
 
 WHOLE, LATER = GroupKey("n", "whole"), GroupKey("n", "later")
@@ -52,7 +52,7 @@ async def written(
     refused: Callable[[GroupKey, str], None] = lambda _key, _why: None,
 ) -> tuple[str, ...]:
     """What stood in the way once all of these were written."""
-    problems = Problems()
+    problems = ActiveProblems()
     async with talking_to(server) as client:
         derived = DerivedGroups(client, problems, groups.get, lambda _: False, refused)
         for key in groups:
@@ -136,7 +136,11 @@ async def test_a_scheduled_podgroup_keeps_its_sub_groups_and_takes_what_else_has
     async with talking_to(server) as client:
         groups = {WHOLE: WantedGroup("workloads.test", spec, (OWNER,))}
         derived = DerivedGroups(
-            client, Problems(), groups.get, lambda _: False, lambda _, why: refused.append(why)
+            client,
+            ActiveProblems(),
+            groups.get,
+            lambda _: False,
+            lambda _, why: refused.append(why),
         )
         derived.seen(WHOLE, found)
         await derived.writer.settled()

@@ -11,7 +11,7 @@ import pytest
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
 from enbloc.controller.existence import cannot_exist, fragile
 from enbloc.controller.members import Member
-from enbloc.model.groups import Group, Memory, OnIncomplete, Role
+from enbloc.model.groups import Group, GroupMemory, OnIncomplete, Role
 from enbloc.model.pods import PodUID
 from tests.controller.statuses import (
     KEY,
@@ -298,7 +298,7 @@ def test_a_group_that_has_started_is_below_its_minimum_whatever_can_exist() -> N
         ("Scheduled", "False", "BelowMinimum", "4 of 8 members are left"),
         ("Satisfied", "False", "BelowMinimum", "4 of 8 members run"),
     )
-    watcher = Watcher(replace(EIGHT, memory=Memory("x", NOW)), status)
+    watcher = Watcher(replace(EIGHT, memory=GroupMemory("x", NOW)), status)
     watcher.looks(of(SMALL, running, 4), by_uid(SMALL))
 
     assert watcher.ready() == ("BelowMinimum", "4 of 8 members are left")

@@ -24,7 +24,7 @@ from enbloc.controller.sources.follow import Sources
 from enbloc.controller.sources.source import Derived, GroupView, RefusedGroup, Source
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import MIN_MEMBER_KEY, POD_GROUP_KEY, SCHEDULER_NAME, EventReason
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.wire.objects import PodObject
 from tests.controller.conftest import World, eventually
 from tests.controller.test_sources import CRD
@@ -66,7 +66,7 @@ async def following(
         world.client,
         sources,
         members=Members(),
-        problems=Problems(),
+        problems=ActiveProblems(),
         recorder=recorder,
         now=lambda: 0.0,
         scheduler_names=[SCHEDULER_NAME, *(n for each in sources for n in each.scheduler_names)],

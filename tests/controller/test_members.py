@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import KEPT, Member, Members
-from enbloc.model.claims import Claims
+from enbloc.model.claims import Adoptions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.runs import BARE, owner_of
@@ -187,7 +187,7 @@ def test_the_table_holds_each_pods_last_state_and_names_every_group_that_changed
 
 
 def test_what_makes_pods_of_a_podgroup_that_another_group_has_makes_members_of_that() -> None:
-    claims = Claims()
+    claims = Adoptions()
     members = Members(claims)
     claims.put(TRAIN, {"other": "worker"})
     named = Creator(JOB, "job", "u", OTHER, by_field=True)

@@ -9,7 +9,7 @@ import pytest
 
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import reconcile
-from enbloc.model.groups import Group, Memory, Role
+from enbloc.model.groups import Group, GroupMemory, Role
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodUID
 from enbloc.model.times import time_text
@@ -30,7 +30,7 @@ from tests.controller.statuses import (
     terminating,
 )
 
-STARTED = replace(PAIR, memory=Memory(run_name="pod-0", started=NOW))
+STARTED = replace(PAIR, memory=GroupMemory(run_name="pod-0", started=NOW))
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_a_role_below_its_minimum_makes_the_group_fail() -> None:
 
 
 def test_successes_of_pods_that_are_gone_are_remembered_by_the_status() -> None:
-    group = replace(PAIR, memory=Memory(run_name="gone", succeeded=2))
+    group = replace(PAIR, memory=GroupMemory(run_name="gone", succeeded=2))
 
     patch = reconcile(group, RUN, pods(failed), {}, NOW).patch
 
@@ -398,7 +398,7 @@ def test_new_members_begin_a_new_run_of_a_finished_group() -> None:
 
 
 def test_failures_of_an_earlier_run_are_not_counted() -> None:
-    group = replace(PAIR, memory=Memory(run_name="new"))
+    group = replace(PAIR, memory=GroupMemory(run_name="new"))
     old = pods(failed, failed)
     new = [replace(failed, uid=PodUID("new"), created=NOW + 100)]
 

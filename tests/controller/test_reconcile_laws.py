@@ -12,9 +12,9 @@ from enbloc.api import PodGroupStatus
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
 from enbloc.controller.members import Member
 from enbloc.controller.reconcile import Conclusion, reconcile
-from enbloc.controller.runs import FIRST_LOOK, History
+from enbloc.controller.runs import FIRST_LOOK, RunHistory
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
-from enbloc.model.groups import Group, Memory, Role
+from enbloc.model.groups import Group, GroupMemory, Role
 from enbloc.model.pods import Phase, PodUID
 from enbloc.model.text import MESSAGE_LIMIT
 from tests.controller.statuses import KEY, NOW, Watcher, condition, says
@@ -50,7 +50,7 @@ a_group = st.builds(
     roles=st.sampled_from([(), (Role("worker", 1),), (Role("worker", 2), Role("launcher", 0))]),
     generation=st.integers(1, 5),
     memory=st.builds(
-        Memory,
+        GroupMemory,
         run_name=st.sampled_from(["", "j1", "gone"]),
         started=st.none() | st.just(NOW),
         succeeded=st.integers(0, 3),
@@ -75,7 +75,7 @@ a_creator = st.builds(
 )
 creators = st.lists(a_creator, max_size=3).map(lambda all_: {c.uid: c for c in all_})
 a_recall = st.builds(
-    History,
+    RunHistory,
     run_name=st.sampled_from(["", "j1", "gone"]),
     failed=st.integers(0, 3),
     owners=st.frozensets(st.sampled_from(["j1", "j2"])),
@@ -141,17 +141,17 @@ def a_short_world(draw: st.DrawFn) -> World:
         for i, owner in enumerate(draw(some)[:3])
     ]
     made_by["j1"] = replace(draw(a_creator), uid="j1", ended=None, above_kind="")
-    group = replace(group, min_member=4, memory=Memory(), problem="")
+    group = replace(group, min_member=4, memory=GroupMemory(), problem="")
     return group, says(("Scheduled", "False", "WaitingForMembers", "why")), members, made_by
 
 
-def concluded(world: World, history: History = FIRST_LOOK) -> Conclusion:
+def concluded(world: World, history: RunHistory = FIRST_LOOK) -> Conclusion:
     group, status, members, made_by = world
     return reconcile(group, status, members, made_by, NOW, history)
 
 
 @given(worlds, a_recall)
-def test_what_was_written_is_not_written_again(world: World, history: History) -> None:
+def test_what_was_written_is_not_written_again(world: World, history: RunHistory) -> None:
     group, status, members, made_by = world
     watcher = Watcher(group, status, history)
     watcher.looks(members, made_by)
@@ -176,7 +176,7 @@ def test_a_new_process_does_not_change_a_verdict_that_stands(world: World) -> No
 
 
 @given(worlds, a_recall)
-def test_what_is_written_is_a_valid_status(world: World, history: History) -> None:
+def test_what_is_written_is_a_valid_status(world: World, history: RunHistory) -> None:
     patch = concluded(world, history).patch
 
     if patch is not None:
@@ -235,7 +235,7 @@ def test_failures_never_go_back_within_a_run(
     group, status, members, made_by = world
     # Without a verdict that stands, one run goes on for as long as the scheduler says so.
     status["conditions"] = [c for c in status["conditions"] if c["type"] != "Finished"]
-    watcher = Watcher(group, status, History(group.memory.run_name, failed))
+    watcher = Watcher(group, status, RunHistory(group.memory.run_name, failed))
     for list_, made in [(members, made_by), *later]:
         if watcher.status.get("conditions") and watcher.end() is not None:
             return
@@ -245,7 +245,7 @@ def test_failures_never_go_back_within_a_run(
 
 
 @given(worlds, a_recall)
-def test_a_group_that_ended_has_no_live_member(world: World, history: History) -> None:
+def test_a_group_that_ended_has_no_live_member(world: World, history: RunHistory) -> None:
     """Semantics §7.2."""
     found = concluded(world, history)
 

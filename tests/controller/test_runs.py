@@ -5,8 +5,8 @@
 from dataclasses import replace
 
 from enbloc.controller.members import Member
-from enbloc.controller.runs import History
-from enbloc.model.groups import Memory
+from enbloc.controller.runs import RunHistory
+from enbloc.model.groups import GroupMemory
 from enbloc.model.pods import PodUID
 from tests.controller.statuses import (
     NOW,
@@ -36,7 +36,7 @@ def of(job: str, *members: Member, created: float = NOW) -> list[Member]:
 
 def finished(group: str = "a") -> Watcher:
     """A group whose Job was complete at NOW."""
-    memory = Memory(run_name=group, started=NOW, succeeded=2)
+    memory = GroupMemory(run_name=group, started=NOW, succeeded=2)
     watcher = Watcher(replace(PAIR, memory=memory), RUN)
     watcher.looks(of("a", succeeded, succeeded), jobs(a=True))
     assert watcher.end() == ("Succeeded", "2023-11-14T22:13:20Z")
@@ -157,7 +157,7 @@ def test_a_verdict_is_never_older_than_a_member_that_it_is_about() -> None:
 
 def test_a_job_of_16_at_parallelism_8_is_not_finished_after_the_first_wave() -> None:
     """Semantics §7.2."""
-    group = replace(PAIR, min_member=8, memory=Memory("a", NOW, succeeded=8))
+    group = replace(PAIR, min_member=8, memory=GroupMemory("a", NOW, succeeded=8))
     watcher = Watcher(group, RUN)
     first = of("a", *[succeeded] * 8)
 
@@ -169,7 +169,7 @@ def test_a_job_of_16_at_parallelism_8_is_not_finished_after_the_first_wave() -> 
 
 def test_the_end_of_a_job_counts_although_its_pods_were_deleted_at_once() -> None:
     """Semantics §7.2."""
-    watcher = Watcher(replace(PAIR, memory=Memory("a", NOW, succeeded=2)), RUN)
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("a", NOW, succeeded=2)), RUN)
     watcher.looks(of("a", running, running), jobs(a=None))
 
     watcher.looks([], jobs(a=True), NOW + 1)
@@ -180,7 +180,7 @@ def test_the_end_of_a_job_counts_although_its_pods_were_deleted_at_once() -> Non
 
 def test_a_job_that_was_deleted_before_its_end_does_not_end_its_group() -> None:
     """Semantics §7.2."""
-    watcher = Watcher(replace(PAIR, memory=Memory("a", NOW)), RUN)
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("a", NOW)), RUN)
     watcher.looks([*of("a", running), *of("b", running)], jobs(a=None, b=None))
 
     watcher.looks(of("b", succeeded), jobs(b=None), NOW + 1)
@@ -194,7 +194,7 @@ def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None
     # A JobSet whose second Job depends on the first: one run, two Jobs.
     first, second = of("a", succeeded, succeeded), of("b", running, running)
     run = [replace(m, owner_key="js/0") for m in first]
-    watcher = Watcher(replace(PAIR, memory=Memory("js/0", NOW)), RUN)
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("js/0", NOW)), RUN)
     watcher.looks(run, jobs(a=True))
     assert watcher.end() is not None
 
@@ -206,7 +206,7 @@ def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None
 
 def test_failures_are_counted_on_within_a_run_and_anew_in_the_next() -> None:
     """Semantics §7.3."""
-    watcher = Watcher(replace(PAIR, memory=Memory("a", NOW)), RUN, History("a", failed=3))
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("a", NOW)), RUN, RunHistory("a", failed=3))
 
     def count(members: list[Member], now: float, **memory: object) -> int:
         watcher.looks(members, jobs(a=None), now, **memory)

@@ -26,7 +26,7 @@ from enbloc.controller.operator import operate
 from enbloc.controller.session import Session, SessionTiming
 from enbloc.process.embedding import embedded
 from enbloc.process.options import Options
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from tests.client.fake import refusal, serving
 from tests.controller.conftest import eventually
 from tests.controller.fake import ROOT, PodGroupServer, group
@@ -74,7 +74,7 @@ async def follow(
     url: str,
     auth: Any,
     log: Log,
-    problems: Problems,
+    problems: ActiveProblems,
     timing: SessionTiming,
     take_signals: Callable[[], None] = lambda: None,
 ) -> None:
@@ -93,8 +93,8 @@ async def follow(
 @asynccontextmanager
 async def following(
     server: PodGroupServer, auth: Any = None, timing: SessionTiming = HASTY
-) -> AsyncGenerator[tuple[Log, Problems], None]:
-    log, problems = Log(), Problems()
+) -> AsyncGenerator[tuple[Log, ActiveProblems], None]:
+    log, problems = Log(), ActiveProblems()
     async with serving(server) as url:
 
         async def run(options: Options) -> int:
@@ -145,7 +145,7 @@ async def test_groups_are_listed_and_watched(caplog: pytest.LogCaptureFixture) -
 def session(log: Log) -> Session:
     """One whose server is not there."""
     client = Client(Cluster("http://127.0.0.1:9"), component="test", clock=time_source())
-    return Session(client, Problems(), log)
+    return Session(client, ActiveProblems(), log)
 
 
 def event(kind: str, shown: Mapping[str, Any]) -> bytes:
@@ -406,7 +406,7 @@ async def test_a_server_that_is_not_there_is_said_once(caplog: pytest.LogCapture
         pass
 
     async def run(_: Options) -> int:
-        kopf = asyncio.create_task(follow(url, None, Log(), Problems(), HASTY))
+        kopf = asyncio.create_task(follow(url, None, Log(), ActiveProblems(), HASTY))
         await asyncio.sleep(9)
         kopf.cancel()
         await asyncio.wait({kopf})
@@ -462,7 +462,9 @@ def test_signals_are_the_process_own_while_kopf_runs() -> None:
             loop.add_signal_handler(signal.SIGTERM, received.append, 1)
 
         async with serving(PodGroupServer(group("a"))) as url:
-            kopf = asyncio.create_task(follow(url, None, log, Problems(), HASTY, take_signals))
+            kopf = asyncio.create_task(
+                follow(url, None, log, ActiveProblems(), HASTY, take_signals)
+            )
             await log.until((None, "a"))
             os.kill(os.getpid(), signal.SIGTERM)
             await eventually(lambda: received)

@@ -25,7 +25,7 @@ from enbloc.controller.status_writer import StatusWriter
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from tests.client.fake import Script, answer, says, talking_to
 from tests.client.memory import MemoryClient, Store
 from tests.controller.fake import ROOT, group
@@ -43,7 +43,7 @@ class World:
         self.store.objects["podgroups", "a"] = group("a")
         self.store.version = 1
         self.client = MemoryClient(self.store)
-        self.members, self.problems = Members(), Problems()
+        self.members, self.problems = Members(), ActiveProblems()
         self.recorder = Recorder(self.client, "test")
         elapsed = asyncio.get_running_loop().time
         self.statuses = StatusWriter(
@@ -89,7 +89,7 @@ async def test_what_is_applied_is_the_controllers_and_bound_to_the_object() -> N
     server = Script(says(lambda: answer(group("a"))))
     async with talking_to(server) as client:
         recorder = Recorder(client, "test")
-        statuses = StatusWriter(client, Members(), Problems(), recorder, lambda: NOW)
+        statuses = StatusWriter(client, Members(), ActiveProblems(), recorder, lambda: NOW)
         statuses.seen(group("a"))
         await statuses.writer.finish(5.0)
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from enbloc.controller.sources.at_once import KINDS
-from enbloc.controller.submission import Known, Submission, submission
+from enbloc.controller.submission import Submission, SubmissionContext, submission
 from enbloc.devices.facts import ResourceClaim
 from enbloc.engine.events import FactSeen, GroupGone, GroupSeen, TopologySeen
 from enbloc.errors import UsageError
@@ -25,16 +25,16 @@ from tests.controller.test_recorded import WORKLOAD_GROUPS
 from tests.world.builders import spec
 
 ALL: Labels = (("enbloc.dev/auto-group", "all"),)
-NOTHING = Known(("enbloc",), (), {}, {}, {"default": ()}, Admission(), now=1e9)
+NOTHING = SubmissionContext(("enbloc",), (), {}, {}, {"default": ()}, Admission(), now=1e9)
 SWITCHED_ON = replace(NOTHING, namespaces={"default": ALL})
 POD = "{spec: {schedulerName: enbloc, containers: [{name: c, image: i}]}}"
 
 
-def made(given: Sequence[Manifest], known: Known = NOTHING) -> Submission:
+def made(given: Sequence[Manifest], known: SubmissionContext = NOTHING) -> Submission:
     return submission(expand(given, KINDS, "default"), known)
 
 
-def of_text(text: str, known: Known = NOTHING) -> Submission:
+def of_text(text: str, known: SubmissionContext = NOTHING) -> Submission:
     return made(manifests("file", dedent(text).replace("POD", POD).encode()), known)
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.devices.facts import ResourceSlice, Result
+from enbloc.devices.facts import AllocatedDevice, ResourceSlice
 from enbloc.devices.table import Devices
 from enbloc.devices.use import UNUSED, Use, added
 from enbloc.model.nodes import Nodes
@@ -84,8 +84,8 @@ def fits(devices: Devices, of: Pod, node: str, where: Nodes = WHERE) -> bool:
     return not devices.verdict(devices.asked(of).demands, node, places).reason
 
 
-def results(devices: Devices, pods: list[Pod]) -> list[Result]:
-    found: list[Result] = []
+def results(devices: Devices, pods: list[Pod]) -> list[AllocatedDevice]:
+    found: list[AllocatedDevice] = []
     for each in pods:
         decision = devices.decision(each.uid)
         for made in decision.claims if decision is not None else ():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from enbloc.devices.facts import Result
+from enbloc.devices.facts import AllocatedDevice
 from enbloc.devices.owners import Owners, Withdrawn
 from enbloc.devices.pools import pool_of
 from enbloc.model.groups import GroupKey
@@ -42,7 +42,7 @@ def test_a_share_that_is_shown_and_is_being_taken_back_is_in_use_once(
 ) -> None:
     shared = device("gpu0", allowMultipleAllocations=True, capacity={"memory": "80Gi"})
     pool = pool_of((DRIVER, "n1"), [slice_of("n1", shared)])
-    result = Result("gpus", DRIVER, "n1", "gpu0", share="s1", consumed=HALF)
+    result = AllocatedDevice("gpus", DRIVER, "n1", "gpu0", share="s1", consumed=HALF)
     owners = Owners()
     owners.give("ns/c", (result,), {pool.key: pool}.get)
 

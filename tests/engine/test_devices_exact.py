@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.devices.facts import ResourceSlice, Result
+from enbloc.devices.facts import AllocatedDevice, ResourceSlice
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import FactSeen
 from enbloc.model.ledger import Fact
@@ -37,7 +37,7 @@ MOST_STEPS = 200_000
 
 
 #: Where each member is to go, and what its claims are to get.
-Placed = dict[str, tuple[str, dict[str, tuple[Result, ...]]]]
+Placed = dict[str, tuple[str, dict[str, tuple[AllocatedDevice, ...]]]]
 
 
 @dataclass(frozen=True)

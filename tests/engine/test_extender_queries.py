@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from enbloc.engine.effects import Ask
-from enbloc.engine.events import Answer, GroupSeen
+from enbloc.engine.effects import AskExtender
+from enbloc.engine.events import ExtenderAnswer, GroupSeen
 from enbloc.framework import Profile
 from enbloc.framework.decide import Proposal
 from enbloc.framework.extenders import Extender, NodeVictims
@@ -35,8 +35,8 @@ def consulting(*extenders: Extender, plugins: tuple[Any, ...] = ()) -> Cluster:
     return cluster
 
 
-def asks(cluster: Cluster) -> list[Ask]:
-    return [effect for effect in cluster.effects if isinstance(effect, Ask)]
+def asks(cluster: Cluster) -> list[AskExtender]:
+    return [effect for effect in cluster.effects if isinstance(effect, AskExtender)]
 
 
 PREEMPTS = Extender(URL("http://preempts"), preempt_verb="preempt")
@@ -73,11 +73,11 @@ def said(cluster: Cluster) -> str:
 
 
 def answer(
-    cluster: Cluster, ask: Ask, feasible: tuple[str, ...] | None = None, **more: Any
+    cluster: Cluster, ask: AskExtender, feasible: tuple[str, ...] | None = None, **more: Any
 ) -> None:
     """Answer a question; without words of its own, everything asked about is feasible."""
     left = ask.nodes if feasible is None and ask.filter else feasible
-    cluster.tell(Answer(ask.question, left, **more))
+    cluster.tell(ExtenderAnswer(ask.question, left, **more))
     cluster.settle()
 
 
@@ -304,7 +304,7 @@ def test_late_and_unknown_answers_change_nothing() -> None:
     cluster.pod("p")
     cluster.settle()
     [ask] = asks(cluster)
-    cluster.tell(Answer("nobody asked", ("n1",)))
+    cluster.tell(ExtenderAnswer("nobody asked", ("n1",)))
     cluster.settle()
     assert cluster.where() == {}
     answer(cluster, ask, ("n1",))
@@ -418,7 +418,7 @@ def test_nobody_gives_way_before_an_extender_was_asked_about_it() -> None:
     assert {pod.key.name for pod in ask.victims} == {"low-1", "low-2"}
     assert not cluster.evicted
     assert cluster.decisions() == []
-    cluster.tell(Answer(ask.question, candidates=ask.candidates))
+    cluster.tell(ExtenderAnswer(ask.question, candidates=ask.candidates))
     cluster.settle()
     assert evicted(cluster) == ["low-2"]
     assert cluster.where("high") == {"high": "n2"}
@@ -427,7 +427,7 @@ def test_nobody_gives_way_before_an_extender_was_asked_about_it() -> None:
 
 def test_a_node_that_an_extender_leaves_out_is_not_chosen() -> None:
     cluster = crowded(PREEMPTS)
-    cluster.tell(Answer(asks(cluster)[0].question, candidates=named(cluster, n1="low-1")))
+    cluster.tell(ExtenderAnswer(asks(cluster)[0].question, candidates=named(cluster, n1="low-1")))
     cluster.settle()
     assert evicted(cluster) == ["low-1"]
 
@@ -436,7 +436,9 @@ def test_an_extender_may_choose_other_victims_on_a_node() -> None:
     cluster = crowded(PREEMPTS)
     cluster.evict_answer = lambda _: "slow"
     cluster.pod("tiny", node="n2", spec=spec(cpu=0))
-    cluster.tell(Answer(asks(cluster)[0].question, candidates=named(cluster, n2="low-2 tiny")))
+    cluster.tell(
+        ExtenderAnswer(asks(cluster)[0].question, candidates=named(cluster, n2="low-2 tiny"))
+    )
     cluster.settle()
     assert set(evicted(cluster)) == {"low-2", "tiny"}
     assert len(asks(cluster)) == 1
@@ -444,11 +446,11 @@ def test_an_extender_may_choose_other_victims_on_a_node() -> None:
 
 def test_each_extender_is_asked_about_what_the_one_before_it_left() -> None:
     cluster = crowded(PREEMPTS, PREEMPTS)
-    cluster.tell(Answer(asks(cluster)[0].question, candidates=named(cluster, n1="low-1")))
+    cluster.tell(ExtenderAnswer(asks(cluster)[0].question, candidates=named(cluster, n1="low-1")))
     cluster.settle()
     _, second = asks(cluster)
     assert (second.extender, second.candidates) == (1, named(cluster, n1="low-1"))
-    cluster.tell(Answer(second.question, candidates=second.candidates))
+    cluster.tell(ExtenderAnswer(second.question, candidates=second.candidates))
     cluster.settle()
     assert evicted(cluster) == ["low-1"]
 
@@ -457,7 +459,7 @@ def test_what_an_extender_says_of_budgets_decides_between_nodes() -> None:
     cluster = crowded(PREEMPTS)
     one, other = asks(cluster)[0].candidates
     victims = (one, other._replace(violations=1))
-    cluster.tell(Answer(asks(cluster)[0].question, candidates=victims))
+    cluster.tell(ExtenderAnswer(asks(cluster)[0].question, candidates=victims))
     cluster.settle()
     assert evicted(cluster) == ["low-1"]
 
@@ -498,7 +500,7 @@ def test_what_an_extender_says_wrongly_of_victims_is_told_and_nobody_gives_way(
     wrong: dict[str, Any], text: str
 ) -> None:
     cluster = crowded(PREEMPTS)
-    cluster.tell(Answer(asks(cluster)[0].question, **wrong))
+    cluster.tell(ExtenderAnswer(asks(cluster)[0].question, **wrong))
     cluster.settle()
     assert not cluster.evicted
     assert said(cluster).removeprefix("http://preempts: ") == text
@@ -520,7 +522,7 @@ def test_an_extender_that_may_be_ignored_keeps_nobody_from_giving_way_by_its_fai
     wrong: dict[str, Any], victims: list[str]
 ) -> None:
     cluster = crowded(replace(PREEMPTS, ignorable=True))
-    cluster.tell(Answer(asks(cluster)[0].question, **wrong))
+    cluster.tell(ExtenderAnswer(asks(cluster)[0].question, **wrong))
     cluster.settle()
     assert evicted(cluster) == victims
 
@@ -536,7 +538,7 @@ def test_of_a_gang_of_which_an_extender_names_a_pod_all_give_way() -> None:
     cluster.settle()
     (ask,) = asks(cluster)
     assert {len(each.pods) for each in ask.candidates} == {2}
-    cluster.tell(Answer(ask.question, candidates=(ask.candidates[0]._replace(
+    cluster.tell(ExtenderAnswer(ask.question, candidates=(ask.candidates[0]._replace(
         pods=ask.candidates[0].pods[:1]
     ),)))  # fmt: skip
     cluster.settle()
@@ -551,7 +553,7 @@ def test_an_extender_is_asked_again_about_others_than_it_was_asked_about_a_few_t
         assert len(asks(cluster)) == number + 1
         cluster.delete("low-2" if not number else f"low-2-{number}")
         cluster.pod(f"low-2-{number + 1}", node="n2")
-        cluster.tell(Answer(ask.question, candidates=ask.candidates))
+        cluster.tell(ExtenderAnswer(ask.question, candidates=ask.candidates))
         cluster.settle()
     assert len(cluster.decisions()) == 1
     assert "not of lower priority" in said(cluster)

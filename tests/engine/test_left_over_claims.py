@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.devices.facts import Allocation, Consumer, ResourceClaim, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation, Consumer, ResourceClaim
 from enbloc.engine.effects import Unreserve
 from enbloc.engine.events import FactGone, FactSeen
 from enbloc.model.pods import ContainerResource, NodeSelectorTerm
@@ -34,7 +34,7 @@ def got(node: str, device: str = "0", *, conditions: tuple[str, ...] = ()) -> Al
     """A device of a node, as a scheduler has written it."""
     terms = (NodeSelectorTerm((), (Requirement("metadata.name", Operator.IN, (node,)),)),)
     failures = ("Failed",) if conditions else ()
-    result = Result("gpus", DRIVER, node, device, False, (), conditions, failures)
+    result = AllocatedDevice("gpus", DRIVER, node, device, False, (), conditions, failures)
     return Allocation((result,), (), terms)
 
 

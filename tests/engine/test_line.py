@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is called up next of those that wait for a search."""
 
-from enbloc.engine.policies.preemptions.line import Line
+from enbloc.engine.policies.preemptions.line import PreemptorQueue
 from enbloc.model.groups import GroupKey
 
 
-def line(*waiting: str) -> Line:
-    made = Line()
+def line(*waiting: str) -> PreemptorQueue:
+    made = PreemptorQueue()
     for name in waiting:
         made.add(key(name))
     return made
@@ -18,7 +18,7 @@ def key(name: str) -> GroupKey:
     return GroupKey(namespace, own)
 
 
-def called(some: Line, count: int) -> list[str]:
+def called(some: PreemptorQueue, count: int) -> list[str]:
     """Who is called up, one after the other, and tried."""
     found = list[str]()
     for _ in range(count):

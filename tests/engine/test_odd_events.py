@@ -19,7 +19,7 @@ from enbloc.engine.events import (
     PodSeen,
     SlotsFree,
 )
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, PodKey, PodUID
 from tests.world import builders
@@ -89,7 +89,7 @@ def played(seed: int) -> int:
             if isinstance(effect, Bind):
                 binds += 1
                 plan, uid = effect.target.plan, effect.target.uid
-                refused = BindRefused(plan, uid, rng.choice(list(Cause)), "no")
+                refused = BindRefused(plan, uid, rng.choice(list(RefusalCause)), "no")
                 answers: list[Event] = [Bound(plan, uid), refused, BindUnknown(plan, uid)]
                 cluster.tell(rng.choice(answers))
                 cluster.tell(SlotsFree(1))

@@ -6,7 +6,7 @@ import pytest
 
 from enbloc.engine import Backoff
 from enbloc.engine.events import PriorityClassSeen
-from enbloc.model.groups import Memory, RunMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
@@ -53,7 +53,7 @@ def test_a_gang_held_in_part_goes_before_its_equals() -> None:
     cluster.nodes("n1", cpu=3)
     cluster.gang("older", 2)
     cluster.now += 50
-    cluster.group("part", 2, memory=Memory("p", runs=(RunMemory("p", ("bare",), plan="p"),)))
+    cluster.group("part", 2, memory=GroupMemory("p", runs=(RunMemory("p", ("bare",), plan="p"),)))
     cluster.pod("part-0", "part", node="n1", binding_record='{"plan": "p"}')
     cluster.pod("part-1", "part")
     cluster.sync()

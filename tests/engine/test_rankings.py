@@ -20,7 +20,7 @@ from enbloc.framework.reads import Reads
 from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Mask, Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
@@ -37,7 +37,7 @@ class Tables:
     """Two nodes, and pods that come and go; what happens is noted in a journal."""
 
     def __init__(self) -> None:
-        self.nodes, self.placed = Nodes(ResourceSpace(), Ledgers()), Placed()
+        self.nodes, self.placed = Nodes(ResourceSpace(), Ledgers()), PlacedPods()
         for name in ("n1", "n2"):
             self.nodes.put(Node(name, uid=name, allocatable=(("cpu", 8000), ("pods", 99))))
         self.rankings = Rankings()

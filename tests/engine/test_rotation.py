@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from enbloc.engine.queue.rotation import (
     MOST_IN_VAIN,
     STRICT,
-    Entry,
-    History,
+    FailureHistory,
+    QueueEntry,
     Rotation,
     Subqueue,
 )
@@ -23,7 +23,7 @@ class Naive:
     """All entries in a list, and every failure."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[QueueEntry] = []
         self.failures: list[Subqueue] = []
         self.in_vain = 0
         self.lower: tuple[int, ...] = ()
@@ -33,7 +33,7 @@ class Naive:
         numbered = enumerate(self.failures, 1)
         return max((at for at, each in numbered if each[: len(who)] == who), default=0)
 
-    def _next(self, entries: list[Entry], places: int) -> list[Entry]:
+    def _next(self, entries: list[QueueEntry], places: int) -> list[QueueEntry]:
         """Those of the one whose turn it is, by the first so many places of the subqueue."""
         stamps = {each.subqueue[:places]: self._last(*each.subqueue[:places]) for each in entries}
         failed = {who: at for who, at in stamps.items() if at}
@@ -42,7 +42,7 @@ class Naive:
         first = min(stamps.values())
         mine = [each for each in entries if stamps.get(each.subqueue[:places]) == first]
         if places == 2 and not first:  # of namespaces that never failed, who goes first decides
-            heads: dict[tuple[object, ...], list[Entry]] = {}
+            heads: dict[tuple[object, ...], list[QueueEntry]] = {}
             for each in mine:
                 heads.setdefault(each.subqueue[:2], []).append(each)
             who = min(heads, key=lambda each: self._head(heads[each]))
@@ -50,11 +50,11 @@ class Naive:
             who = min(mine).subqueue[:places]
         return [each for each in mine if each.subqueue[:places] == who]
 
-    def _head(self, entries: list[Entry]) -> Entry:
+    def _head(self, entries: list[QueueEntry]) -> QueueEntry:
         """What stands for a namespace: the first of the owner that failed longest ago."""
         return min((self._last(*each.subqueue), each) for each in entries)[1]
 
-    def first(self) -> Entry | None:
+    def first(self) -> QueueEntry | None:
         if not self.entries:
             return None
         levels = sorted({each.subqueue.level or () for each in self.entries})
@@ -64,7 +64,7 @@ class Naive:
         mine = [each for each in self.entries if (each.subqueue.level or ()) == level]
         return min(self._next(self._next(mine, 2), 3))
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> QueueEntry | None:
         entry = self.first()
         if entry is not None:
             if (entry.subqueue.level or ()) != min(e.subqueue.level or () for e in self.entries):
@@ -88,7 +88,7 @@ class Naive:
 )
 @examples(400)
 def test_the_first_is_the_one_that_a_naive_model_finds(actions: list[Action], levels: bool) -> None:
-    naive, history = Naive(), History()
+    naive, history = Naive(), FailureHistory()
     rotation = Rotation(history)
     tickets = 0
     for what, level, namespace, owner, place in actions:
@@ -96,7 +96,7 @@ def test_the_first_is_the_one_that_a_naive_model_finds(actions: list[Action], le
         if what == "push":
             tickets += 1
             key = (level, place) if levels else (place,)
-            entry = Entry(key, tickets, GroupKey(namespace, str(tickets)), subqueue)
+            entry = QueueEntry(key, tickets, GroupKey(namespace, str(tickets)), subqueue)
             naive.entries.append(entry)
             rotation.push(entry)
         elif what == "pop":
@@ -120,28 +120,28 @@ def test_the_first_is_the_one_that_a_naive_model_finds(actions: list[Action], le
 
 
 def test_a_namespace_that_comes_anew_goes_before_two_hundred_that_have_failed() -> None:
-    history = History()
+    history = FailureHistory()
     rotation = Rotation(history)
     for number in range(200):
         subqueue = Subqueue((0,), f"n{number}")
         history.failed(subqueue)
-        rotation.push(Entry((0, number), number, GroupKey(f"n{number}", "g"), subqueue))
+        rotation.push(QueueEntry((0, number), number, GroupKey(f"n{number}", "g"), subqueue))
     history.failed(Subqueue((0,), "n0"))  # the next turn is not the one of those that failed
-    rotation.push(Entry((0, 999), 999, GroupKey("late", "g"), Subqueue((0,), "late")))
+    rotation.push(QueueEntry((0, 999), 999, GroupKey("late", "g"), Subqueue((0,), "late")))
     entry = rotation.pop()
     assert entry is not None
     assert entry.group.namespace == "late"
 
 
 def test_those_that_failed_have_a_turn_however_many_come_anew() -> None:
-    history = History()
+    history = FailureHistory()
     rotation = Rotation(history)
     waits = Subqueue((0,), "waits")
     history.failed(waits)
-    rotation.push(Entry((0, 0), 0, GroupKey("waits", "g"), waits))
+    rotation.push(QueueEntry((0, 0), 0, GroupKey("waits", "g"), waits))
     for number in range(1, 100):
         new = Subqueue((0,), f"n{number}")
-        rotation.push(Entry((0, number), number, GroupKey(new.namespace, "g"), new))
+        rotation.push(QueueEntry((0, number), number, GroupKey(new.namespace, "g"), new))
         entry = rotation.pop()
         assert entry is not None
         if entry.subqueue == waits:
@@ -154,7 +154,7 @@ def test_those_that_failed_have_a_turn_however_many_come_anew() -> None:
 
 
 def test_the_history_is_bounded() -> None:
-    history = History()
+    history = FailureHistory()
     for number in range(20_000):
         history.failed(Subqueue((0,), "n", str(number)))
     assert len(history._last) <= 8192

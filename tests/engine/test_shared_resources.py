@@ -14,7 +14,7 @@ from enbloc.engine.effects import CancelPlan, PreBind
 from enbloc.engine.events import PreBindFailed, PreBound
 from enbloc.framework import SUCCESS, GroupFacts, Reads, Status, refuse, refuse_for_good
 from enbloc.framework.act import Api, Target
-from enbloc.framework.searching import Pool
+from enbloc.framework.searching import SharedCapacity
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod, PodVolume
 from enbloc.model.snapshot import Snapshot
@@ -168,10 +168,14 @@ class Network:
         del pod
         return 2 - (0 if ever else 1) * nodes.requested("pods")
 
-    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[SharedCapacity]:
         del ever
         everywhere = np.ones(len(nodes), np.bool_)
-        return [Pool(everywhere, np.ones(len(pods), np.int64), self.ports, "ports", "of the net")]
+        return [
+            SharedCapacity(
+                everywhere, np.ones(len(pods), np.int64), self.ports, "ports", "of the net"
+            )
+        ]
 
 
 #: A volume of which no table knows anything: the pod holds something all the same.

@@ -22,7 +22,7 @@ from enbloc.client.binding import Binding
 from enbloc.client.client import _read
 from enbloc.client.decoding import UNREADABLE
 from enbloc.client.errors import APIError, TooManyRequests, Unreachable, from_status, readable
-from enbloc.client.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.client.extender import ExtenderClient, ExtenderFailed, ExtenderRequest
 from enbloc.client.items import Identified, Wire
 from enbloc.client.lease import _checked
 from enbloc.client.lease_objects import LeaseObject, RoleBindingObject
@@ -37,7 +37,7 @@ from enbloc.controller.sources.declaring_pods import DeclaringPods
 from enbloc.controller.sources.derived_groups import checked
 from enbloc.controller.sources.source import GroupView, RefusedGroup
 from enbloc.controller.sources.source import Source as Origin
-from enbloc.controller.submission import Known, submission
+from enbloc.controller.submission import SubmissionContext, submission
 from enbloc.errors import ConfigError, UsageError
 from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.live.group_status import GroupObject
@@ -353,7 +353,7 @@ def _extender(ask: Callable[[_Fed], Coroutine[Any, Any, Any]]) -> Decode:
 
 
 def _extenders() -> list[Decoder]:
-    question = Question(msgspec.Raw(b"{}"), ["n1", "n2"])
+    question = ExtenderRequest(msgspec.Raw(b"{}"), ["n1", "n2"])
     bound = Binding("ns", "p", "u", "n1")
     pod, candidates = msgspec.Raw(b"{}"), [NodeVictims("n1", ()), NodeVictims("n2", ())]
     return [
@@ -459,7 +459,7 @@ def _kubeconfig(raw: bytes) -> str:
 
 
 #: A cluster in which every kind of workload is a gang.
-_KNOWN: Final = Known(
+_KNOWN: Final = SubmissionContext(
     schedulers=("enbloc", "volcano"),
     pods=(),
     groups={},

@@ -36,7 +36,7 @@ from enbloc.engine.events import (
 )
 from enbloc.engine.plan import Assignment
 from enbloc.engine.state.members import solo_key
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import Group, GroupKey, OnIncomplete
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS, Condition, Reason
 from enbloc.model.pods import Pod, PodUID
@@ -153,7 +153,7 @@ class Judge:
             del self.sent[refused.uid]
         if pod is not None and pod.group:
             self.tried.add(pod.group)
-        if refused.cause is Cause.NAMESPACE_TERMINATING and pod is not None:
+        if refused.cause is RefusalCause.NAMESPACE_TERMINATING and pod is not None:
             self.terminating.add(pod.group or solo_key(pod))
 
     def _seen_bound(self, pod: Pod) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from enbloc.engine.effects import Bind, Decided, Effect
 from enbloc.model.binding_record import binding_record
-from enbloc.model.groups import Memory, RunMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.runs import BARE
 from tests.effort import examples
 from tests.laws.actions import Actions
@@ -138,7 +138,7 @@ def test_of_equals_who_is_held_in_part_goes_first(order: list[str]) -> None:
     for name in order:
         world.now = {"old": 1000.0, "part": 1001.0, "young": 1002.0}[name]
         runs = (known,) if name == "part" else ()
-        world.add_group(name, 2, memory=Memory("first" if runs else "", runs=runs))
+        world.add_group(name, 2, memory=GroupMemory("first" if runs else "", runs=runs))
         bound = name == "part"
         world.add_pod(
             f"{name}-0",

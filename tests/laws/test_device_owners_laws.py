@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from enbloc.devices.decisions import DeviceClaimDecision
-from enbloc.devices.facts import Allocation, Consumer, ResourceClaim, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation, Consumer, ResourceClaim
 from enbloc.engine.effects import CancelPlan, Effect, PreBind
 from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Target
@@ -298,7 +298,7 @@ class World:
         free = [each for each in _DEVICES if blind or each not in taken]
         if free:
             pool, chosen = self.random.choice(free)
-            got = Allocation((Result("gpus", DRIVER, pool, chosen),))
+            got = Allocation((AllocatedDevice("gpus", DRIVER, pool, chosen),))
             self._put(name, replace(self._claim(name), allocation=got))
 
     def _takes_back(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from enbloc.engine.events import Event, GroupSeen, NodeSeen, PodGone, PodSeen
-from enbloc.model.reasons import Cause
+from enbloc.model.reasons import WaitCause
 from enbloc.simulation import Remedy, Waiting
 from tests.effort import slow, times
 from tests.simulation.present import outlook
@@ -35,7 +35,7 @@ def test_a_group_starts_with_each_least_change_and_with_no_step_less(seeds: rang
                 if remedy.degree > 1:
                     assert not _starts(seed, row, remedy, remedy.degree - 1), told
                 reached[remedy.text.split()[0] if remedy.degree else ""] += 1
-    assert {Cause.CAPACITY, Cause.CLUSTER} <= reached.keys(), reached
+    assert {WaitCause.CAPACITY, WaitCause.CLUSTER} <= reached.keys(), reached
 
 
 def _starts(seed: int, row: Waiting, remedy: Remedy, degree: int) -> bool:

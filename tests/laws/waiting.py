@@ -5,7 +5,7 @@
 from collections import Counter
 
 from enbloc.engine import Engine
-from enbloc.engine.queue.item import Item, Place
+from enbloc.engine.queue.item import Item, QueuePlace
 from enbloc.engine.state.claims import HELD
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition
@@ -37,16 +37,16 @@ def _places(engine: Engine, item: Item) -> list[str]:
     """Where something can find a group, and wake it."""
     queue = engine._queue
     found: list[str] = []
-    if item.place is Place.ACTIVE:
+    if item.place is QueuePlace.ACTIVE:
         entries = (*queue._active, *queue._called_up)
         assert any(queue._item_of(entry) is item for entry in entries)
         found.append("active")
     in_time = any(queue._item_of(entry) is item for entry in queue._timers)
-    if item.place is Place.BACKOFF:
+    if item.place is QueuePlace.BACKOFF:
         assert in_time, f"{item.key} waits out a pause that never ends"
         found.append("backoff")
     waits = {name for name, keys in queue._listeners._waiting.items() if item.key in keys}
-    if item.place is Place.WAITING:
+    if item.place is QueuePlace.WAITING:
         assert waits == item.rejectors, f"{item.key} waits for {item.rejectors}, hears of {waits}"
         assert waits, f"{item.key} waits for nothing"
         assert in_time, f"{item.key} is forgotten if a hint is wrong"

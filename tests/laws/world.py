@@ -21,7 +21,7 @@ from enbloc.engine.events import (
     EvictStopped,
     Stream,
 )
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from tests.laws.judge import Judge
 from tests.laws.objects import Objects
 from tests.laws.preempting import raises_what_stands, standing
@@ -166,8 +166,11 @@ class World(Objects):
             fate = "refused"
         outcome = self._bind(flight) if fate == "ok" else None
         if outcome is None:
-            causes = {"refused": Cause.SCHEDULER_ERROR, "terminating": Cause.NAMESPACE_TERMINATING}
-            cause = causes.get(fate, Cause.MEMBER_CHANGED)
+            causes = {
+                "refused": RefusalCause.SCHEDULER_ERROR,
+                "terminating": RefusalCause.NAMESPACE_TERMINATING,
+            }
+            cause = causes.get(fate, RefusalCause.MEMBER_CHANGED)
             outcome = BindRefused(target.plan, target.uid, cause, fate)
             self.reached[f"refused: {cause.value}"] += 1
         if sender is not None:

@@ -16,7 +16,7 @@ from enbloc.framework.status import SUCCESS, Code, Status, refuse
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.extenders import Extenders
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.pods import PodKey, PodUID
 from tests.client.memory import MemoryClient, Store
 from tests.live.objects import objects
@@ -83,7 +83,7 @@ class Answering(MemberApi):
         return SUCCESS if isinstance(self._settled, kube.Bound) else refuse(self._settled.message)
 
 
-REFUSED = kube.Refused(Cause.NAMESPACE_TERMINATING, "it ends")
+REFUSED = kube.Refused(RefusalCause.NAMESPACE_TERMINATING, "it ends")
 
 
 async def test_every_pre_bind_that_succeeds_or_skips_lets_the_member_go_on() -> None:
@@ -118,8 +118,8 @@ async def test_the_default_binder_sends_the_binding() -> None:
     assert event == Bound("plan-1", PodUID("u1"))
 
 
-@pytest.mark.parametrize("cause", Cause)
-async def test_a_refusal_keeps_its_cause(cause: Cause) -> None:
+@pytest.mark.parametrize("cause", RefusalCause)
+async def test_a_refusal_keeps_its_cause(cause: RefusalCause) -> None:
     answering = Answering(kube.Refused(cause, "why"))
     event = await bind(profile(default_binder=True), TARGET, answering)
     assert event == BindRefused("plan-1", PodUID("u1"), cause, "why")
@@ -141,7 +141,7 @@ async def test_a_member_that_was_not_sent_is_refused_as_our_error(
     plugins: tuple[Acting, ...], message: str
 ) -> None:
     event = await bind(profile(*plugins), TARGET, api())
-    assert event == BindRefused("plan-1", PodUID("u1"), Cause.SCHEDULER_ERROR, message)
+    assert event == BindRefused("plan-1", PodUID("u1"), RefusalCause.SCHEDULER_ERROR, message)
 
 
 async def test_what_the_server_answered_wins_over_what_a_plugin_makes_of_it() -> None:

@@ -26,7 +26,7 @@ from enbloc.client.paths import (
 from enbloc.client.permissions import ROLES
 from enbloc.config import default_profiles
 from enbloc.devices import decisions as devices
-from enbloc.devices.facts import Allocation, Ask, Request, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation, Request, SubRequest
 from enbloc.engine.effects import PreBind
 from enbloc.engine.events import Event, PreBindFailed, PreBound, Unreserved
 from enbloc.framework.act import Api, Target
@@ -46,7 +46,7 @@ from enbloc.model.pods import PodKey, PodUID
 from enbloc.plugins.dynamic_resources import act as dynamic_resources_act
 from enbloc.plugins.volume_binding import act as volume_binding_act
 from enbloc.storage import decisions as volumes
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc_sandbox import Sandbox
 from enbloc_sandbox.nodes import DISK_DRIVER, Provisioner
 from sandbox.tests.nodes.claims import claim as claim_body
@@ -128,7 +128,7 @@ class Yard:
             disks = (volumes.VolumeClaimDecision(key, found["metadata"]["uid"], chosen),)
         if gpu:
             found = await self.get(RESOURCE_CLAIMS, name)
-            got = Allocation((Result("gpu", "gpu.example.com", "n1", name),))
+            got = Allocation((AllocatedDevice("gpu", "gpu.example.com", "n1", name),))
             key = f"{NAMESPACE}/{name}"
             gpus = (devices.DeviceClaimDecision(key, found["metadata"]["uid"], got),)
         decided = Decisions(volumes.VolumeDecision(disks), devices.DeviceDecision(gpus))
@@ -183,7 +183,9 @@ async def yard(sandbox: Sandbox) -> AsyncGenerator[Yard]:
         ) as client:
             watches, queue, opened = ObjectWatches(), EventQueue(), list[Yard]()
             malformed = MalformedObjects(lambda *_: None)
-            informers = Informers(client, queue, malformed, default_profiles(), Problems(), FAST)
+            informers = Informers(
+                client, queue, malformed, default_profiles(), ActiveProblems(), FAST
+            )
             running = [tasks.create_task(each.run()) for each in informers.facts(watches)]
             now = asyncio.get_running_loop().time
             objects = Objects(client, watches, now, lambda _group, _but: False)
@@ -332,8 +334,8 @@ async def test_whatever_goes_wrong_on_the_way_nothing_is_done_twice(
 
 async def test_extended_resources_get_a_claim_that_goes_with_the_plan(yard: Yard) -> None:
     member = await yard.member("p")
-    request = Request("container-0-request-0", Ask("container-0-request-0", "gpu", count=1))
-    result = Result(request.name, "gpu.example.com", "n1", "gpu-0")
+    request = Request("container-0-request-0", SubRequest("container-0-request-0", "gpu", count=1))
+    result = AllocatedDevice(request.name, "gpu.example.com", "n1", "gpu-0")
     extended = devices.ExtendedDecision(
         (request,), (("c", "example.com/gpu", request.name),), Allocation((result,))
     )

@@ -11,7 +11,7 @@ import pytest
 from enbloc.client.events import Recorder
 from enbloc.config import default_profiles
 from enbloc.engine.effects import (
-    Ask,
+    AskExtender,
     Bind,
     CancelPlan,
     Decided,
@@ -21,7 +21,7 @@ from enbloc.engine.effects import (
     PreBind,
     Related,
 )
-from enbloc.engine.events import Answer, Bound, Event, EvictRefused, PreBound, SlotsFree
+from enbloc.engine.events import Bound, Event, EvictRefused, ExtenderAnswer, PreBound, SlotsFree
 from enbloc.framework.act import Api, Target
 from enbloc.framework.extenders import Extender
 from enbloc.framework.profile import Profile
@@ -36,7 +36,7 @@ from enbloc.model.credentials import URL
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from tests.client.memory import MemoryClient, Store
 
 
@@ -71,7 +71,7 @@ class World:
         self.queue = EventQueue()
         self.slots = BindSlots()
         self.client = MemoryClient(Store())
-        problems = Problems()
+        problems = ActiveProblems()
         [given] = default_profiles().values()
         nobody = Extender(URL("http://127.0.0.1:9"), filter_verb="filter")
         profile = Profile("enbloc", (self.gate, *given.plugins), extenders=(nobody,))
@@ -267,10 +267,10 @@ async def test_an_event_goes_to_its_pod_its_group_or_its_node(world: World) -> N
 async def test_a_question_to_an_extender_is_answered(world: World) -> None:
     pod = Pod(PodKey("ns", "a"), PodUID("uid-a"), PodSpec())
     async with world.extenders:
-        world.executor.start([Ask("q", "enbloc", 0, pod, ("n1",), True, False)], 0.0)
+        world.executor.start([AskExtender("q", "enbloc", 0, pod, ("n1",), True, False)], 0.0)
         assert await world.events() == [
             SlotsFree(START),
-            Answer("q", problem="pod ns/a is gone"),
+            ExtenderAnswer("q", problem="pod ns/a is gone"),
         ]
 
 

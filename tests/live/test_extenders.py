@@ -11,15 +11,15 @@ from aiohttp import web
 
 from enbloc.client.errors import Fenced, Forbidden, Unreachable
 from enbloc.config import default_profiles
-from enbloc.engine.effects import Ask
-from enbloc.engine.events import Answer, BindRefused, Bound, Event
+from enbloc.engine.effects import AskExtender
+from enbloc.engine.events import BindRefused, Bound, Event, ExtenderAnswer
 from enbloc.framework.act import Target
 from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.framework.profile import Profile
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.extenders import Extenders
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.credentials import URL
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from tests.client.extenders import FakeExtender
@@ -54,13 +54,13 @@ class World:
     def show(self, node: str = "", uid: str = UID, **requests: str) -> None:
         self.client.store.objects["pods", "p"] = shown(node, uid, **requests)
 
-    async def ask(self, *, filter: bool = True, prioritize: bool = False) -> Answer:  # noqa: A002
-        ask = Ask("q", "enbloc", 0, POD, ("n1", "n2"), filter, prioritize)
+    async def ask(self, *, filter: bool = True, prioritize: bool = False) -> ExtenderAnswer:  # noqa: A002
+        ask = AskExtender("q", "enbloc", 0, POD, ("n1", "n2"), filter, prioritize)
         return await self.extenders.answer(ask)
 
-    async def preempt(self, *pods: Pod) -> Answer:
+    async def preempt(self, *pods: Pod) -> ExtenderAnswer:
         named = NodeVictims("n1", tuple(pod.uid for pod in pods))
-        ask = Ask("q", "enbloc", 0, POD, candidates=(named,), victims=pods)
+        ask = AskExtender("q", "enbloc", 0, POD, candidates=(named,), victims=pods)
         return await self.extenders.answer(ask)
 
     async def bind(self) -> Event:
@@ -99,7 +99,9 @@ async def test_an_extender_is_asked_about_the_whole_pod_and_answers_the_engine()
     )
     async with fake.serving(), world(fake) as here:
         answer = await here.ask(prioritize=True)
-    assert answer == Answer("q", ("n2",), (("n1", "busy"),), (("n3", "wrong"),), (("n2", 4),))
+    assert answer == ExtenderAnswer(
+        "q", ("n2",), (("n1", "busy"),), (("n3", "wrong"),), (("n2", 4),)
+    )
     (_, filtered), (_, prioritized) = fake.asked
     pod = shown()
     del pod["metadata"]["managedFields"]
@@ -126,22 +128,24 @@ async def test_nodes_are_not_kept_for_extenders_that_know_them_or_do_not_ask() -
 async def test_a_filter_that_fails_is_a_problem() -> None:
     fake = FakeExtender(filter={"Error": "out of order"}, prioritize=[])
     async with fake.serving(), world(fake) as here:
-        assert await here.ask(prioritize=True) == Answer("q", problem="filter: out of order")
+        assert await here.ask(prioritize=True) == ExtenderAnswer(
+            "q", problem="filter: out of order"
+        )
     assert [verb for verb, _ in fake.asked] == ["filter"]
 
 
 async def test_a_prioritize_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     fake = FakeExtender(filter={"NodeNames": ["n1"]}, prioritize="none")
     async with fake.serving(), world(fake) as here:
-        assert await here.ask(prioritize=True) == Answer("q", ("n1",))
-        assert await here.ask(filter=False, prioritize=True) == Answer("q")
+        assert await here.ask(prioritize=True) == ExtenderAnswer("q", ("n1",))
+        assert await here.ask(filter=False, prioritize=True) == ExtenderAnswer("q")
     assert "gave no scores" in caplog.text
 
 
 async def test_where_no_node_is_left_no_scores_are_asked_for() -> None:
     fake = FakeExtender(filter={"NodeNames": []}, prioritize=[])
     async with fake.serving(), world(fake) as here:
-        assert await here.ask(prioritize=True) == Answer("q", ())
+        assert await here.ask(prioritize=True) == ExtenderAnswer("q", ())
     assert [verb for verb, _ in fake.asked] == ["filter"]
 
 
@@ -149,9 +153,9 @@ async def test_nothing_is_asked_about_a_pod_that_is_gone_or_another() -> None:
     fake = FakeExtender(filter={"NodeNames": []})
     async with fake.serving(), world(fake) as here:
         here.show(uid="another")
-        assert await here.ask() == Answer("q", problem="pod ns/p is gone")
+        assert await here.ask() == ExtenderAnswer("q", problem="pod ns/p is gone")
         here.client.store.objects.clear()
-        assert await here.ask() == Answer("q", problem="pod ns/p is gone")
+        assert await here.ask() == ExtenderAnswer("q", problem="pod ns/p is gone")
     assert fake.asked == []
 
 
@@ -186,7 +190,7 @@ async def test_an_extender_is_asked_who_gives_way_and_answers_the_engine() -> No
     fake = FakeExtender(preempt={"NodeNameToMetaVictims": left})
     async with fake.serving(), world(fake) as here:
         answer = await here.preempt(VICTIM, GONE)
-    assert answer == Answer("q", candidates=(NodeVictims("n1", (VICTIM.uid,), 1),))
+    assert answer == ExtenderAnswer("q", candidates=(NodeVictims("n1", (VICTIM.uid,), 1),))
     ((_, asked),) = fake.asked
     assert asked["NodeNameToMetaVictims"]["n1"]["Pods"] == [{"UID": "u2"}, {"UID": "u3"}]
     assert here.extenders.nodes is None
@@ -197,7 +201,7 @@ async def test_an_extender_that_does_not_know_the_pods_is_sent_those_that_are_th
     async with fake.serving(), world(fake, node_cache_capable=False) as here:
         here.client.store.objects["pods", "victim"] = victim = shown("n1", VICTIM.uid)
         answer = await here.preempt(VICTIM, GONE)
-    assert answer == Answer("q", candidates=(NodeVictims("n1", (VICTIM.uid,)),))
+    assert answer == ExtenderAnswer("q", candidates=(NodeVictims("n1", (VICTIM.uid,)),))
     ((_, asked),) = fake.asked
     del victim["metadata"]["managedFields"]
     assert asked["NodeNameToVictims"] == {"n1": {"Pods": [victim], "NumPDBViolations": 0}}
@@ -206,7 +210,7 @@ async def test_an_extender_that_does_not_know_the_pods_is_sent_those_that_are_th
 async def test_nobody_is_asked_who_gives_way_where_all_are_gone() -> None:
     fake = FakeExtender(preempt={})
     async with fake.serving(), world(fake, node_cache_capable=False) as here:
-        assert await here.preempt(GONE) == Answer("q")
+        assert await here.preempt(GONE) == ExtenderAnswer("q")
     assert fake.asked == []
 
 
@@ -266,7 +270,7 @@ async def test_a_bind_that_is_refused_leaves_the_pod_to_a_new_plan() -> None:
     async with fake.serving(), world(fake) as here:
         refused = await here.bind()
     assert isinstance(refused, BindRefused)
-    assert refused.cause is Cause.SCHEDULER_ERROR
+    assert refused.cause is RefusalCause.SCHEDULER_ERROR
     assert refused.message.endswith("bind: no disk")
     assert here.bindings == 0
 
@@ -284,7 +288,7 @@ async def test_what_the_pod_shows_wins_over_what_the_extender_says(
         assert event == Bound("plan-1", UID)
     else:
         assert isinstance(event, BindRefused)
-        assert event.cause is Cause.MEMBER_CHANGED
+        assert event.cause is RefusalCause.MEMBER_CHANGED
 
 
 async def test_a_bind_whose_outcome_is_unknown_gets_time_to_show() -> None:
@@ -310,7 +314,7 @@ async def test_a_bind_that_never_shows_is_refused_in_the_end() -> None:
     async with fake.serving(), world(fake, timeout=0.05) as here:
         event = await here.bind()
     assert isinstance(event, BindRefused)
-    assert event.cause is Cause.SCHEDULER_ERROR
+    assert event.cause is RefusalCause.SCHEDULER_ERROR
     assert here.unknown == 1
 
 

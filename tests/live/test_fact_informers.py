@@ -16,7 +16,7 @@ from aiohttp import web
 from enbloc.client.items import Timing
 from enbloc.config import default_profiles
 from enbloc.engine.events import Event, FactGone, FactSeen, TopologyGone, TopologySeen
-from enbloc.framework.act import Seen
+from enbloc.framework.act import ReadObject
 from enbloc.framework.profile import Profile
 from enbloc.live import fact_informers
 from enbloc.live.event_queue import EventQueue
@@ -27,7 +27,7 @@ from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.model.topology import Level, Topology
 from enbloc.storage.facts import PersistentVolumeClaim
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from tests.client.fake import answer, event, refusal, talking_to
 
 QUICK = Timing(retry=(0.01, 0.05), refused=(0.01, 0.05))
@@ -118,7 +118,7 @@ async def world(
     *only: str,
     watches: ObjectWatches | None = None,
     said: list[tuple[str, str]] | None = None,
-    problems: Problems | None = None,
+    problems: ActiveProblems | None = None,
 ) -> AsyncGenerator[World]:
     queue = EventQueue()
     notes = said if said is not None else []
@@ -126,7 +126,7 @@ async def world(
     malformed.tell()
     async with talking_to(server) as client:
         informers = Informers(
-            client, queue, malformed, default_profiles(), problems or Problems(), QUICK
+            client, queue, malformed, default_profiles(), problems or ActiveProblems(), QUICK
         )
         made = (*informers.facts(watches), *informers.topologies())
         chosen = {each.name: each for each in made if not only or each.name in only}
@@ -204,7 +204,7 @@ async def test_a_server_without_devices_delays_nothing_and_says_so_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    problems = Problems()
+    problems = ActiveProblems()
     async with world(Server("v1 pods"), "resourceclaims", problems=problems) as opened:
         await opened.synced(1.0)
         [informer] = opened.informers.values()
@@ -265,7 +265,7 @@ async def test_what_may_not_be_read_is_named_and_the_scheduler_goes_on_without(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("enbloc.live.informer.OPTIONAL_SECONDS", 1)
-    server, problems = Server(*EVERYTHING), Problems()
+    server, problems = Server(*EVERYTHING), ActiveProblems()
     server.forbidden = {CLAIMS}
     async with world(server, CLAIMS, problems=problems) as opened:
         await opened.synced()
@@ -282,7 +282,7 @@ async def test_what_may_not_be_read_is_named_and_the_scheduler_goes_on_without(
 
 
 async def test_a_server_that_does_not_say_what_it_has_is_asked_again() -> None:
-    server, problems = Server(*EVERYTHING), Problems()
+    server, problems = Server(*EVERYTHING), ActiveProblems()
     told = asyncio.Event()
     starting = [True, True]
 
@@ -322,7 +322,7 @@ async def test_where_discovery_is_forbidden_the_newest_version_is_listed() -> No
     queue = EventQueue()
     async with talking_to(closed) as client:
         malformed = MalformedObjects(lambda *_: None)
-        made = Informers(client, queue, malformed, default_profiles(), Problems()).facts()
+        made = Informers(client, queue, malformed, default_profiles(), ActiveProblems()).facts()
         [informer] = [each for each in made if each.name == "resourceclaims"]
         await informer.read_once()
     assert server.listed == ["resource.k8s.io/v1 resourceclaims"]
@@ -350,7 +350,7 @@ async def test_who_waits_for_an_object_hears_of_what_the_stream_brings() -> None
     server.lists[CLAIMS] = [claim("c")]
     async with world(server, CLAIMS, watches=watches) as opened:
         await opened.synced()
-        seen = Seen("PersistentVolumeClaim", "ns", "c", 5)
+        seen = ReadObject("PersistentVolumeClaim", "ns", "c", 5)
         waiting = asyncio.create_task(watches.changed([seen], 60))
         await asyncio.sleep(0.05)
         assert not waiting.done()
@@ -369,7 +369,9 @@ async def test_one_reading_takes_what_the_server_has() -> None:
     server.has = {each for each in EVERYTHING if "resource.k8s.io" not in each}
     async with talking_to(server) as client:
         malformed = MalformedObjects(lambda *_: None)
-        for each in Informers(client, queue, malformed, default_profiles(), Problems()).facts():
+        for each in Informers(
+            client, queue, malformed, default_profiles(), ActiveProblems()
+        ).facts():
             await each.read_once()
     [seen] = queue.take()
     assert isinstance(seen, FactSeen)
@@ -436,7 +438,7 @@ async def test_topologies_are_waited_for_where_the_server_has_them() -> None:
 
     async with talking_to(slow) as client:
         malformed = MalformedObjects(lambda *_: None)
-        informer = Informers(client, EventQueue(), malformed, {}, Problems()).topologies()[0]
+        informer = Informers(client, EventQueue(), malformed, {}, ActiveProblems()).topologies()[0]
         running = asyncio.create_task(informer.run())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):

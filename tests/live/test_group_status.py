@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from enbloc.engine.effects import ConditionValue, RoleSucceeded, SetGroupStatus, TopologyStatus
-from enbloc.live.group_status import NOTHING, Shown, wanted
+from enbloc.live.group_status import NOTHING, SchedulerStatus, wanted
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.groups import GroupKey, RunMemory
 from enbloc.model.names import Condition, Reason
@@ -42,7 +42,7 @@ def scheduled(status: bool | None, message: str = "") -> ConditionValue:
     return ConditionValue(Condition.SCHEDULED, status, reason, message)
 
 
-def only(shown: Shown) -> GroupConditionObject:
+def only(shown: SchedulerStatus) -> GroupConditionObject:
     assert shown.conditions is not None
     [condition] = shown.conditions
     return condition
@@ -83,7 +83,7 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
     mine = wanted(effect(scheduled(True), roles=(RoleSucceeded("ps", 1),)), NOTHING, T0)
     assert mine.conditions is not None
     assert mine.roles is not None
-    shown = Shown(
+    shown = SchedulerStatus(
         run=mine.run,
         succeeded=mine.succeeded,
         attempts=mine.attempts,
@@ -97,7 +97,7 @@ def test_what_the_controller_writes_is_neither_compared_nor_sent() -> None:
 
 
 def test_what_the_scheduler_shows_is_what_it_owns() -> None:
-    names = {field.encode_name for field in msgspec.structs.fields(Shown)}
+    names = {field.encode_name for field in msgspec.structs.fields(SchedulerStatus)}
     assert names - {"expected"} == {*SCHEDULER_FIELDS.fields, "roles", "conditions"}
 
 
@@ -128,7 +128,7 @@ def test_where_the_bound_members_lie_is_shown(
 def test_where_the_bound_members_lie_is_a_change_and_the_same_again_is_none() -> None:
     near = TopologyStatus("rack", "r1", (("rack", 1),))
     first = wanted(structs.replace(effect(scheduled(True)), topology=near), NOTHING, T0)
-    listed = msgspec.convert(msgspec.to_builtins(first), Shown)
+    listed = msgspec.convert(msgspec.to_builtins(first), SchedulerStatus)
 
     assert wanted(structs.replace(effect(scheduled(True)), topology=near), listed, T1) == listed
     assert wanted(effect(scheduled(True)), listed, T1) != listed.own()

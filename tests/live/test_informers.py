@@ -33,7 +33,7 @@ from enbloc.model.names import POD_GROUP_KEY
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey, equals
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from tests.client.fake import answer, event, pod, pods, stream, talking_to
 
 
@@ -57,7 +57,7 @@ class Server:
 
 
 async def test_an_object_that_cannot_be_read_is_told_of_and_the_stream_goes_on() -> None:
-    server, queue, problems = Server(), EventQueue(), Problems()
+    server, queue, problems = Server(), EventQueue(), ActiveProblems()
     async with talking_to(server) as client:
         recorder = Recorder(client, "here")
         malformed = MalformedObjects(
@@ -103,8 +103,8 @@ async def told(profiles: Mapping[str, Profile], resource: str, *found: Any) -> T
         return pods(7, *found)
 
     async with talking_to(server) as client:
-        informers = Informers(client, EventQueue(), malformed, profiles, Problems())
-        conditions = PodConditions(client, lambda: 0.0, Problems())
+        informers = Informers(client, EventQueue(), malformed, profiles, ActiveProblems())
+        conditions = PodConditions(client, lambda: 0.0, ActiveProblems())
         informer: Informer[Any] = (
             informers.nodes() if resource == "nodes" else informers.pods(conditions)
         )
@@ -185,7 +185,7 @@ async def fed(stream: Stream, found: list[Any]) -> list[Event]:
 
     queue, events = EventQueue(), list[Event]()
     async with talking_to(server) as client:
-        informers = Informers(client, queue, MalformedObjects(ignore), {}, Problems())
+        informers = Informers(client, queue, MalformedObjects(ignore), {}, ActiveProblems())
         every: tuple[Informer[Any], ...] = (informers.namespaces(), *informers.workloads())
         [informer] = [informer for informer in every if informer.stream is stream]
         running = asyncio.create_task(informer.run())
@@ -277,7 +277,7 @@ async def test_of_a_bound_pod_only_what_changes_something_that_is_read_is_an_eve
         lines = [event("MODIFIED", later), event("DELETED", shown(9))]
         return await stream(request, lines, "hang")
 
-    queue, problems, seen = EventQueue(), Problems(), list[Any]()
+    queue, problems, seen = EventQueue(), ActiveProblems(), list[Any]()
     async with talking_to(server) as client:
         malformed = MalformedObjects(lambda *_: None)
         informer = Informers(client, queue, malformed, {}, problems).pods(also=seen.append)
@@ -292,7 +292,7 @@ async def test_a_pod_that_waits_is_an_event_whatever_has_changed() -> None:
             return pods(5, pod("p", 5))
         return await stream(request, [event("MODIFIED", pod("p", 6))], "hang")
 
-    queue, problems = EventQueue(), Problems()
+    queue, problems = EventQueue(), ActiveProblems()
     async with talking_to(server) as client:
         malformed = MalformedObjects(lambda *_: None)
         informer = Informers(client, queue, malformed, {}, problems).pods()
@@ -312,7 +312,7 @@ async def watched(*later: dict[str, Any]) -> tuple[list[Event], list[str]]:
     malformed = MalformedObjects(lambda _, note: said.append(note))
     malformed.tell()
     async with talking_to(server) as client:
-        informer = Informers(client, queue, malformed, {}, Problems()).pods()
+        informer = Informers(client, queue, malformed, {}, ActiveProblems()).pods()
         events = await heard(informer, queue, ended)
     return events, said
 
@@ -345,7 +345,7 @@ async def test_other_tasks_have_turns_among_objects_that_take_long() -> None:
     queue, at, other = EventQueue(), list[int](), asyncio.create_task(others())
     async with talking_to(server) as client:
         malformed = MalformedObjects(lambda *_: None)
-        informer = Informers(client, queue, malformed, {}, Problems()).pods(also=slowly)
+        informer = Informers(client, queue, malformed, {}, ActiveProblems()).pods(also=slowly)
         await heard(informer, queue, lambda events: pods_seen(events) == 8)
     other.cancel()
     assert at[:8] == sorted(set(at[:8]))

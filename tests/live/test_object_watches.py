@@ -8,7 +8,7 @@ import pytest
 
 from enbloc.client.items import Meta
 from enbloc.client.paths import PERSISTENT_VOLUME_CLAIMS, Resource
-from enbloc.framework.act import Seen
+from enbloc.framework.act import ReadObject
 from enbloc.live.object_watches import UNWATCHED_SECONDS, ObjectWatches
 
 KIND = PERSISTENT_VOLUME_CLAIMS.kind
@@ -41,8 +41,8 @@ class World:
         asyncio.get_running_loop().call_later(seconds, self.show, name, version)
 
 
-def seen(name: str, version: int, kind: str = KIND) -> Seen:
-    return Seen(kind, "ns", name, version)
+def seen(name: str, version: int, kind: str = KIND) -> ReadObject:
+    return ReadObject(kind, "ns", name, version)
 
 
 def clock() -> float:

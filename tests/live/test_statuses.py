@@ -23,7 +23,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.times import seconds_of
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.wire.objects import FieldsOwned, PodGroupMetadata
 from tests.client.fake import HTML, Script, answer, says, talking_to
 from tests.client.memory import MemoryClient, Store
@@ -48,8 +48,8 @@ CONDITION = SetPodCondition(POD, PodUID("u2"), Reason.UNSCHEDULABLE, "no room")
 
 
 @pytest.fixture
-def problems() -> Problems:
-    return Problems()
+def problems() -> ActiveProblems:
+    return ActiveProblems()
 
 
 def status_of(store: Store, plural: str, name: str) -> dict[str, object]:
@@ -66,7 +66,7 @@ def store_with_group() -> Store:
     return store
 
 
-async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: Problems) -> None:
+async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     statuses.writer.put(GROUP, EFFECT)
@@ -92,7 +92,7 @@ async def test_a_group_status_is_applied_with_the_uid_it_is_for(problems: Proble
     }
 
 
-async def test_a_status_that_stands_already_is_not_written_again(problems: Problems) -> None:
+async def test_a_status_that_stands_already_is_not_written_again(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     now = [0.0]
     statuses = GroupStatuses(client, lambda: now[0], problems, MANAGER)
@@ -105,7 +105,9 @@ async def test_a_status_that_stands_already_is_not_written_again(problems: Probl
     assert len(client.sent) == 2
 
 
-async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems: Problems) -> None:
+async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(
+    problems: ActiveProblems,
+) -> None:
     """Semantics §7.5."""
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
@@ -119,7 +121,7 @@ async def test_a_burst_that_ends_in_a_moment_is_written_once_by_its_end(problems
     assert body["status"].conditions[0].reason == "Scheduled"
 
 
-async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: Problems) -> None:
+async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: ActiveProblems) -> None:
     """Semantics §7.5."""
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
@@ -129,7 +131,7 @@ async def test_a_burst_that_takes_long_is_told_of_while_it_lasts(problems: Probl
     assert len(client.sent) == 1
 
 
-async def test_that_a_group_has_started_does_not_wait_for_a_crowd(problems: Problems) -> None:
+async def test_that_a_group_has_started_does_not_wait_for_a_crowd(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     for index in range(1000):
@@ -140,7 +142,7 @@ async def test_that_a_group_has_started_does_not_wait_for_a_crowd(problems: Prob
     statuses.writer.close()
 
 
-async def test_in_a_crowd_what_passes_by_itself_is_said_last(problems: Problems) -> None:
+async def test_in_a_crowd_what_passes_by_itself_is_said_last(problems: ActiveProblems) -> None:
     """Semantics §7.5."""
     client = MemoryClient(store_with_group())
     for index in range(1000):
@@ -161,7 +163,7 @@ async def test_in_a_crowd_what_passes_by_itself_is_said_last(problems: Problems)
     assert said == ["Scheduled"]
 
 
-async def test_a_group_made_anew_starts_from_nothing(problems: Problems) -> None:
+async def test_a_group_made_anew_starts_from_nothing(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     statuses.writer.put(GROUP, EFFECT)
@@ -187,7 +189,7 @@ LAST_WRITES: list[APIError] = [
 @pytest.mark.parametrize("landed", [False, True])
 @pytest.mark.parametrize("error", LAST_WRITES, ids=str)
 async def test_the_last_status_is_written_again_until_it_stands(
-    error: APIError, landed: bool, problems: Problems
+    error: APIError, landed: bool, problems: ActiveProblems
 ) -> None:
     """semantics §2.2: nothing else happens that would have it written."""
     store = store_with_group()
@@ -211,7 +213,7 @@ async def test_the_last_status_is_written_again_until_it_stands(
     assert not problems.active
 
 
-async def test_a_status_of_a_group_that_was_made_anew_is_given_up(problems: Problems) -> None:
+async def test_a_status_of_a_group_that_was_made_anew_is_given_up(problems: ActiveProblems) -> None:
     """The server would answer 409 for ever."""
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
@@ -226,7 +228,7 @@ async def test_a_status_of_a_group_that_was_made_anew_is_given_up(problems: Prob
 
 
 async def test_what_waits_is_given_up_once_another_scheduler_has_written(
-    problems: Problems,
+    problems: ActiveProblems,
 ) -> None:
     """Semantics §6.4: of a group that is the other's it would hide what that one says."""
     client = MemoryClient(store_with_group())
@@ -245,7 +247,7 @@ async def test_what_waits_is_given_up_once_another_scheduler_has_written(
     assert len(client.sent) == 2, "ours, and nothing any more of theirs"
 
 
-async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problems) -> None:
+async def test_groups_that_say_they_are_infeasible_are_counted(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
     infeasible = ConditionValue(Condition.SCHEDULED, False, Reason.INFEASIBLE, "needs 9 nodes")
@@ -260,7 +262,9 @@ async def test_groups_that_say_they_are_infeasible_are_counted(problems: Problem
 UNBOUND = Pod(POD, CONDITION.uid, PodSpec(), resource_version=1)
 
 
-async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(problems: Problems) -> None:
+async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(
+    problems: ActiveProblems,
+) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
     conditions.seen(UNBOUND)
@@ -279,7 +283,9 @@ async def test_a_pod_condition_keeps_the_time_since_when_it_is_false(problems: P
     }
 
 
-async def test_what_a_pod_shows_decides_whether_a_condition_is_new(problems: Problems) -> None:
+async def test_what_a_pod_shows_decides_whether_a_condition_is_new(
+    problems: ActiveProblems,
+) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
     conditions.seen(replace(UNBOUND, unschedulable=True))
@@ -291,7 +297,7 @@ async def test_what_a_pod_shows_decides_whether_a_condition_is_new(problems: Pro
 
 @pytest.mark.parametrize("change", [{"node": "n1"}, {"phase": Phase.FAILED}])
 async def test_a_condition_that_comes_too_late_is_not_written(
-    change: dict[str, object], problems: Problems
+    change: dict[str, object], problems: ActiveProblems
 ) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
@@ -307,7 +313,7 @@ async def test_a_condition_that_comes_too_late_is_not_written(
 
 
 async def test_a_condition_never_lands_on_a_pod_that_was_bound_meanwhile(
-    problems: Problems,
+    problems: ActiveProblems,
 ) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
@@ -320,7 +326,7 @@ async def test_a_condition_never_lands_on_a_pod_that_was_bound_meanwhile(
     assert "status" not in client.store.objects["pods", "p"]
 
 
-async def test_a_condition_survives_another_change_of_its_pod(problems: Problems) -> None:
+async def test_a_condition_survives_another_change_of_its_pod(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
     conditions.seen(UNBOUND)
@@ -333,7 +339,7 @@ async def test_a_condition_survives_another_change_of_its_pod(problems: Problems
 
 
 async def test_a_nomination_is_withdrawn_though_another_condition_comes_before_that_is_written(
-    problems: Problems,
+    problems: ActiveProblems,
 ) -> None:
     """Semantics §10.3: a new leader would claim the node for a pod that nobody makes room for."""
     client = MemoryClient(store_with_group())
@@ -352,7 +358,7 @@ async def test_a_nomination_is_withdrawn_though_another_condition_comes_before_t
 
 
 async def test_a_nomination_that_changes_while_it_is_written_is_written_again(
-    problems: Problems,
+    problems: ActiveProblems,
 ) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
@@ -366,7 +372,7 @@ async def test_a_nomination_that_changes_while_it_is_written_is_written_again(
     assert status_of(client.store, "pods", "p")["nominatedNodeName"] is None
 
 
-async def test_a_nomination_outlives_a_write_that_failed(problems: Problems) -> None:
+async def test_a_nomination_outlives_a_write_that_failed(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
     conditions.seen(UNBOUND)
@@ -384,7 +390,7 @@ RUNNING = SetGangRunning(POD, CONDITION.uid, running=True, message="8 of 8 membe
 
 
 async def test_the_gang_gate_of_a_bound_pod_opens_and_closes_and_keeps_its_time(
-    problems: Problems,
+    problems: ActiveProblems,
 ) -> None:
     client = MemoryClient(store_with_group())
     now = [0.0]
@@ -415,7 +421,7 @@ async def test_the_gang_gate_of_a_bound_pod_opens_and_closes_and_keeps_its_time(
 
 @pytest.mark.parametrize("change", [{"gang_gate": False}, {"phase": Phase.SUCCEEDED}])
 async def test_the_gang_gate_is_written_on_live_pods_that_have_it_alone(
-    change: dict[str, object], problems: Problems
+    change: dict[str, object], problems: ActiveProblems
 ) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
@@ -430,7 +436,7 @@ async def test_the_gang_gate_is_written_on_live_pods_that_have_it_alone(
     assert client.sent == []
 
 
-async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: Problems) -> None:
+async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: ActiveProblems) -> None:
     client = MemoryClient(store_with_group())
     conditions = PodConditions(client, lambda: 0.0, problems)
     conditions.seen(replace(UNBOUND, gang_gate=True))
@@ -444,7 +450,7 @@ async def test_the_newest_of_each_condition_of_a_pod_is_written(problems: Proble
 
 
 async def test_a_status_whose_answer_cannot_be_read_is_written_again(
-    problems: Problems, caplog: pytest.LogCaptureFixture
+    problems: ActiveProblems, caplog: pytest.LogCaptureFixture
 ) -> None:
     metadata = {"name": "g", "uid": EFFECT.uid, "resourceVersion": "x"}
     server = Script(HTML, says(lambda: answer({"metadata": metadata})))
@@ -457,7 +463,7 @@ async def test_a_status_whose_answer_cannot_be_read_is_written_again(
 
 
 async def test_a_pod_condition_answered_with_another_object_stands(
-    problems: Problems, caplog: pytest.LogCaptureFixture
+    problems: ActiveProblems, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with talking_to(says(lambda: answer({"kind": "Status"}))) as client:
         conditions = PodConditions(client, lambda: 0.0, problems)
@@ -467,7 +473,9 @@ async def test_a_pod_condition_answered_with_another_object_stands(
     assert "Failed" not in caplog.text
 
 
-async def test_no_time_lies_before_what_the_server_says_of_the_object(problems: Problems) -> None:
+async def test_no_time_lies_before_what_the_server_says_of_the_object(
+    problems: ActiveProblems,
+) -> None:
     """Semantics §7.3."""
     store = store_with_group()
     store.objects["podgroups", "g"]["metadata"]["creationTimestamp"] = "2027-01-15T08:00:05Z"
@@ -488,7 +496,7 @@ async def test_no_time_lies_before_what_the_server_says_of_the_object(problems: 
 
 @pytest.mark.parametrize("now", [1_800_000_003.0, 1_800_000_009.0])
 async def test_a_gang_runs_no_earlier_than_its_pods_were_created(
-    problems: Problems, now: float
+    problems: ActiveProblems, now: float
 ) -> None:
     """Semantics §7.3."""
     client = MemoryClient(store_with_group())
@@ -504,7 +512,7 @@ async def test_a_gang_runs_no_earlier_than_its_pods_were_created(
 
 
 async def test_the_pods_of_one_namespace_keep_no_others_condition_waiting(
-    problems: Problems,
+    problems: ActiveProblems,
 ) -> None:
     store = Store()
     names = [*((f"p{number}", "many") for number in range(40)), ("q", "few")]

@@ -33,7 +33,7 @@ from enbloc.model.names import (
     Reason,
 )
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, World
 from tests.world.virtual_time import time_source
@@ -93,7 +93,9 @@ async def test_conditions_come_as_they_are_listed_and_go_when_they_are_not(
         subresource="status",
         query={"fieldManager": "enbloc-controller", "force": "true"},
     )
-    statuses = GroupStatuses(client, lambda: 1_800_000_000.0, Problems(), "enbloc-scheduler:enbloc")
+    statuses = GroupStatuses(
+        client, lambda: 1_800_000_000.0, ActiveProblems(), "enbloc-scheduler:enbloc"
+    )
 
     async def shown(*conditions: ConditionValue, started: float | None) -> dict[str, Any]:
         effect = SetGroupStatus(
@@ -133,7 +135,7 @@ async def test_the_gang_gate_opens_beside_the_kubelets_conditions(
         PODS, "p", ready, NAMESPACE, kind=PatchType.STRATEGIC, subresource="status"
     )
     key, uid = PodKey(NAMESPACE, "p"), PodUID(made["metadata"]["uid"])
-    conditions = PodConditions(client, lambda: 1_800_000_000.0, Problems())
+    conditions = PodConditions(client, lambda: 1_800_000_000.0, ActiveProblems())
     conditions.seen(Pod(key, uid, PodSpec(), node="n1", gang_gate=True))
     conditions.put(SetGangRunning(key, uid, running=True, message="8 of 8 run"))
     await conditions.writer.settled()
@@ -170,7 +172,7 @@ async def test_a_status_is_taken_over_and_nothing_of_its_former_writer_stays(
     await world.group("g", 8)
     made = await world.client.get(POD_GROUPS, "g", NAMESPACE)
     former, ours = (
-        GroupStatuses(client, lambda: 1_800_000_000.0, Problems(), manager)
+        GroupStatuses(client, lambda: 1_800_000_000.0, ActiveProblems(), manager)
         for manager in (before, "enbloc-scheduler:enbloc")
     )
     effect = SetGroupStatus(

@@ -16,7 +16,7 @@ from enbloc.engine.trial import Trial
 from enbloc.ledgers import Ledgers
 from enbloc.model.amounts import sums
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod
 from enbloc.model.resources import AMOUNT_LIMIT, REQUEST_LIMIT, ResourceSpace
 from enbloc.model.snapshot import Snapshot
@@ -98,7 +98,7 @@ def test_what_is_free_is_what_integers_without_end_say_so_far_as_it_can_be_told(
 def _ask(nodes: Nodes, pods: list[Pod]) -> None:
     """Every plugin answers with scores in its range, and nobody goes where he does not fit."""
     [profile] = default_profiles().values()
-    snapshot = Snapshot(nodes.snapshot(), Placed(), {}, Workloads(), {})
+    snapshot = Snapshot(nodes.snapshot(), PlacedPods(), {}, Workloads(), {})
     for each in pods:
         ranking = Trial(profile, snapshot).ranking(each)
         assert ranking.totals.max(initial=0) <= MOST_SCORE
@@ -116,7 +116,7 @@ def test_a_request_above_what_the_tables_hold_fits_no_node(asked: Mapping[str, s
     assert all(amount <= REQUEST_LIMIT for _, amount in each.spec.requests)
     assert all(nodes.allocatable(name)[0] == AMOUNT_LIMIT for name in RESOURCES[1:])
     [profile] = default_profiles().values()
-    snapshot = Snapshot(nodes.snapshot(), Placed(), {}, Workloads(), {})
+    snapshot = Snapshot(nodes.snapshot(), PlacedPods(), {}, Workloads(), {})
     fits = all(amount <= AMOUNT_LIMIT for _, amount in each.spec.requests)
     assert bool(Trial(profile, snapshot).ranking(each).mask.any()) is fits
 

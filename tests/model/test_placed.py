@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Labels, PodAffinity, PodAffinityTerm, Selector
@@ -45,7 +45,7 @@ SELECTORS = (
     ),
     Selector((Requirement("tier", Operator.DOES_NOT_EXIST),)),
 )
-COLUMNS: tuple[Callable[[Placed], npt.NDArray[Any]], ...] = (
+COLUMNS: tuple[Callable[[PlacedPods], npt.NDArray[Any]], ...] = (
     lambda table: table.row,
     lambda table: table.priority[1:],
     lambda table: table.terminating,
@@ -63,7 +63,7 @@ selectors = st.sampled_from(SELECTORS) | st.builds(
 )
 
 
-def check(table: Placed, model: Model) -> None:
+def check(table: PlacedPods, model: Model) -> None:
     assert sorted(table.uids) == sorted(model)
     assert len(table) == len(model)
     specs: dict[int, PodSpec] = {}
@@ -83,7 +83,7 @@ def check(table: Placed, model: Model) -> None:
     check_classes(table, members)
 
 
-def check_questions(table: Placed, members: list[Pod]) -> None:
+def check_questions(table: PlacedPods, members: list[Pod]) -> None:
     for selector in SELECTORS:
         found = table.matches(selector).tolist()
         assert found == [selector.matches(dict(member.labels)) for member in members]
@@ -97,7 +97,7 @@ def check_questions(table: Placed, members: list[Pod]) -> None:
     assert table.has_affinity == any(affine)
 
 
-def check_classes(table: Placed, members: list[Pod]) -> None:
+def check_classes(table: PlacedPods, members: list[Pod]) -> None:
     for mask in (np.ones(len(members), np.bool_), table.matches(SELECTORS[1])):
         classes = table.classes(mask)
         seen: list[int] = []
@@ -115,7 +115,7 @@ def check_classes(table: Placed, members: list[Pod]) -> None:
 class Kept:
     """A table that was derived from another, and what it said then."""
 
-    table: Placed
+    table: PlacedPods
     model: Model
     ours: bool = False
 
@@ -125,12 +125,12 @@ class PlacedMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.table = Placed()
+        self.table = PlacedPods()
         self.model: Model = {}
         self.kept: list[Kept] = []
         self.arrays: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
 
-    def some_table(self, pick: int, *, writable: bool) -> tuple[Placed, Model]:
+    def some_table(self, pick: int, *, writable: bool) -> tuple[PlacedPods, Model]:
         """The live one, or one that is kept."""
         tables = [(kept.table, kept.model) for kept in self.kept if kept.ours or not writable]
         tables.append((self.table, self.model))
@@ -215,7 +215,7 @@ TestPlaced.settings = examples(60, stateful_step_count=30)
 
 
 def test_a_snapshot_refuses_every_write() -> None:
-    table = Placed()
+    table = PlacedPods()
     table.put(pod(name="a"), 0)
     frozen = table.snapshot()
 
@@ -228,7 +228,7 @@ def test_a_snapshot_refuses_every_write() -> None:
 
 
 def test_more_pods_than_it_has_room_for_come_at_once() -> None:
-    table = Placed()
+    table = PlacedPods()
     members = [Pod(PodKey("a", str(n)), PodUID(str(n)), SPECS[0]) for n in range(1000)]
     table.put_all(members, range(1000))
     assert table.row.tolist() == list(range(1000))
@@ -237,7 +237,7 @@ def test_more_pods_than_it_has_room_for_come_at_once() -> None:
 
 
 def test_the_table_grows_as_long_as_the_cluster() -> None:
-    table = Placed()
+    table = PlacedPods()
     for number in range(1000):
         table.put(pod(name=f"p{number}", priority=number), number % 7)
 
@@ -246,7 +246,7 @@ def test_the_table_grows_as_long_as_the_cluster() -> None:
 
 
 def test_nothing_is_copied_when_nobody_looks_any_more() -> None:
-    table = Placed()
+    table = PlacedPods()
     table.put(pod(name="a"), 0)
     rows, columns = table._row, table._labels
     snapshot = table.snapshot()
@@ -262,7 +262,7 @@ def test_nothing_is_copied_when_nobody_looks_any_more() -> None:
 
 
 def test_an_array_outlives_its_table() -> None:
-    table = Placed()
+    table = PlacedPods()
     table.put(pod(name="a"), 3)
     held = table.snapshot().row[:1]
     table.put(pod(name="a"), 5)
@@ -272,7 +272,7 @@ def test_an_array_outlives_its_table() -> None:
 
 
 def test_each_class_is_asked_once() -> None:
-    table = Placed()
+    table = PlacedPods()
     for number in range(9):
         table.put(pod(SPECS[number % 3], name=f"p{number}"), 0)
     asked: list[PodSpec] = []
@@ -290,7 +290,7 @@ def test_labels_with_a_value_of_its_own_for_each_pod() -> None:
     def indexed(number: int) -> Labels:
         return (("index", str(number)), ("job", f"j{number % 3}"))
 
-    table = Placed()
+    table = PlacedPods()
     for number in range(1000):
         table.put(pod(name=f"p{number}", labels=indexed(number)), 0)
     selector = Selector(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from enbloc.model.groups import Memory
+from enbloc.model.groups import GroupMemory
 from enbloc.model.pods import Owner, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.runs import BARE, attempt_of, count_succeeded, joins, owner_of
 
@@ -69,29 +69,29 @@ def test_what_the_owner_of_a_podgroup_makes_is_one_run(said: str, owner: str, on
 @pytest.mark.parametrize(
     ("seen", "memory", "counted"),
     [
-        pytest.param({}, Memory(succeeded=3), {"": 3}, id="all pods are gone"),
-        pytest.param({"": 3}, Memory(succeeded=2), {"": 3}, id="status lags behind"),
+        pytest.param({}, GroupMemory(succeeded=3), {"": 3}, id="all pods are gone"),
+        pytest.param({"": 3}, GroupMemory(succeeded=2), {"": 3}, id="status lags behind"),
         pytest.param(
             {"worker": 1},
-            Memory(succeeded=3, roles=(("worker", 2),)),
+            GroupMemory(succeeded=3, roles=(("worker", 2),)),
             {"worker": 2, "": 1},
             id="one pod of a role and one without are gone",
         ),
         pytest.param(
             {"worker": 2},
-            Memory(succeeded=3, roles=(("worker", 1),)),
+            GroupMemory(succeeded=3, roles=(("worker", 1),)),
             {"worker": 2, "": 2},
             id="status lags behind in one role and knows of more without",
         ),
         pytest.param(
             {"unnamed": 2},
-            Memory(succeeded=2, roles=(("worker", 0),)),
+            GroupMemory(succeeded=2, roles=(("worker", 0),)),
             {"unnamed": 2},
             id="a role that the PodGroup does not name is counted once",
         ),
     ],
 )
 def test_what_succeeded_is_counted_once_whether_seen_or_remembered(
-    seen: dict[str, int], memory: Memory, counted: dict[str, int]
+    seen: dict[str, int], memory: GroupMemory, counted: dict[str, int]
 ) -> None:
     assert +count_succeeded(Counter(seen), memory) == Counter(counted)

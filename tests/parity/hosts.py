@@ -10,7 +10,7 @@ from functools import cached_property
 from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels, Selector
@@ -47,7 +47,7 @@ class Hosts:
 
     def snapshot(self) -> Snapshot:
         """The same as our tables, one row per host in their order."""
-        nodes, placed, workloads = Nodes(ResourceSpace(), Ledgers()), Placed(), Workloads()
+        nodes, placed, workloads = Nodes(ResourceSpace(), Ledgers()), PlacedPods(), Workloads()
         for host in self.hosts:  # all that is offered is known before anybody is counted
             nodes.put(host.node)
         for row, host in enumerate(self.hosts):

@@ -159,7 +159,7 @@ class _Walk:
         for evaluator in {id(each): each for each in (self.evaluator, self.scorer)}.values():
             if evaluator is None or isinstance(evaluator, Status):
                 continue
-            assert decide.implements(evaluator, decide.Placed)
+            assert decide.implements(evaluator, decide.TracksPods)
             (evaluator.removed if leaves else evaluator.placed)(changed, row)
 
     def check(self) -> bool:

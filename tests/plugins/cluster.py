@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from enbloc.framework.act import Reply, Seen, Target
+from enbloc.framework.act import ReadObject, Reply, Target
 from enbloc.framework.status import SUCCESS, Status
 from enbloc.model.pods import PodUID
 
@@ -134,8 +134,8 @@ class Cluster:
 
         return await self._answer("delete", (kind, namespace, name), write)
 
-    async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
-        def has_passed(each: Seen) -> bool:
+    async def changed(self, seen: Sequence[ReadObject], timeout: float) -> bool:
+        def has_passed(each: ReadObject) -> bool:
             shown = self._shown.get((each.kind, each.namespace, each.name), 0)
             return shown is None or shown > each.version
 

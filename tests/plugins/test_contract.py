@@ -16,7 +16,7 @@ from enbloc.framework.points import Point, points_of
 from enbloc.framework.reads import Reads
 from enbloc.framework.testing import check_plugin
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.snapshot import Snapshot
@@ -55,7 +55,7 @@ def test_a_plugin_is_a_frozen_fact_with_its_arguments_as_fields(plugin: Plugin) 
 
 def _evaluators(plugin: Plugin, member: Pod, whole: Nodes) -> Iterator[object]:
     """The objects that would filter and score this pod."""
-    facts = Snapshot(whole, Placed().snapshot())
+    facts = Snapshot(whole, PlacedPods().snapshot())
     filters: object = plugin
     if isinstance(plugin, decide.PreFilter):
         filters = plugin.pre_filter(member, facts)

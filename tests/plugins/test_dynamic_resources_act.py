@@ -13,7 +13,7 @@ from enbloc.devices.decisions import (
     DeviceDecision,
     ExtendedDecision,
 )
-from enbloc.devices.facts import Allocation, Ask, Request, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation, Request, SubRequest
 from enbloc.framework.act import Reply, Target
 from enbloc.framework.changes import SHOWN_SECONDS
 from enbloc.framework.status import SUCCESS, Code, Status
@@ -31,7 +31,7 @@ THEIRS = {"resource": "pods", "name": "q", "uid": "uid-q"}
 
 def got(device: str = "gpu-0", *, waits: bool = False) -> Allocation:
     conditions = (("Attached",), ("Failed",)) if waits else ((), ())
-    result = Result("r", "gpu.example.com", "n1", device, False, (), *conditions)
+    result = AllocatedDevice("r", "gpu.example.com", "n1", device, False, (), *conditions)
     return Allocation((result,))
 
 
@@ -46,7 +46,7 @@ def of(*given: Any, found: bool = False) -> DeviceClaimDecision:
     return DeviceClaimDecision("ns/c", "uid-c", *given)._replace(found=found)
 
 
-REQUESTS = (Request("container-0-request-0", Ask("container-0-request-0", "gpu", count=2)),)
+REQUESTS = (Request("container-0-request-0", SubRequest("container-0-request-0", "gpu", count=2)),)
 MAPPINGS = (("main", "example.com/gpu", "container-0-request-0"),)
 BY_EXTENDED = DeviceDecision((), ExtendedDecision(REQUESTS, MAPPINGS, got()))
 
@@ -524,7 +524,7 @@ async def test_a_claim_of_an_earlier_attempt_for_something_else_is_deleted_first
     world = World()
     await act.pre_bind(BY_EXTENDED, TARGET, world, 600)
     [request] = REQUESTS
-    more = (Request(request.name, Ask(request.name, "gpu", count=3)),)
+    more = (Request(request.name, SubRequest(request.name, "gpu", count=3)),)
     now = DeviceDecision((), ExtendedDecision(more, MAPPINGS, got("gpu-1")))
     status = await act.pre_bind(now, TARGET, world, 600)
     assert status.message == f"claim ns/{EXTENDED} of an earlier attempt was deleted"

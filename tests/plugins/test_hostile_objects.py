@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.devices import decisions as devices
-from enbloc.devices.facts import Allocation, Ask, Request, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation, Request, SubRequest
 from enbloc.framework.act import Target
 from enbloc.framework.status import Status
 from enbloc.model.pods import PodKey, PodUID
@@ -21,8 +21,8 @@ from enbloc.storage import decisions as volumes
 from tests.plugins.cluster import Cluster, Json
 
 TARGET = Target("plan-1", PodKey("ns", "p"), PodUID("uid-p"), "n1")
-RESULT = Result("r", "gpu", "n1", "gpu-0", False, (), ("Attached",), ("Failed",))
-REQUEST = Request("r", Ask("r", "gpu"))
+RESULT = AllocatedDevice("r", "gpu", "n1", "gpu-0", False, (), ("Attached",), ("Failed",))
+REQUEST = Request("r", SubRequest("r", "gpu"))
 DISKS = volumes.VolumeDecision(
     (
         volumes.VolumeClaimDecision("ns/c", "uid-c", volumes.VolumeRef("v", "uid-v")),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
-from enbloc.framework.searching import Pool
+from enbloc.framework.searching import SharedCapacity
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
@@ -103,7 +103,7 @@ class Gang:
         self.placed[pod.key.name] = name
         for member in self._classes.values():
             for each in member.filters:
-                if decide.implements(each, decide.Placed):
+                if decide.implements(each, decide.TracksPods):
                     each.placed(pod, row)
 
     def gets(self, pod: Pod) -> list[str]:
@@ -482,7 +482,7 @@ def test_a_placement_stays_within_every_pool(
 ) -> None:
     table, pods, _ = case
     gang = Gang(table, *pods)
-    pools: dict[bool, Sequence[Pool]] = {
+    pools: dict[bool, Sequence[SharedCapacity]] = {
         ever: VolumeBinding().pools(pods, gang.table, ever=ever) for ever in (False, True)
     }
     placed: list[int] = []

@@ -16,7 +16,7 @@ from enbloc.client.config import Cluster
 from enbloc.process.access_rules import AccessRules
 from enbloc.process.delegation import Delegation
 from enbloc.process.reviews import MOST_KEPT, MOST_TOKEN
-from enbloc.telemetry import Asked, RequestRefusal
+from enbloc.telemetry import AccessRequest, RequestRefusal
 from tests.client.fake import answer, hangs, refusal, serving
 
 CERTIFICATE = {
@@ -29,8 +29,8 @@ CERTIFICATE = {
 }
 
 
-def bearer(token: str, path: str = "/metrics") -> Asked:
-    return Asked(path, f"Bearer {token}")
+def bearer(token: str, path: str = "/metrics") -> AccessRequest:
+    return AccessRequest(path, f"Bearer {token}")
 
 
 @dataclass
@@ -93,7 +93,7 @@ async def guarding(
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/livez/ping"])
 async def test_health_is_open_to_all_and_nobody_is_asked(cop: Cop, path: str) -> None:
     async with guarding(cop) as guard:
-        assert await guard.refuse(Asked(path)) is None
+        assert await guard.refuse(AccessRequest(path)) is None
         assert await guard.refuse(bearer("bad", path)) is None
     assert cop.paths == []
 
@@ -101,10 +101,10 @@ async def test_health_is_open_to_all_and_nobody_is_asked(cop: Cop, path: str) ->
 async def test_which_paths_are_open_can_be_said(cop: Cop) -> None:
     rules = AccessRules(open_paths=("/metrics", "/debug/*", "/configz"), look_up=False)
     async with guarding(cop, rules) as guard:
-        assert await guard.refuse(Asked("/configz/more")) is not None
-        assert await guard.refuse(Asked("/metrics")) is None
-        assert await guard.refuse(Asked("/debug/stacks")) is None
-        assert await guard.refuse(Asked("/healthz")) is not None
+        assert await guard.refuse(AccessRequest("/configz/more")) is not None
+        assert await guard.refuse(AccessRequest("/metrics")) is None
+        assert await guard.refuse(AccessRequest("/debug/stacks")) is None
+        assert await guard.refuse(AccessRequest("/healthz")) is not None
 
 
 async def test_a_token_is_reviewed_and_its_user_may_what_the_roles_say(cop: Cop) -> None:
@@ -126,7 +126,7 @@ async def test_a_token_is_reviewed_and_its_user_may_what_the_roles_say(cop: Cop)
 
 async def test_who_shows_nothing_is_anonymous(cop: Cop) -> None:
     async with guarding(cop) as guard:
-        refused = await guard.refuse(Asked("/metrics"))
+        refused = await guard.refuse(AccessRequest("/metrics"))
     text = 'forbidden: User "system:anonymous" cannot get path "/metrics"'
     assert refused == RequestRefusal(403, "Forbidden", text)
     assert cop.seen[0]["groups"] == ["system:unauthenticated"]
@@ -149,7 +149,7 @@ async def test_what_can_be_no_token_is_not_sent_on(cop: Cop, token: str) -> None
 
 async def test_a_client_certificate_names_user_and_groups(cop: Cop) -> None:
     async with guarding(cop) as guard:
-        assert await guard.refuse(Asked("/metrics", certificate=CERTIFICATE)) is None
+        assert await guard.refuse(AccessRequest("/metrics", certificate=CERTIFICATE)) is None
     assert cop.reviews("tokenreviews") == 0
     assert cop.seen[0]["groups"] == ["monitoring", "ops", "system:authenticated"]
 
@@ -158,7 +158,7 @@ async def test_a_client_certificate_that_has_ended_since_its_session_began_is_40
     cop: Cop,
 ) -> None:
     async with guarding(cop) as guard:
-        refused = await guard.refuse(Asked("/metrics", certificate=ENDED))
+        refused = await guard.refuse(AccessRequest("/metrics", certificate=ENDED))
     assert refused == RequestRefusal(401, "Unauthorized", "Unauthorized")
     assert cop.paths == []
 
@@ -180,14 +180,14 @@ async def test_beside_a_client_certificate_that_names_no_user_the_token_counts(
 
 async def test_a_client_certificate_without_a_common_name_alone_is_anonymous(cop: Cop) -> None:
     async with guarding(cop) as guard:
-        refused = await guard.refuse(Asked("/metrics", certificate=NOBODY_S))
+        refused = await guard.refuse(AccessRequest("/metrics", certificate=NOBODY_S))
     assert refused is not None
     assert '"system:anonymous"' in refused.message
 
 
 async def test_of_several_common_names_the_last_is_the_user_s(cop: Cop) -> None:
     subject = ((("commonName", "system:admin"),), (("commonName", "nobody"),))
-    asked = Asked("/metrics", certificate={**CERTIFICATE, "subject": subject})
+    asked = AccessRequest("/metrics", certificate={**CERTIFICATE, "subject": subject})
     async with guarding(cop) as guard:
         refused = await guard.refuse(asked)
     assert refused is not None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from enbloc.model.groups import Memory, SubGroup
+from enbloc.model.groups import GroupMemory, SubGroup
 from enbloc.model.pods import Owner
 from tests.rules.world import ONE_A_NODE, World
 
@@ -127,7 +127,7 @@ def test_what_succeeded_before_counts_only_as_far_as_its_owner_still_runs_that_r
         world.finish(f"st-{index}")
     world.settle()
     gone(world)
-    world.alter("st", min_member=1, memory=Memory("st-uid", succeeded=3, expected=13))
+    world.alter("st", min_member=1, memory=GroupMemory("st-uid", succeeded=3, expected=13))
     world.settle()
     world.alter("st", min_member=8)
     occupied(world, "n0", "n1")

@@ -7,7 +7,7 @@ import pytest
 from enbloc.config import default_profiles
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.binding_record import binding_record, read_binding_record
-from enbloc.model.groups import Memory, RunMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.pods import Phase
 from tests.rules.world import JOB, World
 from tests.world.builders import spec
@@ -132,7 +132,7 @@ def _one_of_three_is_bound(plan: str) -> World:
     world.job("old", 2)
     world.now += 10
     world.nodes("n1", cpu=4)
-    world.group("part", 3, memory=Memory("job-1", runs=(RunMemory("job-1", plan=plan),)))
+    world.group("part", 3, memory=GroupMemory("job-1", runs=(RunMemory("job-1", plan=plan),)))
     world.member("part-0", "part", node="n1", binding_record=OURS)
     for index in (1, 2):
         world.member(f"part-{index}", "part")
@@ -319,7 +319,7 @@ def test_a_binding_record_that_is_missing_or_cannot_be_read_costs_nothing_else(t
     """Semantics §2.7."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
-    world.group("g", 2, memory=Memory("job-1"))
+    world.group("g", 2, memory=GroupMemory("job-1"))
     world.member("g-0", "g", node="n1", binding_record=text, created=40.0)
     world.member("g-1", "g", created=60.0)
     world.sync()

@@ -8,7 +8,7 @@ import pytest
 
 from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen
-from enbloc.engine.preemption.effort import Effort
+from enbloc.engine.preemption.effort import StepAccount
 from enbloc.framework.profile import Profile
 from enbloc.model.pins import HOSTNAME
 from enbloc.model.requirements import Operator, Requirement
@@ -107,7 +107,7 @@ def test_a_pod_that_could_not_go_to_its_node_even_then_waits_for_nobody_there() 
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Steps of each search."""
     found = list[int]()
-    monkeypatch.setattr(Effort, "take", lambda _, steps: found.append(steps))
+    monkeypatch.setattr(StepAccount, "take", lambda _, steps: found.append(steps))
     return found
 
 

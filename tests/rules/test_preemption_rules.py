@@ -8,7 +8,7 @@ import pytest
 
 from enbloc.engine.effects import SetPodCondition
 from enbloc.engine.events import BudgetSeen, PriorityClassSeen
-from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND, Effort
+from enbloc.engine.preemption.effort import MOST_STEPS, STEPS_PER_SECOND, StepAccount
 from enbloc.model.budgets import Budget
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
@@ -277,7 +277,7 @@ def test_a_preemption_ends_with_its_preemptor() -> None:
 
 def test_searches_take_no_more_steps_than_a_second_has_for_them() -> None:
     """Semantics §10.5: a thousand groups that preemption cannot help cost no more than one."""
-    effort, now, taken = Effort(), 1000.0, 0
+    effort, now, taken = StepAccount(), 1000.0, 0
     for _ in range(10_000):
         if effort.left(now):
             effort.take(500)

@@ -5,7 +5,7 @@
 import pytest
 
 from enbloc.model.binding_record import binding_record
-from enbloc.model.groups import Memory, RunMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.pods import Owner, Phase
 from tests.world.builders import remembered, spec
 from tests.world.cluster import Cluster
@@ -23,7 +23,7 @@ def unlisted() -> Cluster:
 
 def test_what_status_remembers_of_this_run_is_believed() -> None:
     cluster = unlisted()
-    memory = Memory("job-1", started=5.0, succeeded=3, attempts=7, initially_scheduled=True)
+    memory = GroupMemory("job-1", started=5.0, succeeded=3, attempts=7, initially_scheduled=True)
     cluster.group("g", 5, memory=memory)
     cluster.pod("g-2", "g", owner=JOB, node="n1", scheduled_at=4.0)
     cluster.pod("g-3", "g", owner=JOB)
@@ -37,7 +37,7 @@ def test_what_status_remembers_of_this_run_is_believed() -> None:
 
 def test_with_no_member_left_status_is_all_there_is() -> None:
     cluster = unlisted()
-    cluster.group("g", 2, memory=Memory("job-1", succeeded=2))
+    cluster.group("g", 2, memory=GroupMemory("job-1", succeeded=2))
     cluster.sync()
     cluster.settle()
     assert cluster.status["g"].succeeded == 2
@@ -82,7 +82,7 @@ def test_nor_do_they_where_status_knows_of_another_run() -> None:
     """Semantics §2.2, §2.4."""
     cluster = unlisted()
     memory = RunMemory("job-2", ("job-2",))
-    cluster.group("g", 2, owner="MPIJob/m", memory=Memory("job-2", runs=(memory,)))
+    cluster.group("g", 2, owner="MPIJob/m", memory=GroupMemory("job-2", runs=(memory,)))
     cluster.pod("old", "g", owner=JOB, node="n1", phase=Phase.SUCCEEDED)
     cluster.pod("new", "g", owner=OTHER_JOB)
     cluster.sync()
@@ -92,7 +92,7 @@ def test_nor_do_they_where_status_knows_of_another_run() -> None:
 
 def test_bare_pods_of_one_gang_are_one_run_and_their_receipts_say_so() -> None:
     cluster = unlisted()
-    cluster.group("g", 3, memory=Memory("uid-of-a-pod-that-is-gone", succeeded=1))
+    cluster.group("g", 3, memory=GroupMemory("uid-of-a-pod-that-is-gone", succeeded=1))
     text = binding_record("0-1", "uid-of-a-pod-that-is-gone", 3, 42.0)
     cluster.pod("g-1", "g", node="n1", binding_record=text)
     cluster.pod("g-2", "g")
@@ -102,10 +102,12 @@ def test_bare_pods_of_one_gang_are_one_run_and_their_receipts_say_so() -> None:
     assert cluster.status["g"].run_name == "uid-of-a-pod-that-is-gone"
 
 
-@pytest.mark.parametrize("memory", [Memory(), Memory("first")], ids=["no status", "status"])
+@pytest.mark.parametrize(
+    "memory", [GroupMemory(), GroupMemory("first")], ids=["no status", "status"]
+)
 @pytest.mark.parametrize("owners", [(None, None), (OTHER_JOB, JOB)], ids=["bare", "two Jobs"])
 def test_who_waits_since_the_run_of_those_that_succeeded_belongs_to_it(
-    memory: Memory, owners: tuple[Owner | None, Owner | None]
+    memory: GroupMemory, owners: tuple[Owner | None, Owner | None]
 ) -> None:
     """Bound before a crash, and finished before the next process has looked."""
     cluster = unlisted()
@@ -135,7 +137,7 @@ def test_an_addition_older_than_a_binding_belongs_to_the_same_run() -> None:
 
 def test_who_came_after_those_that_succeeded_is_of_another_run() -> None:
     cluster = unlisted()
-    cluster.group("g", 3, memory=Memory("first", succeeded=2))
+    cluster.group("g", 3, memory=GroupMemory("first", succeeded=2))
     text = binding_record("0-1", "first", 3, cluster.now)
     for name in ("g-0", "g-1"):
         done = {"node": "n1", "phase": Phase.SUCCEEDED, "scheduled_at": cluster.now}
@@ -149,7 +151,7 @@ def test_who_came_after_those_that_succeeded_is_of_another_run() -> None:
 
 def test_a_restart_changes_nobodys_place_because_status_has_the_queue_time() -> None:
     cluster = unlisted()
-    cluster.group("g", 2, memory=Memory("job-1", runs=(RunMemory("job-1", queue_time=42.0),)))
+    cluster.group("g", 2, memory=GroupMemory("job-1", runs=(RunMemory("job-1", queue_time=42.0),)))
     cluster.pod("g-1", "g", owner=JOB)
     cluster.sync()
     cluster.step()
@@ -184,7 +186,7 @@ def test_a_status_that_remembers_more_successes_than_we_saw_is_taken_over() -> N
     cluster.sync()
     cluster.gang("g", 2, owner=JOB)
     cluster.settle()
-    cluster.group("g", 2, memory=Memory("job-1", succeeded=1, roles=(("worker", 1),)))
+    cluster.group("g", 2, memory=GroupMemory("job-1", succeeded=1, roles=(("worker", 1),)))
     cluster.settle()
     assert cluster.status["g"].succeeded == 1
 

@@ -16,7 +16,7 @@ from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import SUCCESS, Status, wait
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.pods import Phase
 from enbloc.model.taints import Effect, Taint
 from tests.rules.world import World
@@ -56,7 +56,7 @@ def _sent(world: World) -> list[str]:
     return [bind.target.pod.name for bind in world.sent]
 
 
-def _refuse(world: World, bind: Bind, cause: Cause = Cause.MEMBER_CHANGED) -> None:
+def _refuse(world: World, bind: Bind, cause: RefusalCause = RefusalCause.MEMBER_CHANGED) -> None:
     world.tell(BindRefused(bind.target.plan, bind.target.uid, cause, "refused"))
     world.tell(SlotsFree(1))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from enbloc.engine.events import BindRefused, SlotsFree, Stream, Synced
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.binding_record import binding_record
 from enbloc.model.pods import Owner, Phase
 from tests.rules.runs import THIRD_JOB, add_members, ran, with_a_launcher
@@ -548,7 +548,9 @@ def test_who_a_former_leader_binds_with_a_planned_run_is_of_that_run(order: list
         world.change(name, node="n3", scheduled_at=world.now, binding_record=record)
     for bind in list(world.sent):
         if bind.target.pod.name == "job-2-0":
-            world.tell(BindRefused(bind.target.plan, bind.target.uid, Cause.MEMBER_CHANGED, ""))
+            world.tell(
+                BindRefused(bind.target.plan, bind.target.uid, RefusalCause.MEMBER_CHANGED, "")
+            )
             world.tell(SlotsFree(1))
         else:
             world.confirm(bind)

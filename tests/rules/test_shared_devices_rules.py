@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from enbloc.devices.facts import Allocation, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation
 from enbloc.engine.events import FactSeen
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodResourceClaim
@@ -261,7 +261,7 @@ def test_a_claim_with_admin_access_gets_a_device_that_is_in_use() -> None:
     w.own()
     w.occupied("a0")
     w.asks("holder", "fabric")
-    held = Allocation((Result("asked", DRIVER, "b", "d"),))
+    held = Allocation((AllocatedDevice("asked", DRIVER, "b", "d"),))
     w._put(replace(w.devices["holder"], allocation=held))
     w.asks("shared", "fabric", adminAccess=True)
     w.gang_of("g", 4)

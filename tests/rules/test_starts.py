@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from enbloc.model.groups import Memory, RunMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from tests.rules.world import World
 
 
@@ -19,7 +19,7 @@ def test_a_started_gang_is_not_evicted_because_its_status_tells_of_an_earlier_ru
     world.delete(first)
     for name in world.where():
         world.change(name, binding_record="")
-    stale = Memory("job-0", started=5.0, runs=(RunMemory("job-0", ("job-0",), started=5.0),))
+    stale = GroupMemory("job-0", started=5.0, runs=(RunMemory("job-0", ("job-0",), started=5.0),))
     world.put_group(replace(world.groups["g"], memory=stale))
     again = world.restarted(status=False)
     again.settle(seconds=3600)
@@ -33,7 +33,7 @@ def test_a_start_that_nobody_who_is_bound_can_have_seen_is_not_believed() -> Non
     memory = RunMemory("job-1", ("job-1",), (("", 2),), scheduled=5.0, started=6.0)
     later = World(sync=False)
     later.nodes("n1 n2", cpu=4)
-    later.group("g", 2, timeout=60, memory=Memory("job-1", started=6.0, runs=(memory,)))
+    later.group("g", 2, timeout=60, memory=GroupMemory("job-1", started=6.0, runs=(memory,)))
     later.member("g-0", "g", node="n1", scheduled_at=later.now)
     later.sync()
     later.settle(seconds=120)

@@ -8,7 +8,7 @@ import pytest
 
 from enbloc.controller.members import Member
 from enbloc.engine.effects import SetGroupStatus
-from enbloc.model.groups import Memory
+from enbloc.model.groups import GroupMemory
 from enbloc.model.pods import Phase, PodUID
 from tests.controller.statuses import (
     NOW,
@@ -302,7 +302,7 @@ def test_a_status_of_another_run_is_not_believed() -> None:
     """Semantics §7.3."""
     world = World(sync=False)
     world.nodes("n1 n2", cpu=4)
-    memory = Memory("job-0", started=5.0, succeeded=1, initially_scheduled=True)
+    memory = GroupMemory("job-0", started=5.0, succeeded=1, initially_scheduled=True)
     world.group("g", 2, memory=memory)
     world.member("g-0", "g", owner=JOB)
     world.sync()

@@ -11,7 +11,7 @@ from enbloc.engine.state import ClusterState
 from enbloc.engine.state.checkpoint import Seat
 from enbloc.model.names import RANK_KEY, Reason
 from enbloc.model.pods import PodUID
-from enbloc.model.topology import Apart, Slice, TopologyPart, TopologyRequest
+from enbloc.model.topology import KeepApart, Slice, TopologyPart, TopologyRequest
 from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, THREE_RACKS, ZONE, fabric, lying, message
 from tests.rules.world import NEXT_JOB, World
 from tests.world.builders import spec
@@ -291,9 +291,9 @@ def test_slices_that_make_no_sense_are_named(slices: tuple[Slice, ...], said: st
 LLAMA: Final = (("model", "llama"),)
 
 
-def replica(of: World, name: str, *rules: Apart, required: str = "zone", **more: Any) -> None:
+def replica(of: World, name: str, *rules: KeepApart, required: str = "zone", **more: Any) -> None:
     """A gang of two that keeps away from those of its like."""
-    request = TopologyRequest("", required, apart=rules or (Apart("zone", LLAMA),))
+    request = TopologyRequest("", required, apart=rules or (KeepApart("zone", LLAMA),))
     of.job(name, 2, pod=ONE_CPU, topology=request, labels=LLAMA, **more)
 
 
@@ -335,7 +335,7 @@ def test_so_many_replicas_share_a_zone_as_may() -> None:
     """Semantics §11.8."""
     w = fabric(TWO_ZONES)
     for name in "ghij":
-        replica(w, name, Apart("zone", LLAMA, most=2))
+        replica(w, name, KeepApart("zone", LLAMA, most=2))
     w.settle()
     counts = Counter(zone for name in "ghij" for zone in zones(w, name))
     assert counts == {"z1": 2, "z2": 2}
@@ -345,7 +345,7 @@ def test_who_had_better_be_apart_is_so_where_that_can_be() -> None:
     """Semantics §11.8."""
     w = fabric(TWO_ZONES)
     for name in "ghi":
-        replica(w, name, Apart("zone", LLAMA, required=False))
+        replica(w, name, KeepApart("zone", LLAMA, required=False))
     w.settle()
     assert zones(w, "g") != zones(w, "h")
     assert len(w.where("i-")) == 2
@@ -393,7 +393,7 @@ def test_a_replacement_goes_where_its_group_is_though_another_has_come_there() -
 def test_who_is_where_the_group_is_as_well_is_not_named_as_in_its_way() -> None:
     """Semantics §11.8: one more member there brings no group more."""
     w = fabric("a1=z1/b/r1:1 a2=z1/b/r2:1 a3=z1/b/r3:1 b1=z2/b/r1:4")
-    request = TopologyRequest(apart=(Apart("zone", LLAMA),))
+    request = TopologyRequest(apart=(KeepApart("zone", LLAMA),))
     for name, nodes in {"g": ["a1", "a2"], "near": ["a3"], "there": ["b1"]}.items():
         w.group(name, len(nodes), topology=request if name == "g" else None, labels=LLAMA)
         for node in nodes:
@@ -423,7 +423,7 @@ def test_groups_that_wait_are_not_looked_through_by_those_that_keep_away_from_th
         w.job(f"waiting-{number}", 50, pod=ONE_CPU, labels=LLAMA)
     w.settle()
     monkeypatch.setattr(ClusterState, "seat", counted)
-    replica(w, "g", Apart("zone", LLAMA), Apart("rack", LLAMA))
+    replica(w, "g", KeepApart("zone", LLAMA), KeepApart("rack", LLAMA))
     w.settle()
     assert len(w.where("g-")) == 2
     assert len(asked) < 50

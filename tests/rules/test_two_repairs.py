@@ -10,7 +10,7 @@ import pytest
 
 from enbloc.engine.effects import Bind
 from enbloc.engine.events import BindRefused, SlotsFree
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import OnIncomplete
 from tests.rules.world import ONE_A_NODE, World
 
@@ -181,7 +181,9 @@ def test_a_loss_that_is_seen_while_the_other_is_being_bound_counts_when_that_has
     world.drop_node(second.target.node)
     world.settle(seconds=5)
     world.answer = lambda _: "ok"
-    world.tell(BindRefused(second.target.plan, second.target.uid, Cause.MEMBER_CHANGED, "gone"))
+    world.tell(
+        BindRefused(second.target.plan, second.target.uid, RefusalCause.MEMBER_CHANGED, "gone")
+    )
     world.tell(SlotsFree(1))
     world.change(second.target.pod.name, labels=(("changed", "yes"),))
     world.settle(seconds=5)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from enbloc.model.groups import Memory
+from enbloc.model.groups import GroupMemory
 from enbloc.model.pods import Phase
 from tests.rules.world import NEXT_JOB, World
 
@@ -17,7 +17,7 @@ def test_conditions_never_feed_a_decision() -> None:
     """Semantics §2.1."""
     world = World(sync=False)
     world.nodes("n1", cpu=4)
-    memory = Memory("job-1", attempts=3, initially_scheduled=True)
+    memory = GroupMemory("job-1", attempts=3, initially_scheduled=True)
     world.group("g", 2, memory=memory)
     world.member("g-0", "g")
     world.sync()
@@ -205,7 +205,7 @@ def test_the_count_never_goes_back_within_a_run() -> None:
         world.delete(name)
         world.settle()
         counts.append(world.status["g"].succeeded)
-        world.alter("g", memory=Memory("job-1", succeeded=0))
+        world.alter("g", memory=GroupMemory("job-1", succeeded=0))
         world.settle()
         counts.append(world.status["g"].succeeded)
     assert counts == [1, 1, 1, 2, 2, 2, 3, 3, 3]

@@ -6,10 +6,17 @@ from collections.abc import Iterable
 from textwrap import dedent
 
 from enbloc.controller.sources.at_once import KINDS
-from enbloc.controller.submission import Known, Submission, submission
+from enbloc.controller.submission import Submission, SubmissionContext, submission
 from enbloc.engine.events import NamespaceSeen
 from enbloc.model.pods import Owner, Pod
-from enbloc.simulation import Answer, Present, Question, SimulatedCluster, answer, created
+from enbloc.simulation import (
+    PresentState,
+    SimulatedCluster,
+    WhatIfAnswer,
+    WhatIfQuestion,
+    answer,
+    created,
+)
 from enbloc.workloads import Admission, PriorityClass, expand, manifests
 from tests.simulation.present import present as as_read
 from tests.world.cluster import Cluster
@@ -20,19 +27,19 @@ CLASSES = {"high": PriorityClass(1000), "middle": PriorityClass(500)}
 OWNER = Owner("ReplicaSet", "rs", "rs-uid", "apps/v1")
 
 
-def present(cluster: Cluster, labels: dict[str, str] | None = None) -> Present:
+def present(cluster: Cluster, labels: dict[str, str] | None = None) -> PresentState:
     """A cluster as a command would read it; the namespace has these labels."""
     namespace = NamespaceSeen(NAMESPACE, tuple(sorted((labels or {}).items())))
     classes = {name: each.value for name, each in CLASSES.items()}
     return as_read(cluster, classes, namespace)
 
 
-def submitted(found: Present, text: str) -> Submission:
+def submitted(found: PresentState, text: str) -> Submission:
     """What the scheduler would see of a file."""
     cluster = SimulatedCluster(found)
     expansion = expand(manifests("file", dedent(text).encode()), KINDS, NAMESPACE)
     labels = {e.name: e.labels for e in found.events if isinstance(e, NamespaceSeen)}
-    known = Known(
+    known = SubmissionContext(
         schedulers=tuple(found.profiles),
         pods=tuple(cluster.pods.values()),
         groups=cluster.groups,
@@ -44,7 +51,7 @@ def submitted(found: Present, text: str) -> Submission:
     return submission(expansion, known)
 
 
-def asking(found: Present, text: str) -> Question:
+def asking(found: PresentState, text: str) -> WhatIfQuestion:
     """What would happen if a file was created."""
     made, cluster = submitted(found, text), SimulatedCluster(found)
     objects: dict[str, dict[int, list[Pod]]] = {}
@@ -54,7 +61,7 @@ def asking(found: Present, text: str) -> Question:
     return created(cluster, made.first, waves, made.replaced)
 
 
-def told(found: Present, text: str) -> Answer:
+def told(found: PresentState, text: str) -> WhatIfAnswer:
     """The answer to that."""
     return answer(found, asking(found, text))
 

@@ -5,18 +5,20 @@
 from collections.abc import Mapping
 
 from enbloc.engine.events import Event, PriorityClassSeen, Stream, Synced
-from enbloc.simulation import Outlook, Present
+from enbloc.simulation import Outlook, PresentState
 from tests.world.cluster import Cluster
 from tests.world.server import SHOWN
 
 
-def present(cluster: Cluster, classes: Mapping[str, int] | None = None, *further: Event) -> Present:
+def present(
+    cluster: Cluster, classes: Mapping[str, int] | None = None, *further: Event
+) -> PresentState:
     """All that it shows, PriorityClasses of these values, and what else is to be seen."""
     shown = [event for stream in SHOWN for event in cluster.listed(stream)]
     shown += [PriorityClassSeen(name, value) for name, value in (classes or {}).items()]
     lists = [Synced(stream) for stream in Stream]
     events = (*further, *shown, *lists)
-    return Present(cluster.profiles, cluster.settings, events, cluster.now)
+    return PresentState(cluster.profiles, cluster.settings, events, cluster.now)
 
 
 def outlook(cluster: Cluster, classes: Mapping[str, int] | None = None) -> Outlook:

@@ -8,9 +8,9 @@ from enbloc.devices.facts import (
     Allocation,
     Consumer,
     Device,
+    DeviceReach,
     ResourceClaim,
     ResourceSlice,
-    Site,
 )
 from enbloc.engine.events import Event, FactSeen, NodeSeen, PodSeen
 from enbloc.model.ledger import Fact
@@ -54,11 +54,13 @@ def test_a_node_takes_pods_although_the_one_that_it_is_like_does_not_just_now() 
 
 def test_drivers_and_devices_of_a_node_come_with_it() -> None:
     drivers = CSINode("n1", limits=(("csi", 4),), drivers=("csi",))
-    gpus = ResourceSlice("s", "gpu.example.com", "n1", site=Site("n1"), devices=(Device("gpu-0"),))
-    elsewhere = replace(gpus, name="t", pool="n2", site=Site("n2"))
-    shared = replace(gpus, name="u", pool="net", site=Site(everywhere=True))
+    gpus = ResourceSlice(
+        "s", "gpu.example.com", "n1", site=DeviceReach("n1"), devices=(Device("gpu-0"),)
+    )
+    elsewhere = replace(gpus, name="t", pool="n2", site=DeviceReach("n2"))
+    shared = replace(gpus, name="u", pool="net", site=DeviceReach(everywhere=True))
     _, _, found = seen([*node_like(node("n1"), 0, facts(drivers, gpus, elsewhere, shared))])
-    own = replace(gpus, name="s-n1-more-0", pool="n1-n1-more-0", site=Site("n1-more-0"))
+    own = replace(gpus, name="s-n1-more-0", pool="n1-n1-more-0", site=DeviceReach("n1-more-0"))
     expected: list[Fact] = [replace(drivers, name="n1-more-0"), own]
     assert found == expected
 

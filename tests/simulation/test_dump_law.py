@@ -12,7 +12,7 @@ from enbloc.engine.replay import DumpFile, decoded, encoded
 from enbloc.model.budgets import Budget
 from enbloc.model.selectors import Selector
 from enbloc.model.topology import Level, Topology
-from enbloc.simulation import Outlook, Present, Remedy
+from enbloc.simulation import Outlook, PresentState, Remedy
 from tests.effort import examples
 from tests.simulation.present import present
 from tests.simulation.random_clusters import CLASSES, drawn
@@ -26,10 +26,10 @@ FURTHER: tuple[Event, ...] = (
 )
 
 
-def dumped(cluster: Cluster) -> Present:
+def dumped(cluster: Cluster) -> PresentState:
     """The cluster as a dump of its scheduler shows it."""
     file = decoded(encoded(DumpFile("1970-01-01T00:16:40Z", "", [], cluster.engine.dump())))
-    return Present(cluster.profiles, cluster.settings, tuple(file.dump.events()), cluster.now)
+    return PresentState(cluster.profiles, cluster.settings, tuple(file.dump.events()), cluster.now)
 
 
 def explained(outlook: Outlook) -> list[Any]:

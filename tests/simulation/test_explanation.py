@@ -10,7 +10,7 @@ import pytest
 from enbloc.engine.events import PriorityClassSeen, TopologySeen
 from enbloc.model.names import Reason
 from enbloc.model.pods import Owner
-from enbloc.model.reasons import Cause
+from enbloc.model.reasons import WaitCause
 from enbloc.model.selectors import Labels
 from enbloc.model.taints import Taint
 from enbloc.model.topology import Level, Topology, TopologyRequest
@@ -44,7 +44,7 @@ def test_a_gang_that_fits_waits_for_its_turn_alone() -> None:
     here = cluster()
     here.gang("train", 2)
     found = explained(outlook(here), "train")
-    assert found.cause is Cause.NOTHING
+    assert found.cause is WaitCause.NOTHING
     assert found.sentence == "ns/train starts as soon as the scheduler takes it."
 
 
@@ -64,7 +64,7 @@ def test_a_gang_behind_another_names_the_one_whose_end_lets_it_start() -> None:
     run(here, "early")
     here.gang("late", 2, spec=spec(cpu=6))
     found = explained(outlook(here), "late")
-    assert found.cause is Cause.CAPACITY
+    assert found.cause is WaitCause.CAPACITY
     assert found.sentence == (
         "ns/late waits for capacity that others hold: None of the 2 required members fits: 0/2 "
         "nodes are available: 2 Insufficient cpu. It would start with the end of ns/early."
@@ -99,7 +99,7 @@ def test_what_no_node_has_is_not_blamed_on_those_that_run() -> None:
     here.settle()
     here.gang("train", 2, spec=spec(gpu=8))
     found = explained(outlook(here), "train")
-    assert found.cause is Cause.CLUSTER
+    assert found.cause is WaitCause.CLUSTER
     assert found.sentence.startswith("ns/train would not fit if the cluster were empty: ")
     assert found.sentence.endswith(
         f"It would fit, once others have ended, with 4 {GPU} instead of 8 for each member."
@@ -177,7 +177,7 @@ def test_missing_members_are_counted() -> None:
     here.group("few", 4)
     here.pod("few-0", "few")
     found = explained(outlook(here), "few")
-    assert found.cause is Cause.MEMBERS
+    assert found.cause is WaitCause.MEMBERS
     assert found.sentence == "ns/few waits for its members: 1 of 4 members exist."
     assert texts(found) == ["3 more members (1 of 4 exist)"]
 
@@ -189,14 +189,14 @@ def test_a_gang_that_lost_members_waits_for_those_that_do_not_exist(reason: Reas
     here.pod("few-0", "few")
     found = outlook(here)
     [row] = found.rows
-    assert found.explain(replace(row, reason=reason)).cause is Cause.MEMBERS
+    assert found.explain(replace(row, reason=reason)).cause is WaitCause.MEMBERS
 
 
 def test_nothing_is_said_to_help_only_where_a_change_could() -> None:
     waits = explained(outlook(_gated()), "held")
-    assert (waits.cause, waits.remedies, waits.nothing_helps) == (Cause.MEMBERS, [], False)
-    assert not Explanation(waits.waiting, Cause.OTHER).nothing_helps
-    assert Explanation(waits.waiting, Cause.CLUSTER).nothing_helps
+    assert (waits.cause, waits.remedies, waits.nothing_helps) == (WaitCause.MEMBERS, [], False)
+    assert not Explanation(waits.waiting, WaitCause.OTHER).nothing_helps
+    assert Explanation(waits.waiting, WaitCause.CLUSTER).nothing_helps
 
 
 def _gated() -> Cluster:
@@ -274,7 +274,7 @@ def test_a_gang_that_is_made_again_waits_for_its_earlier_run() -> None:
     for at in range(2):
         here.pod(f"g-again-{at}", "g", spec=spec(cpu=2), owner=Owner("Job", "g", "second"))
     found = explained(outlook(here), "g")
-    assert found.cause is Cause.CAPACITY
+    assert found.cause is WaitCause.CAPACITY
     assert found.waiting.members == 2
     assert texts(found, Whose.OTHERS) == ["the end of 2 pods that are terminating already"]
 
@@ -304,7 +304,7 @@ def test_members_beyond_the_minimum_of_a_gang_that_runs_are_told_apart() -> None
     run(here, "train")
     here.pod("train-2", "train", spec=spec(cpu=2))
     found = explained(outlook(here), "train")
-    assert found.cause is Cause.SURPLUS
+    assert found.cause is WaitCause.SURPLUS
     assert found.sentence.startswith("ns/train has its minimum; 1 member beyond it does not fit: ")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enbloc.model.pods import Owner, PodUID
-from enbloc.simulation import Answer, SimulatedCluster, answer, more_nodes, without_nodes
+from enbloc.simulation import SimulatedCluster, WhatIfAnswer, answer, more_nodes, without_nodes
 from tests.effort import examples
 from tests.simulation.asking import CLASSES, OWNER, present, told
 from tests.world.builders import spec
@@ -141,7 +141,9 @@ def test_the_answer_is_what_happens_when_the_objects_are_created(
     same_as(found, without, with_it, set(on))
 
 
-def same_as(answer: Answer, without: Cluster, with_it: Cluster, new: AbstractSet[str]) -> None:
+def same_as(
+    answer: WhatIfAnswer, without: Cluster, with_it: Cluster, new: AbstractSet[str]
+) -> None:
     """The answer names those who fare otherwise with the change."""
     there, then = without.where(), with_it.where()
     victims = {each.pod.name for each in with_it.evicted} & there.keys()

@@ -4,14 +4,14 @@ import logging
 
 import pytest
 
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 
 
 def test_a_problem_is_said_once_and_shown_until_it_is_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    problems = Problems()
+    problems = ActiveProblems()
     problems.report("pods", "server away")
     problems.report("pods", "server away")
     assert list(problems.active) == ["server away"]
@@ -26,7 +26,7 @@ def test_one_problem_with_many_things_is_said_once_and_over_with_the_last(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    problems = Problems()
+    problems = ActiveProblems()
     problems.report("pods", "Server away")
     problems.report("nodes", "Server away")
     problems.report("pods", None)
@@ -39,7 +39,7 @@ def test_one_problem_with_many_things_is_said_once_and_over_with_the_last(
 def test_another_problem_with_the_same_thing_takes_the_place_of_the_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    problems = Problems()
+    problems = ActiveProblems()
     problems.report("pods", "Server away")
     problems.report("pods", "Not allowed")
     assert list(problems.active) == ["Not allowed"]

@@ -16,7 +16,7 @@ import pytest
 from cryptography import x509
 
 from enbloc.errors import ConfigError
-from enbloc.telemetry import Asked, Certificates, Health, RequestRefusal, Server
+from enbloc.telemetry import AccessRequest, Certificates, Health, RequestRefusal, Server
 from enbloc.telemetry.certificates import LIFETIME
 from enbloc.telemetry.server import MOST_CONNECTIONS
 from tests.client.certificates import Authority
@@ -26,9 +26,9 @@ class Doorman:
     """Lets in who has the right word, and keeps what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[AccessRequest] = []
 
-    async def refuse(self, asked: Asked) -> RequestRefusal | None:
+    async def refuse(self, asked: AccessRequest) -> RequestRefusal | None:
         self.asked.append(asked)
         if asked.path == "/livez" or asked.authorization == "Bearer friend" or asked.certificate:
             return None
@@ -118,7 +118,7 @@ def test_the_guard_is_told_path_and_credentials_and_not_the_query(
 ) -> None:
     for path in ("/readyz/watches?verbose", "//readyz/watches/"):
         get(url(server, path), {"authorization": "Bearer  x "})
-    assert doorman.asked == [Asked("/readyz/watches", "Bearer  x")] * 2
+    assert doorman.asked == [AccessRequest("/readyz/watches", "Bearer  x")] * 2
 
 
 def test_nobody_is_asked_about_what_is_not_there(server: Server, doorman: Doorman) -> None:
@@ -145,7 +145,7 @@ def test_a_page_that_breaks_is_an_answer_and_the_server_goes_on(
 
 def test_a_guard_that_breaks_lets_nobody_in_and_is_an_answer(health: Health) -> None:
     class Broken:
-        async def refuse(self, asked: Asked) -> RequestRefusal | None:
+        async def refuse(self, asked: AccessRequest) -> RequestRefusal | None:
             raise RuntimeError(asked.path)
 
     with Server(health, 0, tls=Certificates().context, guard=nullcontext(Broken())) as server:

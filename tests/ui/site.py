@@ -15,7 +15,7 @@ from enbloc.config import default_configuration
 from enbloc.model.groups import GroupKey
 from enbloc.process.workers import ThreadWorker
 from enbloc.ui.access import Access, OpenAccess
-from enbloc.ui.attempts import History
+from enbloc.ui.attempts import GroupHistory
 from enbloc.ui.facts import Facts
 from enbloc.ui.history import Histories
 from enbloc.ui.questions import head
@@ -74,10 +74,10 @@ class Reader:
 class Silent(Histories):
     """Nothing was said of any group."""
 
-    async def of(self, key: GroupKey, members: Collection[str]) -> History:
+    async def of(self, key: GroupKey, members: Collection[str]) -> GroupHistory:
         """Nothing."""
         del key, members
-        return History()
+        return GroupHistory()
 
 
 def latest(view: View) -> Latest:

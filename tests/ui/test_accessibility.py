@@ -19,7 +19,7 @@ from enbloc.ui.queue_page import ROWS, QueueQuery, queue_page
 from enbloc.ui.time_page import TimeQuery, time_page
 from enbloc.ui.timeline import timeline
 from enbloc.ui.view import ANYBODY, shown
-from enbloc.ui.what_if_page import Told, WhatIf, what_if_page
+from enbloc.ui.what_if_page import VisibleAnswer, WhatIfForm, what_if_page
 from tests.ui.dom import Element, parsed
 from tests.ui.world import RACKS, gang, lone, nodes, running, status, view
 
@@ -59,8 +59,8 @@ def every_page() -> Iterator[tuple[str, Element]]:
     found = shown(of.explained(waiting), ANYBODY)
     yield "explanation", parsed(explanation_page(found, ANYBODY, told))
     yield "under way", parsed(under_way_page(waiting.key, told))
-    answer = Told(["It starts.", "Evicted for it: team/old."], ["A note."])
-    yield "what if", parsed(what_if_page(WhatIf(), answer, told, nodes=True))
+    answer = VisibleAnswer(["It starts.", "Evicted for it: team/old."], ["A note."])
+    yield "what if", parsed(what_if_page(WhatIfForm(), answer, told, nodes=True))
     yield "message", parsed(message("Not found", "There is no such page."))
 
 

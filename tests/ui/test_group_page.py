@@ -7,10 +7,10 @@ import pytest
 from enbloc.engine.events import GroupSeen, PriorityClassSeen
 from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.pods import Phase
-from enbloc.model.reasons import Cause
+from enbloc.model.reasons import WaitCause
 from enbloc.simulation import Explanation
 from enbloc.ui.group_page import MEMBERS, explanation_page, group_page, under_way_page
-from enbloc.ui.view import ANYBODY, Explained, Shown, View, Viewer, shown
+from enbloc.ui.view import ANYBODY, Explained, View, Viewer, VisibleExplanation, shown
 from tests.ui.dom import Element, lines, parsed
 from tests.ui.world import gang, lone, nodes, running, status, view
 
@@ -18,7 +18,11 @@ MINE = Viewer(namespaces=frozenset({"team"}))
 
 
 def page(
-    of: View, name: str, viewer: Viewer = ANYBODY, number: int = 1, known: Shown | None = None
+    of: View,
+    name: str,
+    viewer: Viewer = ANYBODY,
+    number: int = 1,
+    known: VisibleExplanation | None = None,
 ) -> Element:
     key = GroupKey("team", name)
     return parsed(group_page(of, viewer, key, number, status(of), known))
@@ -184,8 +188,8 @@ def test_that_nothing_would_help_or_not_all_was_tried_is_said() -> None:
     world = view(nodes(1), gang("big", 5))
     row = world.row(GroupKey("team", "big"))
     assert row is not None
-    bare = Explanation(row.waiting, Cause.CAPACITY, complete=False)
-    text = parsed(explanation_page(Shown(bare), ANYBODY, status(world))).text
+    bare = Explanation(row.waiting, WaitCause.CAPACITY, complete=False)
+    text = parsed(explanation_page(VisibleExplanation(bare), ANYBODY, status(world))).text
     assert "No single change of those that were tried is enough." in text
     assert "Not every change was tried: there are too many." in text
 
@@ -204,7 +208,7 @@ def test_of_an_explanation_that_takes_too_long_what_was_found_counts() -> None:
     row = world.row(GroupKey("team", "big"))
     assert row is not None
     found = world.explained(row.waiting, lambda: False).explanation
-    assert (found.cause, found.remedies, found.complete) == (Cause.CLUSTER, [], False)
+    assert (found.cause, found.remedies, found.complete) == (WaitCause.CLUSTER, [], False)
 
 
 def test_while_it_is_worked_out_the_page_says_so() -> None:

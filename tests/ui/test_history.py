@@ -15,7 +15,7 @@ from enbloc.client.client import Client
 from enbloc.client.config import Cluster
 from enbloc.client.permissions import VIEWING
 from enbloc.model.groups import GroupKey
-from enbloc.ui.attempts import MOST, Entry, History, history_section
+from enbloc.ui.attempts import MOST, GroupHistory, HistoryEntry, history_section
 from enbloc.ui.history import KEPT_SECONDS, READ_SECONDS, Histories
 from enbloc.ui.pages import document
 from tests.client.fake import Handler, answer, serving
@@ -26,7 +26,7 @@ from tests.world.virtual_time import time_source
 TRAIN = GroupKey("team", "train")
 
 
-def section(history: History) -> Element:
+def section(history: GroupHistory) -> Element:
     return parsed(document("Group", "/", history_section(history, NOW)))
 
 
@@ -68,10 +68,10 @@ def event(name: str, about: str = "train-0", **of: Any) -> dict[str, Any]:
 
 def test_what_was_said_is_a_table_the_latest_first() -> None:
     found = section(
-        History([
-            Entry(NOW - 600.0, "Scheduled=False", "Unschedulable", "0/3 nodes"),
-            Entry(NOW - 60.0, "Pod train-0", "FailedScheduling", "no room", 4),
-            Entry(None, "Pod train-1", "FailedScheduling", "of no time"),
+        GroupHistory([
+            HistoryEntry(NOW - 600.0, "Scheduled=False", "Unschedulable", "0/3 nodes"),
+            HistoryEntry(NOW - 60.0, "Pod train-0", "FailedScheduling", "no room", 4),
+            HistoryEntry(None, "Pod train-1", "FailedScheduling", "of no time"),
         ])
     )  # fmt: skip
     assert [row[1:] for row in lines(found)[1:]] == [
@@ -83,7 +83,7 @@ def test_what_was_said_is_a_table_the_latest_first() -> None:
 
 def test_a_long_history_is_cut_and_so_is_a_long_text() -> None:
     evil = "<script>evil()</script>" * 5000
-    of = History([Entry(NOW, evil, evil, evil) for _ in range(MOST + 7)], evil)
+    of = GroupHistory([HistoryEntry(NOW, evil, evil, evil) for _ in range(MOST + 7)], evil)
     page = history_section(of, NOW)
     assert len(page.encode()) < 150_000
     assert "And 7 more." in page
@@ -91,7 +91,7 @@ def test_a_long_history_is_cut_and_so_is_a_long_text() -> None:
 
 
 def test_where_nothing_was_said_the_page_says_so() -> None:
-    assert "Nothing was said of it yet." in section(History()).text
+    assert "Nothing was said of it yet." in section(GroupHistory()).text
 
 
 async def test_it_is_read_once_within_some_seconds() -> None:

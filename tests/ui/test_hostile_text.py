@@ -13,15 +13,15 @@ from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.node import Node
 from enbloc.model.pods import Owner, Pod, PodKey, PodUID
 from enbloc.model.topology import Level, Topology, TopologyRequest
-from enbloc.ui.attempts import Entry, History
+from enbloc.ui.attempts import GroupHistory, HistoryEntry
 from enbloc.ui.group_page import explanation_page, group_page, under_way_page
 from enbloc.ui.nodes_page import NodesQuery, block_page, listed, nodes_page
 from enbloc.ui.pages import Status, message
 from enbloc.ui.queue_page import QueueQuery, queue_page
 from enbloc.ui.time_page import TimeQuery, time_page
 from enbloc.ui.timeline import timeline
-from enbloc.ui.view import ANYBODY, Shown, View
-from enbloc.ui.what_if_page import Told, WhatIf, what_if_page
+from enbloc.ui.view import ANYBODY, View, VisibleExplanation
+from enbloc.ui.what_if_page import VisibleAnswer, WhatIfForm, what_if_page
 from tests.ui.dom import Element, parsed
 from tests.ui.world import gang, nodes, running, view
 from tests.world import builders
@@ -149,20 +149,22 @@ def pages(of: View, attack: str) -> Iterator[str]:
         yield time_page(of, times, ANYBODY, query, status)
     for key in of.members:
         yield group_page(of, ANYBODY, key, 1, status)
-    entries = [Entry(1.0, f"about{attack}", f"reason{attack}", f"text{attack}")]
-    history = History(entries, f"problem{attack}")
+    entries = [HistoryEntry(1.0, f"about{attack}", f"reason{attack}", f"text{attack}")]
+    history = GroupHistory(entries, f"problem{attack}")
     yield group_page(of, ANYBODY, next(iter(of.members)), 1, status, history=history)
     for waiting in (row.waiting for row in of.rows):
         told = dataclasses.replace(waiting, message=f"{waiting.message} {attack}")
         found = of.explained(waiting)
-        shown = Shown(dataclasses.replace(found.explanation, waiting=told), found.ahead)
+        shown = VisibleExplanation(
+            dataclasses.replace(found.explanation, waiting=told), found.ahead
+        )
         yield explanation_page(shown, ANYBODY, status)
         yield group_page(of, ANYBODY, waiting.key, 1, status, shown)
         yield under_way_page(waiting.key, status)
-    form = WhatIf(*(f"{field.name}{attack}" for field in dataclasses.fields(WhatIf)))
-    answer = Told([f"line{attack}"] * 3, [f"note{attack}"])
+    form = WhatIfForm(*(f"{field.name}{attack}" for field in dataclasses.fields(WhatIfForm)))
+    answer = VisibleAnswer([f"line{attack}"] * 3, [f"note{attack}"])
     yield what_if_page(form, answer, status, nodes=True)
-    yield what_if_page(form, Told(problems=[attack, attack]), status, nodes=True)
+    yield what_if_page(form, VisibleAnswer(problems=[attack, attack]), status, nodes=True)
     yield message(f"title{attack}", f"text{attack}")
 
 

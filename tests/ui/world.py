@@ -10,7 +10,7 @@ from enbloc.engine.events import Event, GroupSeen, NodeSeen, PodSeen, Stream, Sy
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodUID
 from enbloc.model.topology import Level, Topology
-from enbloc.simulation import Present
+from enbloc.simulation import PresentState
 from enbloc.ui.pages import Status
 from enbloc.ui.view import View, view_of
 from tests.world import builders
@@ -73,11 +73,11 @@ def lone(name: str, namespace: str = "team", **of: Any) -> list[Event]:
     return [PodSeen(Pod(key, PodUID(f"{key}"), spec, scheduler="enbloc", created=NOW - 60.0))]
 
 
-def present(*events: Iterable[Event]) -> Present:
+def present(*events: Iterable[Event]) -> PresentState:
     """The cluster of these events."""
     configuration = default_configuration()
     told = tuple(event for each in events for event in each)
-    return Present(configuration.profiles, configuration.settings, (*told, *SYNCED), NOW)
+    return PresentState(configuration.profiles, configuration.settings, (*told, *SYNCED), NOW)
 
 
 def view(*events: Iterable[Event], number: int = 1) -> View:

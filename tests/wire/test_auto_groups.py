@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.claims import claimed
+from enbloc.model.claims import adopted
 from enbloc.model.groups import GroupKey, Role
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY, POD_GROUP_KEY
 from enbloc.model.pods import Pod, PodUID
@@ -306,4 +306,4 @@ def test_a_group_may_have_the_pods_of_a_podgroup_of_its_own_name() -> None:
 
 def test_of_two_roles_that_name_one_podgroup_the_first_has_its_pods() -> None:
     roles = [Role("a", 1, pod_group="left"), Role("b", 1, pod_group="left"), Role("c", 1)]
-    assert claimed(roles) == {"left": "a"}
+    assert adopted(roles) == {"left": "a"}

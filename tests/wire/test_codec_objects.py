@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.groups import Group, GroupKey, Memory, OnIncomplete, Role
+from enbloc.model.groups import Group, GroupKey, GroupMemory, OnIncomplete, Role
 from enbloc.model.node import Node
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.taints import Effect, Taint
@@ -147,7 +147,7 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
         timeout=30,
         priority_class="low",
         resource_version=7,
-        memory=Memory(
+        memory=GroupMemory(
             "job-1",
             60.0,
             3,

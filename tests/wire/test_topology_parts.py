@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.topology import Apart, Slice, TopologyPart, TopologyRequest
+from enbloc.model.topology import KeepApart, Slice, TopologyPart, TopologyRequest
 from enbloc.wire import codec
 from enbloc.wire.objects import PodGroupObject
 
@@ -41,7 +41,7 @@ def test_slices_and_rules_of_being_apart_are_read() -> None:
         "block",
         "",
         (Slice(32, "block"), Slice(4, "rack")),
-        (Apart("zone", labels), Apart("rack", labels, 2, required=False)),
+        (KeepApart("zone", labels), KeepApart("rack", labels, 2, required=False)),
     )
     assert found.labels == labels
     assert not found.problem

@@ -5,7 +5,7 @@
 from textwrap import dedent
 from typing import Any
 
-from enbloc.workloads import Expansion, Planned, expand, manifests
+from enbloc.workloads import Expansion, PlannedPod, expand, manifests
 
 #: PodGroups of other projects, as an example.
 GROUPS = frozenset({("scheduling.volcano.sh", "PodGroup"), ("scheduling.x-k8s.io", "PodGroup")})
@@ -32,7 +32,7 @@ def waves(expansion: Expansion) -> list[list[str]]:
     return [found[wave] for wave in sorted(found)]
 
 
-def owner(planned: Planned) -> str:
+def owner(planned: PlannedPod) -> str:
     """What controls a pod, as "Job/train"; "" = nothing."""
     references: list[dict[str, Any]] = planned.pod["metadata"].get("ownerReferences") or []
     return next((f"{each['kind']}/{each['name']}" for each in references if each["controller"]), "")

@@ -15,7 +15,7 @@ from typing import Any, Final
 from enbloc.engine.effects import SetGroupStatus
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.budgets import Budget
-from enbloc.model.groups import Group, GroupKey, Memory, Role
+from enbloc.model.groups import Group, GroupKey, GroupMemory, Role
 from enbloc.model.names import Condition
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
@@ -92,10 +92,10 @@ def waiting(*pods: Pod) -> GroupFacts:
     )  # fmt: skip
 
 
-def remembered(status: SetGroupStatus) -> Memory:
+def remembered(status: SetGroupStatus) -> GroupMemory:
     """What is read back from a status that was written."""
     holds = {each.type: each.message for each in status.conditions if each.status}
-    return Memory(
+    return GroupMemory(
         run_name=status.run_name,
         started=status.started,
         succeeded=status.succeeded,

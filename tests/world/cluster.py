@@ -31,7 +31,7 @@ from enbloc.engine.events import (
     Synced,
 )
 from enbloc.framework.profile import Profile
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.plugins import IN_TREE
 from tests.world.builders import remembered
 from tests.world.server import SHOWN, Server
@@ -187,7 +187,7 @@ class Cluster(Server):
         if answer == "ok":
             self.confirm(effect)
         else:
-            cause = Cause[answer]
+            cause = RefusalCause[answer]
             self.tell(BindRefused(target.plan, target.uid, cause, answer.lower()))
             self.tell(SlotsFree(1))
 

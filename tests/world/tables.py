@@ -9,7 +9,7 @@ from typing import Any
 from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.snapshot import Snapshot
@@ -25,14 +25,14 @@ def nodes(*facts: Node) -> Nodes:
 
 def snapshot(table: Nodes) -> Snapshot:
     """Frozen facts with this node table."""
-    return Snapshot(table.snapshot(), Placed().snapshot())
+    return Snapshot(table.snapshot(), PlacedPods().snapshot())
 
 
 def occupied(
     *facts: Node, seats: Iterable[tuple[Pod, str]] = (), namespaces: Sequence[str] = ("default",)
 ) -> Snapshot:
     """Frozen facts with these nodes, and with these pods on them, whose requests count."""
-    table, placed = nodes(*facts), Placed()
+    table, placed = nodes(*facts), PlacedPods()
     for member, name in seats:
         row = table.row(name)
         assert row is not None, f"there is no node {name}"
@@ -46,7 +46,7 @@ def seated(table: Nodes, *seats: tuple[Pod, str], **facts: Any) -> Snapshot:
 
     Further facts are Snapshot's.
     """
-    placed = Placed()
+    placed = PlacedPods()
     for index, (member, name) in enumerate(seats):
         row = table.row(name)
         assert row is not None, f"there is no node {name}"

@@ -10,7 +10,7 @@ from enbloc.config import default_profiles
 from enbloc.engine.effects import Emit, SetGroupStatus
 from enbloc.engine.events import BindRefused, Bound, Event, SlotsFree
 from enbloc.framework.profile import Profile
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.field_managers import field_manager
 from tests.world.builders import remembered
 from tests.world.cluster import Cluster
@@ -44,7 +44,7 @@ class Scheduler(Cluster):
         if self.served.bind(target):
             self.tell(Bound(target.plan, target.uid))
         else:
-            self.tell(BindRefused(target.plan, target.uid, Cause.MEMBER_CHANGED, "gone"))
+            self.tell(BindRefused(target.plan, target.uid, RefusalCause.MEMBER_CHANGED, "gone"))
         self.tell(SlotsFree(1))
 
     def hear(self, most: int | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from enbloc.model import names
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
 from enbloc.model.names import GANG_RUNNING, Condition, EventReason, Reason
-from enbloc.model.reasons import Cause
+from enbloc.model.reasons import WaitCause
 
 
 class ConditionMeaning(NamedTuple):
@@ -185,13 +185,13 @@ REASONS: Final[Mapping[Reason, str]] = {
     Reason.FAILED: "The owner failed, or fewer members succeeded than the minimum.",
 }
 
-CAUSES: Final[Mapping[Cause, str]] = {
-    Cause.NOTHING: "It starts as soon as the scheduler takes it.",
-    Cause.SURPLUS: "It has its minimum; members beyond it do not fit.",
-    Cause.MEMBERS: "Fewer members exist than it needs.",
-    Cause.CAPACITY: "Its nodes exist, and others use them.",
-    Cause.CLUSTER: "It would not fit if the cluster were empty.",
-    Cause.OTHER: "What the message says: a field, an object, a plugin.",
+CAUSES: Final[Mapping[WaitCause, str]] = {
+    WaitCause.NOTHING: "It starts as soon as the scheduler takes it.",
+    WaitCause.SURPLUS: "It has its minimum; members beyond it do not fit.",
+    WaitCause.MEMBERS: "Fewer members exist than it needs.",
+    WaitCause.CAPACITY: "Its nodes exist, and others use them.",
+    WaitCause.CLUSTER: "It would not fit if the cluster were empty.",
+    WaitCause.OTHER: "What the message says: a field, an object, a plugin.",
 }
 
 #: An event of a group is written on the object that the group was made for as well.

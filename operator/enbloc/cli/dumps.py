@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from enbloc.config import Configuration, Source
     from enbloc.engine.replay import DumpFile
-    from enbloc.simulation import Present
+    from enbloc.simulation import PresentState
 
 #: The longest dump, uncompressed (bytes): ten times one of 50 000 pods on 5 000 nodes.
 MOST_BYTES: Final = 256 * 2**20
@@ -67,7 +67,7 @@ def dumped_sources(path: Path, dump: "DumpFile") -> "list[Source]":
     return [Source(f"{path}: configuration", json.dumps(each)) for each in dump.configuration]
 
 
-def present_of(path: Path, configs: Sequence[Path]) -> "tuple[Present, Configuration]":
+def present_of(path: Path, configs: Sequence[Path]) -> "tuple[PresentState, Configuration]":
     """The cluster in a dump, and the configuration for it.
 
     Args:
@@ -79,7 +79,7 @@ def present_of(path: Path, configs: Sequence[Path]) -> "tuple[Present, Configura
         ConfigError: the configuration cannot be used.
     """
     from enbloc.config import configure, default_configuration  # noqa: PLC0415  # as above
-    from enbloc.simulation import Present  # noqa: PLC0415  # as above
+    from enbloc.simulation import PresentState  # noqa: PLC0415  # as above
 
     dump = read_dump(path)
     now = seconds_of(dump.written)
@@ -90,4 +90,4 @@ def present_of(path: Path, configs: Sequence[Path]) -> "tuple[Present, Configura
     found = sources(configs) or dumped_sources(path, dump)
     configuration = configure(found) if found else default_configuration()
     events = tuple(dump.dump.events())
-    return Present(configuration.profiles, configuration.settings, events, now), configuration
+    return PresentState(configuration.profiles, configuration.settings, events, now), configuration

@@ -20,7 +20,7 @@ from enbloc.cli.flags import (
 )
 from enbloc.cli.present import Access
 from enbloc.cli.queue import row_document
-from enbloc.cli.reported import Known, Reported, seen
+from enbloc.cli.reported import NamespaceView, Reported, seen
 from enbloc.cli.tables import print_document, say
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
@@ -68,7 +68,7 @@ def explain(
     line, a file of --config, the dump or the kubeconfig is wrong.
     """
     access = Access("explain", configs, kubeconfig, context, dump)
-    asked = _Asked.read(name)
+    asked = _Target.read(name)
     try:
         found, chosen = seen(access, namespace)
     except ExceptionGroup as group:
@@ -85,7 +85,7 @@ def explain(
         sentence = f"{row.name} waits: {why(row)}"
         _print(_answer(sentence, row), [sentence], output)
     else:
-        assert not isinstance(found, Known)
+        assert not isinstance(found, NamespaceView)
         with access.answering():
             explanation = found.explain(row)
         _print(_document(explanation), _lines(explanation), output)
@@ -103,7 +103,7 @@ def _print(document: Any, lines: Iterable[str], output: str) -> None:
 # ── who is meant ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Asked(NamedTuple):
+class _Target(NamedTuple):
     """The object that a command line asks about.
 
     Attributes:
@@ -116,7 +116,7 @@ class _Asked(NamedTuple):
     name: str
 
     @classmethod
-    def read(cls, text: str) -> "_Asked":
+    def read(cls, text: str) -> "_Target":
         """Parse NAME or KIND/NAME.
 
         Raises:
@@ -134,7 +134,7 @@ class _Asked(NamedTuple):
 
 
 def _meant(
-    found: "Outlook | Known", namespace: str, asked: _Asked
+    found: "Outlook | NamespaceView", namespace: str, asked: _Target
 ) -> "tuple[Waiting | Reported, str] | str":
     """The waiting group or pod of this name, with a note on others of that name.
 
@@ -172,7 +172,7 @@ def _meant(
     )
 
 
-def _called(asked: _Asked, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]]":
+def _called(asked: _Target, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]]":
     """The pods of each object that may be meant, by its kind: group, pod, then the owner."""
     found: dict[str, list[Pod]] = {_POD_GROUP: [], _POD: []}
     for pod in pods:
@@ -185,7 +185,9 @@ def _called(asked: _Asked, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]
     return {kind: pods for kind, pods in found.items() if pods and asked.means(kind)}
 
 
-def _unknown(found: "Outlook | Known", namespace: str, asked: _Asked, here: "Sequence[Pod]") -> str:
+def _unknown(
+    found: "Outlook | NamespaceView", namespace: str, asked: _Target, here: "Sequence[Pod]"
+) -> str:
     """The message that nothing has this name, with similar names."""
     groups = {key.name for key in found.groups if key.namespace == namespace}
     if asked.name in groups and asked.means(_POD_GROUP):
@@ -209,7 +211,9 @@ def _unknown(found: "Outlook | Known", namespace: str, asked: _Asked, here: "Seq
     return f"{asked.text} not found in namespace {namespace}{hint}"
 
 
-def _placed(name: str, pods: "Sequence[Pod]", found: "Outlook | Known", *, one: bool) -> str:
+def _placed(
+    name: str, pods: "Sequence[Pod]", found: "Outlook | NamespaceView", *, one: bool
+) -> str:
     """The answer for pods none of which waits for our scheduler.
 
     Args:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from enbloc.client.config import Cluster
     from enbloc.config import Configuration, Source
     from enbloc.live import Reading
-    from enbloc.simulation import Outlook, Present
+    from enbloc.simulation import Outlook, PresentState
 
 #: The key of the ConfigMap that the scheduler reads.
 _KEY: Final = "config.yaml"
@@ -107,7 +107,7 @@ class Access:
 
 def present(
     access: Access, also: "Callable[[Client], Awaitable[None]] | None" = None
-) -> "tuple[Present, str]":
+) -> "tuple[PresentState, str]":
     """What the scheduler would list now, and the namespace of the kubeconfig's context.
 
     Prints a warning for what could not be read. From a dump, it is what the scheduler knew when it
@@ -127,7 +127,7 @@ def present(
 
 def _present(
     access: Access, also: "Callable[[Client], Awaitable[None]] | None" = None
-) -> "tuple[Present, str]":
+) -> "tuple[PresentState, str]":
     if access.dump is not None:
         return _dumped(access, access.dump), _NAMESPACE
     # Suppresses log lines about malformed objects: the warnings already name them.
@@ -137,7 +137,7 @@ def _present(
     return reading.present, namespace
 
 
-def _dumped(access: Access, dump: Path) -> "Present":
+def _dumped(access: Access, dump: Path) -> "PresentState":
     """The cluster in a dump; prints a note with the time of the dump."""
     found, configuration = present_of(dump, access.configs)
     access.note([f"as of {time_text(found.now)}, from {dump}"])

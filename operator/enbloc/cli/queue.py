@@ -21,7 +21,7 @@ from enbloc.cli.flags import (
     namespace_flags,
 )
 from enbloc.cli.present import Access
-from enbloc.cli.reported import Known, Reported, seen
+from enbloc.cli.reported import NamespaceView, Reported, seen
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import UsageError
 from enbloc.model import names
@@ -75,7 +75,7 @@ def queue(  # noqa: PLR0913  # each is a flag
     dump or the kubeconfig is wrong.
     """
     access = Access("queue", configs, kubeconfig, context, dump)
-    asked = _Asked(access, namespace, all_namespaces, start, output)
+    asked = _Flags(access, namespace, all_namespaces, start, output)
     if watch and output in DOCUMENTS:
         raise UsageError(f"--watch prints tables; leave out --output={output}")
     if watch and dump is not None:
@@ -105,9 +105,9 @@ def _pause() -> None:
     asyncio.run(asyncio.sleep(PERIOD))
 
 
-def _show(asked: "_Asked", found: "Outlook | Known", default: str, shown: object) -> object:
+def _show(asked: "_Flags", found: "Outlook | NamespaceView", default: str, shown: object) -> object:
     """Print the queue unless it is already shown; returns what is shown then."""
-    rows = _reported(found) if isinstance(found, Known) else _rows(asked, found, default)
+    rows = _reported(found) if isinstance(found, NamespaceView) else _rows(asked, found, default)
     if asked.output in DOCUMENTS:
         print_document(_document(rows, found.now), asked.output)
         return None
@@ -116,13 +116,13 @@ def _show(asked: "_Asked", found: "Outlook | Known", default: str, shown: object
     if table and now != shown:
         print_table(list(table[0]), [list(line.values()) for line in table])
     elif now != shown:
-        everywhere = asked.everywhere and not isinstance(found, Known)
+        everywhere = asked.everywhere and not isinstance(found, NamespaceView)
         where = "any namespace" if everywhere else f"namespace {default}"
         say(f"Nobody waits for nodes in {where}.", err=True)
     return now
 
 
-class _Asked(NamedTuple):
+class _Flags(NamedTuple):
     """The flags of the command line."""
 
     access: Access
@@ -148,7 +148,7 @@ class _Row(NamedTuple):
     latest: bool | None
 
 
-def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
+def _rows(asked: _Flags, found: "Outlook", default: str) -> Sequence[_Row]:
     chosen = None if asked.everywhere else asked.namespace or default
     starts = found.starts()
     rows: list[_Row] = []
@@ -163,12 +163,12 @@ def _rows(asked: _Asked, found: "Outlook", default: str) -> Sequence[_Row]:
     return rows
 
 
-def _reported(found: Known) -> Sequence[_Row]:
+def _reported(found: NamespaceView) -> Sequence[_Row]:
     """The lines by what the scheduler reported, if the cluster cannot be listed."""
     return [_Row(None, each, None, None) for each in found.rows]
 
 
-def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[str, str]]:
+def _table(asked: _Flags, rows: Sequence[_Row], now: float) -> Sequence[Mapping[str, str]]:
     """The lines of the table, each as column header → text."""
     found: list[Mapping[str, str]] = []
     for row in rows:
@@ -190,7 +190,7 @@ def _table(asked: _Asked, rows: Sequence[_Row], now: float) -> Sequence[Mapping[
     return found
 
 
-def _start(asked: _Asked, row: _Row, now: float) -> str:
+def _start(asked: _Flags, row: _Row, now: float) -> str:
     """When it starts: a time with --start, else the time until then."""
     if row.start is None:
         return "-"
@@ -200,7 +200,7 @@ def _start(asked: _Asked, row: _Row, now: float) -> str:
     return sign + (time_text(row.start) if asked.by_start else span_text(row.start - now))
 
 
-def _cut(asked: _Asked, text: str) -> str:
+def _cut(asked: _Flags, text: str) -> str:
     """The message, cut unless the output is wide."""
     return text if asked.output == "wide" else clipped(text, _WIDTH)
 

@@ -94,7 +94,7 @@ class Reported(Pending):
         return ()
 
 
-class Known(NamedTuple):
+class NamespaceView(NamedTuple):
     """What one namespace shows; the names are those of Outlook, which knows more.
 
     Attributes:
@@ -114,7 +114,7 @@ class Known(NamedTuple):
 
 def seen(
     access: Access, namespace: str | None, *, everywhere: bool = False
-) -> "tuple[Outlook | Known, str]":
+) -> "tuple[Outlook | NamespaceView, str]":
     """The outlook of the cluster; without the permissions for it, what was last reported.
 
     In the second case it prints notes on stderr.
@@ -163,7 +163,7 @@ def _notes(group: ExceptionGroup[Exception], namespace: str, *, everywhere: bool
         )
 
 
-async def _read(access: Access, namespace: str | None) -> tuple[Known, str, str]:
+async def _read(access: Access, namespace: str | None) -> tuple[NamespaceView, str, str]:
     """What is known, the namespace, and why the cluster's configuration cannot be used."""
     from enbloc.client.client import Client  # noqa: PLC0415  # not for `--help`
 
@@ -175,7 +175,7 @@ async def _read(access: Access, namespace: str | None) -> tuple[Known, str, str]
         return await _known(client, chosen, tuple(schedulers)), chosen, unread
 
 
-async def _known(client: "Client", namespace: str, schedulers: Sequence[str]) -> Known:
+async def _known(client: "Client", namespace: str, schedulers: Sequence[str]) -> NamespaceView:
     from enbloc.client.errors import Forbidden, NotFound  # noqa: PLC0415
     from enbloc.client.paths import POD_GROUPS, PODS  # noqa: PLC0415
     from enbloc.simulation import group_of, members_waiting  # noqa: PLC0415
@@ -212,7 +212,7 @@ async def _known(client: "Client", namespace: str, schedulers: Sequence[str]) ->
         for key, members in members_waiting(pods, schedulers).items()
     ]
     rows.sort(key=lambda row: (row.since, row.key))
-    return Known(rows, pods, tuple(groups), schedulers, client.server_clock().now())
+    return NamespaceView(rows, pods, tuple(groups), schedulers, client.server_clock().now())
 
 
 def _grouped(shown: "PodObject", pod: "Pod", groups: "Collection[GroupKey]") -> "Pod":

@@ -30,8 +30,8 @@ from enbloc.model import names
 
 if TYPE_CHECKING:
     from enbloc.client.client import Client
-    from enbloc.simulation import Affected, Present
-    from enbloc.what_if import Asked, Report
+    from enbloc.simulation import Affected, PresentState
+    from enbloc.what_if import Report, WhatIfRequest
     from enbloc.workloads import Admission
 
 #: Exit code: the answer is no. As with diff, "no" differs from no answer.
@@ -122,13 +122,13 @@ def _asked(
     add_nodes: int | None,
     like: str | None,
     scales: Sequence[str],
-) -> "Asked":
+) -> "WhatIfRequest":
     """The question, checked as far as possible without a cluster.
 
     Raises:
         UsageError: there is no question, or a flag or a file is wrong.
     """
-    from enbloc.what_if import Asked  # noqa: PLC0415  # not for `--help`
+    from enbloc.what_if import WhatIfRequest  # noqa: PLC0415  # not for `--help`
     from enbloc.workloads import manifests  # noqa: PLC0415  # as above
 
     if (add_nodes is None) != (like is None):
@@ -147,7 +147,7 @@ def _asked(
     named = [name for name, _ in sizes]
     if twice := next((name for name in named if named.count(name) > 1), None):
         raise UsageError(f"--scale: {twice} is named twice; name each group once")
-    return Asked(
+    return WhatIfRequest(
         found if files else None,
         tuple(dict.fromkeys(without)),
         add_nodes or 0,
@@ -189,7 +189,7 @@ def _scale(given: str) -> tuple[str, int]:
 # ── the answer ───────────────────────────────────────────────────────────────────────────────
 
 
-def _answer(asked: "Asked", namespace: str | None, output: str, access: Access) -> int:
+def _answer(asked: "WhatIfRequest", namespace: str | None, output: str, access: Access) -> int:
     """Print the answer; returns the exit code."""
     admissions: list[Admission] = []
 
@@ -217,7 +217,7 @@ def _answer(asked: "Asked", namespace: str | None, output: str, access: Access) 
     return OK if said.answer.starts else NOT_SO
 
 
-def _admission(found: "Present") -> "Admission":
+def _admission(found: "PresentState") -> "Admission":
     """What the API server of a dump's cluster fills in at admission, as far as the dump says."""
     from enbloc.engine.events import PriorityClassSeen  # noqa: PLC0415  # not for `--help`
     from enbloc.workloads import Admission, PriorityClass  # noqa: PLC0415

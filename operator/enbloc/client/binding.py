@@ -31,7 +31,7 @@ from enbloc.client.errors import (
     Unreachable,
 )
 from enbloc.client.paths import PODS
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 
 #: The longest pause before a Binding of unknown outcome is sent again (seconds): few Bindings wait
 #: so, and their gang is partially bound meanwhile.
@@ -64,7 +64,7 @@ class Bound(msgspec.Struct, frozen=True):
 class Refused(msgspec.Struct, frozen=True):
     """This Binding has not bound the pod, and will not."""
 
-    cause: Cause
+    cause: RefusalCause
     message: str
 
 
@@ -177,19 +177,19 @@ async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Re
     try:
         pod: _Pod = await client.get(PODS, binding.name, binding.namespace, shape=_Pod)
     except NotFound as missing:
-        gone = Refused(Cause.MEMBER_CHANGED, str(missing))
+        gone = Refused(RefusalCause.MEMBER_CHANGED, str(missing))
         return None if missing.resource_missing else gone
     except APIError:
         return None
     if pod.metadata.name != binding.name:
         return None
     if pod.metadata.uid != binding.uid:
-        return Refused(Cause.MEMBER_CHANGED, f"another pod has the name {binding.name}")
+        return Refused(RefusalCause.MEMBER_CHANGED, f"another pod has the name {binding.name}")
     node = pod.spec.node_name
     if node == binding.node:
         return Bound()
     if node:
-        return Refused(Cause.MEMBER_CHANGED, f"the pod is bound to {node}")
+        return Refused(RefusalCause.MEMBER_CHANGED, f"the pod is bound to {node}")
     return refused
 
 
@@ -204,10 +204,10 @@ def _is_unknown(error: APIError) -> bool:
     return isinstance(error, Unreachable) or type(error) is APIError
 
 
-def cause(error: APIError) -> Cause:
+def cause(error: APIError) -> RefusalCause:
     """The cause of a refusal: the pod changed, its namespace is terminating, or enbloc erred."""
     if isinstance(error, NotFound | Conflict):
-        return Cause.MEMBER_CHANGED
+        return RefusalCause.MEMBER_CHANGED
     if isinstance(error, Forbidden) and error.namespace_terminating:
-        return Cause.NAMESPACE_TERMINATING
-    return Cause.SCHEDULER_ERROR
+        return RefusalCause.NAMESPACE_TERMINATING
+    return RefusalCause.SCHEDULER_ERROR

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from enbloc.client.backoff import Backoff
 from enbloc.client.errors import APIError, Conflict, Fenced, NotFound, Unreachable
 from enbloc.client.fair_slots import FairSlots
-from enbloc.telemetry import Problems, metrics
+from enbloc.telemetry import ActiveProblems, metrics
 
 #: The wait before a value is written again whose write raised or was rejected (seconds).
 BUG_SECONDS: Final = 30.0
@@ -83,7 +83,7 @@ class CoalescingWriter(Generic[K, V]):
         self,
         what: str,
         write: Callable[[K, V], Awaitable[None]],
-        problems: Problems,
+        problems: ActiveProblems,
         *,
         queue: str,
         parallel: int = 8,

@@ -76,7 +76,7 @@ class _Pod(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Victim:
+class EvictionRequest:
     """The pod to evict, and why.
 
     Attributes:
@@ -127,7 +127,7 @@ class Exempt(msgspec.Struct, frozen=True):
 Outcome = Evicted | Blocked | Exempt
 
 
-class Together:
+class EvictionSet:
     """Pods to evict together: none is evicted before all are marked or settled otherwise.
 
     From the marks, the next leader knows the other pods of the set.
@@ -182,9 +182,9 @@ class Together:
 
 async def evict(
     client: Client,
-    victim: Victim,
+    victim: EvictionRequest,
     now: Callable[[], float],
-    together: Together | None = None,
+    together: EvictionSet | None = None,
 ) -> Outcome:
     """Evict a pod, and return once the outcome is certain.
 
@@ -199,7 +199,7 @@ async def evict(
     Raises:
         Fenced: not sent, because the client may no longer write.
     """
-    attempt = _Attempt(client, victim, now, together or Together([victim.uid]))
+    attempt = _Attempt(client, victim, now, together or EvictionSet([victim.uid]))
     try:
         outcome = await _settle(attempt)
         attempt.together.settled(outcome)
@@ -232,9 +232,9 @@ class _Attempt:
     def __init__(
         self,
         client: Client,
-        victim: Victim,
+        victim: EvictionRequest,
         now: Callable[[], float],
-        together: Together,
+        together: EvictionSet,
     ) -> None:
         self._client = client
         self._victim = victim

@@ -50,7 +50,7 @@ class ExtenderFailed(EnblocError):  # noqa: N818  # what happened, not a fault o
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExtenderRequest:
     """One pod, and the nodes that it could go to.
 
     Attributes:
@@ -153,7 +153,7 @@ class ExtenderClient:
         if self._transport is not None:
             await self._transport.close()
 
-    async def filter(self, question: Question) -> Filtered:
+    async def filter(self, question: ExtenderRequest) -> Filtered:
         """Ask which of the nodes pass.
 
         Raises:
@@ -175,7 +175,7 @@ class ExtenderClient:
             tuple((node, _said(why)) for node, why in hopeless.items()),
         )
 
-    async def prioritize(self, question: Question) -> tuple[tuple[str, int], ...]:
+    async def prioritize(self, question: ExtenderRequest) -> tuple[tuple[str, int], ...]:
         """Ask for scores: `(node, score)` as the extender gives them, usually 0 to 10.
 
         Raises:
@@ -242,7 +242,7 @@ class ExtenderClient:
         if result.error:
             raise ExtenderFailed(f"{verb}: {result.error}")
 
-    def _arguments(self, question: Question) -> dict[str, Any]:
+    def _arguments(self, question: ExtenderRequest) -> dict[str, Any]:
         """The ExtenderArgs of a question."""
         if self.extender.node_cache_capable:
             return {"Pod": question.pod, "Nodes": None, "NodeNames": question.nodes}

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.strict import Strict
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.qualified_names import qualified_name_problem
@@ -104,7 +104,7 @@ class NodeAffinityTerms(Strict):
         if self.required is not None:
             if not self.required.node_selector_terms:
                 text = "there is no term, so no node matches and no pod will be placed"
-                findings.warning(self.required.at("nodeSelectorTerms"), text, Outcome.KEPT)
+                findings.warning(self.required.at("nodeSelectorTerms"), text, SettingOutcome.KEPT)
             for term in self.required.node_selector_terms:
                 term.check(findings)
         for each in self.preferred:

@@ -14,7 +14,7 @@ from enbloc.config.defaults import (
     removed,
     upstream_points,
 )
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.foreign import refused
 from enbloc.config.merge import expanded, merged
 from enbloc.config.wanted import (
@@ -22,7 +22,7 @@ from enbloc.config.wanted import (
     MULTI_POINT,
     NOTHING,
     Arguments,
-    Entry,
+    PluginEntry,
     PluginSet,
     Wanted,
     WantedProfile,
@@ -128,7 +128,7 @@ class _Build:
     def _set(self, name: str) -> PluginSet:
         return self._wanted.sets.get(name, NOTHING)
 
-    def _at(self, point: Point, multi_point: Sequence[Entry]) -> tuple[Entry, ...]:
+    def _at(self, point: Point, multi_point: Sequence[PluginEntry]) -> tuple[PluginEntry, ...]:
         custom = self._set(point)
         found = expanded(multi_point, custom, lambda name: self._has(name, point))
         said = [entry for entry in found if not is_implied(entry.name, point)]
@@ -140,7 +140,7 @@ class _Build:
     def _has(self, name: str, point: Point) -> bool:
         return point in self._points.get(name, ())
 
-    def _plugin(self, entry: Entry) -> Plugin | None:
+    def _plugin(self, entry: PluginEntry) -> Plugin | None:
         """The plugin of an entry, made once; a failure is noted once."""
         if entry.name not in self._plugins:
             plugin = self._plugins[entry.name] = self._make(entry)
@@ -148,7 +148,7 @@ class _Build:
                 self._points[entry.name] = points_of(plugin)
         return self._plugins[entry.name]
 
-    def _make(self, entry: Entry) -> Plugin | None:
+    def _make(self, entry: PluginEntry) -> Plugin | None:
         arguments = self._arguments.get(entry.name)
         try:
             factory = self._registry.factory(entry.name)
@@ -183,16 +183,16 @@ class _Build:
                 self._check_point(entry, plugin, name)
             if entry.weight is not None and name not in (MULTI_POINT, Point.SCORE):
                 text = f"has no effect at {name}: only scores are weighed"
-                self._findings.warning(f"{entry.where}.weight", text, Outcome.NOT_NEEDED)
+                self._findings.warning(f"{entry.where}.weight", text, SettingOutcome.NOT_NEEDED)
         for entry in custom.disabled:
             if entry.name != EVERY and entry.name not in self._known():
                 text = f'"{entry.name}" is no plugin here, so there is nothing to disable'
-                self._findings.warning(f"{entry.where}.name", text, Outcome.NOT_NEEDED)
+                self._findings.warning(f"{entry.where}.name", text, SettingOutcome.NOT_NEEDED)
 
     def _known(self) -> frozenset[str]:
         return frozenset({*self._registry.names, *DEFAULTS})
 
-    def _check_point(self, entry: Entry, plugin: Plugin, point: str) -> None:
+    def _check_point(self, entry: PluginEntry, plugin: Plugin, point: str) -> None:
         has, upstream = self._points[entry.name], upstream_points(entry.name)
         lacking = {at: why for at, why in unmet(plugin).items() if point in (at, MULTI_POINT)}
         for at, why in lacking.items():
@@ -217,9 +217,9 @@ class _Build:
         """Arguments of plugins that do not run are checked as well: they may be misspelt."""
         for name, arguments in self._arguments.items():
             if name not in self._plugins and arguments.where:
-                self._make(Entry(name, where=arguments.where.removesuffix(".args")))
+                self._make(PluginEntry(name, where=arguments.where.removesuffix(".args")))
 
-    def _check_points(self, points: Mapping[Point, Sequence[Entry]]) -> None:
+    def _check_points(self, points: Mapping[Point, Sequence[PluginEntry]]) -> None:
         where = f"{self._wanted.where}.plugins"
         sorts, binders = points[Point.QUEUE_SORT], points[Point.BIND]
         if len(sorts) != 1:
@@ -238,10 +238,10 @@ class _Build:
                 f'"{GANGS}" is off at {Point.PRE_ENQUEUE}: groups are still placed whole or not '
                 "at all, but do not report what they wait for"
             )
-            self._findings.warning(where, text, Outcome.KEPT)
+            self._findings.warning(where, text, SettingOutcome.KEPT)
 
     def _check_prepared(
-        self, before: Point, point: Point, points: Mapping[Point, Sequence[Entry]]
+        self, before: Point, point: Point, points: Mapping[Point, Sequence[PluginEntry]]
     ) -> None:
         """Note plugins that answer at a point only through the evaluator of the point before."""
         prepared = {entry.name for entry in points[before]}
@@ -274,7 +274,7 @@ def _check_names(profiles: Sequence[WantedProfile], findings: Findings) -> None:
         seen.setdefault(profile.name, where)
         lacking = not_served(profile.name)
         if lacking:
-            findings.warning(where, lacking, Outcome.CHANGED)
+            findings.warning(where, lacking, SettingOutcome.CHANGED)
 
 
 def _check_queue_sort(sorts: Sequence[tuple[WantedProfile, Plugin]], findings: Findings) -> None:

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from enbloc.config.wanted import Entry
+from enbloc.config.wanted import PluginEntry
 from enbloc.framework.points import Point
 
 
@@ -83,9 +83,9 @@ def removed(name: str) -> str:
     return f'"{name}" was removed: {GONE[name]}' if name in GONE else ""
 
 
-def default_entries() -> tuple[Entry, ...]:
+def default_entries() -> tuple[PluginEntry, ...]:
     """The default MultiPoint list."""
-    return tuple(Entry(name, default.weight) for name, default in DEFAULTS.items())
+    return tuple(PluginEntry(name, default.weight) for name, default in DEFAULTS.items())
 
 
 #: The points at which a plugin may prepare for another point.

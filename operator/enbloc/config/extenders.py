@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Sequence
 from typing import Final
 
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.models import ExtenderConfiguration, TLSConfig
 from enbloc.config.names import extended_resource_problem
 from enbloc.framework.extenders import TLS, Extender
@@ -84,7 +84,7 @@ def _tls(extender: ExtenderConfiguration, findings: Findings) -> TLS | None:
     trusting = extender.enable_https and not (config.ca_file or config.ca_data)
     if trusting and not config.insecure:
         text = "without tlsConfig.caFile or caData the certificate goes unchecked"
-        findings.warning(extender.at("enableHTTPS"), text, Outcome.KEPT)
+        findings.warning(extender.at("enableHTTPS"), text, SettingOutcome.KEPT)
     return TLS(
         config.insecure or trusting,
         config.server_name,

@@ -20,7 +20,7 @@ _TYPES: Final = {
 _TYPE: Final = re.compile("|".join(_TYPES))
 
 
-class Outcome(StrEnum):
+class SettingOutcome(StrEnum):
     """What becomes of one setting."""
 
     KEPT = "kept"
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ConfigFinding:
     """One thing to report about a configuration.
 
     Attributes:
@@ -44,7 +44,7 @@ class Finding:
     source: str
     path: str
     text: str
-    outcome: Outcome = Outcome.LOST
+    outcome: SettingOutcome = SettingOutcome.LOST
 
     def __str__(self) -> str:
         return f"{self.path}: {self.text}" if self.path else self.text
@@ -60,21 +60,21 @@ class Findings:
     """
 
     source: str = ""
-    problems: list[Finding] = field(default_factory=list[Finding])
-    warnings: list[Finding] = field(default_factory=list[Finding])
-    notes: list[Finding] = field(default_factory=list[Finding])
+    problems: list[ConfigFinding] = field(default_factory=list[ConfigFinding])
+    warnings: list[ConfigFinding] = field(default_factory=list[ConfigFinding])
+    notes: list[ConfigFinding] = field(default_factory=list[ConfigFinding])
 
     def problem(self, path: str, text: str) -> None:
         """Note a problem, which makes the configuration unusable."""
-        self.problems.append(Finding(self.source, path, text))
+        self.problems.append(ConfigFinding(self.source, path, text))
 
-    def warning(self, path: str, text: str, outcome: Outcome = Outcome.LOST) -> None:
+    def warning(self, path: str, text: str, outcome: SettingOutcome = SettingOutcome.LOST) -> None:
         """Note a setting that is accepted but may not do what its writer expects."""
-        self.warnings.append(Finding(self.source, path, text, outcome))
+        self.warnings.append(ConfigFinding(self.source, path, text, outcome))
 
-    def note(self, path: str, outcome: Outcome, text: str) -> None:
+    def note(self, path: str, outcome: SettingOutcome, text: str) -> None:
         """Note what became of a setting."""
-        self.notes.append(Finding(self.source, path, text, outcome))
+        self.notes.append(ConfigFinding(self.source, path, text, outcome))
 
     def refuse(self) -> None:
         """Raise if there is any problem.
@@ -86,7 +86,7 @@ class Findings:
             raise ConfigError(told(self.problems))
 
 
-def told(findings: Iterable[Finding]) -> str:
+def told(findings: Iterable[ConfigFinding]) -> str:
     """Findings by file: its name, then a line each."""
     by_source: dict[str, list[str]] = {}
     for finding in findings:

@@ -9,7 +9,7 @@ removes them.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from enbloc.config.findings import Outcome
+from enbloc.config.findings import SettingOutcome
 
 COSCHEDULING: Final = "Coscheduling"
 _LOAD: Final = "nothing here reads measured load; requests decide"
@@ -28,12 +28,12 @@ class Foreign(NamedTuple):
     """
 
     project: str
-    outcome: Outcome
+    outcome: SettingOutcome
     text: str
 
 
 def _of(project: str, **texts: str) -> dict[str, Foreign]:
-    return {name: Foreign(project, Outcome.LOST, text) for name, text in texts.items()}
+    return {name: Foreign(project, SettingOutcome.LOST, text) for name, text in texts.items()}
 
 
 #: By name. Koordinator has a Coscheduling too, with the same meaning.
@@ -41,7 +41,7 @@ def _of(project: str, **texts: str) -> dict[str, Foreign]:
 FOREIGN: Final[Mapping[str, Foreign]] = {
     COSCHEDULING: Foreign(
         "scheduler-plugins",
-        Outcome.BUILT_IN,
+        SettingOutcome.BUILT_IN,
         "gangs are placed whole or not at all, without any plugin",
     ),
     **_of(
@@ -85,13 +85,13 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
 PREEMPTING: Final = ("CapacityScheduling", "PreemptionToleration", "ElasticQuota")
 
 #: Argument of Coscheduling → what becomes of it, but for the timeouts.
-COSCHEDULING_ARGUMENTS: Final[Mapping[str, tuple[Outcome, str]]] = {
+COSCHEDULING_ARGUMENTS: Final[Mapping[str, tuple[SettingOutcome, str]]] = {
     "podGroupBackoffSeconds": (
-        Outcome.NOT_NEEDED,
+        SettingOutcome.NOT_NEEDED,
         "a waiting gang holds nothing, and is tried again when something changes that may help it",
     ),
     "podGroupRejectPercentage": (
-        Outcome.NOT_NEEDED,
+        SettingOutcome.NOT_NEEDED,
         "no member waits with capacity for others, so there are none to reject",
     ),
 }
@@ -110,9 +110,12 @@ def refused(name: str, source: str = "") -> str:
     )
 
 
-def became(name: str) -> tuple[Outcome, str]:
+def became(name: str) -> tuple[SettingOutcome, str]:
     """What becomes of a plugin that does not run here."""
     foreign = FOREIGN.get(name)
     if foreign is not None:
         return foreign.outcome, foreign.text
-    return Outcome.LOST, f'no plugin "{name}" is installed: write it in Python, or do without it'
+    return (
+        SettingOutcome.LOST,
+        f'no plugin "{name}" is installed: write it in Python, or do without it',
+    )

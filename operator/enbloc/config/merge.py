@@ -8,10 +8,10 @@ pkg/scheduler/framework/runtime/framework.go expandMultiPointPlugins.
 
 from collections.abc import Callable, Iterable
 
-from enbloc.config.wanted import EVERY, Entry, PluginSet
+from enbloc.config.wanted import EVERY, PluginEntry, PluginSet
 
 
-def merged(defaults: Iterable[Entry], custom: PluginSet) -> tuple[Entry, ...]:
+def merged(defaults: Iterable[PluginEntry], custom: PluginSet) -> tuple[PluginEntry, ...]:
     """The custom entries laid over the default ones.
 
     A disabled default is removed, one that is enabled again is replaced in its place, and others
@@ -28,8 +28,8 @@ def merged(defaults: Iterable[Entry], custom: PluginSet) -> tuple[Entry, ...]:
 
 
 def expanded(
-    multi_point: Iterable[Entry], custom: PluginSet, has_point: Callable[[str], bool]
-) -> tuple[Entry, ...]:
+    multi_point: Iterable[PluginEntry], custom: PluginSet, has_point: Callable[[str], bool]
+) -> tuple[PluginEntry, ...]:
     """The plugins of one extension point.
 
     First those that are enabled here and at MultiPoint, in the order given here; then the other
@@ -58,9 +58,9 @@ def expanded(
     )
 
 
-def _first_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _first_of_each(entries: Iterable[PluginEntry]) -> tuple[PluginEntry, ...]:
     """The first entry of each name; duplicates are reported elsewhere."""
-    by_name: dict[str, Entry] = {}
+    by_name: dict[str, PluginEntry] = {}
     for entry in entries:
         by_name.setdefault(entry.name, entry)
     return tuple(by_name.values())

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from enbloc.config.defaults import GONE, TAKEN_IN, removed
 from enbloc.config.documents import WHERE
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.models import GROUP, VERSION
 from enbloc.config.wanted import EVERY, MULTI_POINT
 
@@ -79,7 +79,7 @@ def _enabled(entries: list[Any], findings: Findings) -> Iterator[Any]:
             findings.problem(path, removed(name))
         elif name in TAKEN_IN:
             successor = TAKEN_IN[name]
-            findings.warning(path, removed(name), Outcome.CHANGED)
+            findings.warning(path, removed(name), SettingOutcome.CHANGED)
             if successor not in seen:
                 seen.add(successor)
                 yield {**each, "name": successor}

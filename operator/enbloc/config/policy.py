@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from enbloc.config.documents import stamped
-from enbloc.config.findings import Findings, Outcome, unknown
+from enbloc.config.findings import Findings, SettingOutcome, unknown
 from enbloc.config.models import KIND, VERSION
 from enbloc.config.policy_models import (
     LegacyExtender,
@@ -151,7 +151,7 @@ class _Conversion:
                 "accepted and not honoured: a node gets the reason of the first filter that "
                 "rejects it"
             )
-            self._findings.warning("alwaysCheckAllPredicates", text, Outcome.NOT_NEEDED)
+            self._findings.warning("alwaysCheckAllPredicates", text, SettingOutcome.NOT_NEEDED)
         return made
 
     # ── predicates ───────────────────────────────────────────────────────────────────────────
@@ -190,7 +190,7 @@ class _Conversion:
             self._findings.problem(predicate.at("name"), unknown("predicate ", name, PREDICATES))
             return ""
         text = f"{' and '.join(PREDICATES[name])} at filter"
-        self._findings.note(predicate.where, Outcome.KEPT, text)
+        self._findings.note(predicate.where, SettingOutcome.KEPT, text)
         return name
 
     # ── priorities ───────────────────────────────────────────────────────────────────────────
@@ -214,7 +214,7 @@ class _Conversion:
             else:
                 scores[name] = each.weight
                 text = f"{PRIORITIES[name]} at score, weight {each.weight}"
-                self._findings.note(each.where, Outcome.KEPT, text)
+                self._findings.note(each.where, SettingOutcome.KEPT, text)
                 strategy = each.name if name in _STRATEGIES else strategy
         return scores
 
@@ -242,7 +242,7 @@ class _Conversion:
         if name in NO_PRIORITY:
             text = f'"{priority.name}" has no equivalent: {NO_PRIORITY[name]}'
             nothing = name == "EqualPriority"
-            outcome = Outcome.NOT_NEEDED if nothing else Outcome.LOST
+            outcome = SettingOutcome.NOT_NEEDED if nothing else SettingOutcome.LOST
             self._findings.warning(priority.where, text, outcome)
             return ""
         if name not in PRIORITIES:

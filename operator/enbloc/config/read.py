@@ -31,7 +31,7 @@ from enbloc.config.unhonoured import warn_of_unhonoured
 from enbloc.config.wanted import (
     MULTI_POINT,
     Arguments,
-    Entry,
+    PluginEntry,
     Wanted,
     WantedProfile,
 )
@@ -307,8 +307,8 @@ def _profile(config: KubeSchedulerProfile, findings: Findings) -> WantedProfile:
 
 def _set(given: PluginSet) -> WantedSet:
     return WantedSet(
-        tuple(Entry(each.name, each.weight, each.where) for each in given.enabled),
-        tuple(Entry(each.name, None, each.where) for each in given.disabled),
+        tuple(PluginEntry(each.name, each.weight, each.where) for each in given.enabled),
+        tuple(PluginEntry(each.name, None, each.where) for each in given.disabled),
     )
 
 

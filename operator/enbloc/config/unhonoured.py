@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.models import KubeSchedulerConfiguration, PluginSet
 from enbloc.config.strict import Strict
 
@@ -59,7 +59,11 @@ def _warn(model: Strict, reasons: Mapping[str, str], findings: Findings) -> None
     for name, value in _given(model):
         empty = isinstance(value, PluginSet) and not value.enabled and not value.disabled
         if name in reasons and value != _JSON and not empty:
-            outcome = Outcome.LOST if value and reasons[name] in _LACKING else Outcome.NOT_NEEDED
+            outcome = (
+                SettingOutcome.LOST
+                if value and reasons[name] in _LACKING
+                else SettingOutcome.NOT_NEEDED
+            )
             text = f"accepted and not honoured: {reasons[name]}"
             findings.warning(model.at(name), text, outcome)
 

@@ -21,7 +21,7 @@ EVERY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PluginEntry:
     """One plugin in `enabled` or `disabled`.
 
     Attributes:
@@ -38,8 +38,8 @@ class Entry:
 class PluginSet:
     """`enabled` and `disabled` at one extension point, or at MultiPoint."""
 
-    enabled: tuple[Entry, ...] = ()
-    disabled: tuple[Entry, ...] = ()
+    enabled: tuple[PluginEntry, ...] = ()
+    disabled: tuple[PluginEntry, ...] = ()
 
     @property
     def disabled_names(self) -> frozenset[str]:

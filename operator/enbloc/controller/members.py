@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from enbloc.controller.creators import Creator
-from enbloc.model.claims import Claims
+from enbloc.model.claims import Adoptions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 
@@ -80,8 +80,8 @@ class Members:
         claims: the Kubernetes PodGroups whose pods belong to other groups.
     """
 
-    def __init__(self, claims: Claims | None = None) -> None:
-        self._claims = claims or Claims()
+    def __init__(self, claims: Adoptions | None = None) -> None:
+        self._claims = claims or Adoptions()
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
         self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)

@@ -43,7 +43,7 @@ from enbloc.controller.members import Member
 from enbloc.controller.runs import (
     FIRST_LOOK,
     ConditionState,
-    History,
+    RunHistory,
     RunView,
     how_it_ended,
     look,
@@ -70,7 +70,7 @@ class Conclusion:
     """
 
     patch: StatusPatch | None
-    history: History
+    history: RunHistory
     ended: bool
 
 
@@ -80,7 +80,7 @@ def reconcile(  # each is one source of the status
     members: Collection[Member],
     creators: Creators,
     now: float,
-    history: History = FIRST_LOOK,
+    history: RunHistory = FIRST_LOOK,
 ) -> Conclusion:
     """Work out what the controller should write.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from enbloc.controller.existence import Creators
 from enbloc.controller.members import Member
-from enbloc.model.groups import Group, Memory
+from enbloc.model.groups import Group, GroupMemory
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, PodUID
 from enbloc.model.runs import count_succeeded, short
@@ -32,7 +32,7 @@ class ConditionState:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class RunHistory:
     """What must be remembered of a group, besides its status, to judge its current run.
 
     Attributes:
@@ -49,7 +49,7 @@ class History:
 
 
 #: The history of a group that is looked at for the first time.
-FIRST_LOOK: Final = History()
+FIRST_LOOK: Final = RunHistory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class RunView:
         """The condition Finished of this run; None = it has not ended."""
         return self.conditions.get(Condition.FINISHED)
 
-    def history(self, end: ConditionState | None) -> History:
+    def history(self, end: ConditionState | None) -> RunHistory:
         """What to remember for the next look, once the new status is written."""
         over = self.over
         if end is not None:
@@ -98,7 +98,7 @@ class RunView:
             over |= {self.run_name} - {""}
         elif self.finished is not None:  # the run goes on after all
             over = frozenset()
-        return History(self.run_name, self.failed, self.owners, over)
+        return RunHistory(self.run_name, self.failed, self.owners, over)
 
 
 def look(
@@ -106,7 +106,7 @@ def look(
     status: Mapping[str, Any],
     members: Collection[Member],
     creators: Creators,
-    history: History,
+    history: RunHistory,
 ) -> RunView:
     """The group in its current run."""
     memory, conditions = group.memory, _standing(status)
@@ -125,7 +125,7 @@ def look(
         else:
             run, heard = members, True
     if not heard:
-        memory, conditions = Memory(), {}
+        memory, conditions = GroupMemory(), {}
     run = _present(run, memory.run_name)
     owners = frozenset(member.owner for member in run if member.owner)
     failed = sum(member.phase is Phase.FAILED for member in run)

@@ -48,7 +48,7 @@ from enbloc.controller.answers import (
     progress,
     watched,
 )
-from enbloc.telemetry import Problems, metrics
+from enbloc.telemetry import ActiveProblems, metrics
 
 _LISTING: Final = "listing podgroups"
 _WATCHING: Final = "watching podgroups"
@@ -65,7 +65,7 @@ RELIST: Final = event_line("ERROR", {"code": 410})
 log = logging.getLogger(__name__)
 
 
-class Told(Protocol):
+class PodGroupObserver(Protocol):
     """Receives the changes of PodGroups."""
 
     def seen(self, kind: str | None, found: Mapping[str, Any]) -> None:
@@ -116,8 +116,8 @@ class Session:
     def __init__(
         self,
         client: Client,
-        problems: Problems,
-        told: Told,
+        problems: ActiveProblems,
+        told: PodGroupObserver,
         timing: SessionTiming = SessionTiming(),
     ) -> None:
         self._client = client
@@ -149,7 +149,7 @@ class Session:
     async def close(self) -> None:
         """Do nothing; kopf calls this at its end."""
 
-    async def request(self, method: str, url: str, **_: object) -> "Answer":
+    async def request(self, method: str, url: str, **_: object) -> "KopfResponse":
         """Send one request of kopf's, which only reads.
 
         Raises:
@@ -160,7 +160,7 @@ class Session:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
         if "watch" in query:
-            return Answer(lines=self._changes(query))
+            return KopfResponse(lines=self._changes(query))
         work = _LISTING if parts.path == POD_GROUPS.path() else f"reading {parts.path}"
         try:
             found = await (self._page(query) if work == _LISTING else self._discover(parts.path))
@@ -172,7 +172,7 @@ class Session:
             raise aiohttp.ClientConnectionError(str(error)) from error
         self._retry.reset()
         self._worked(work)
-        return Answer(found)
+        return KopfResponse(found)
 
     def _failed(self, work: str, error: APIError) -> None:
         self._failures[work] += 1
@@ -363,7 +363,7 @@ def _lost_its_place(error: APIError) -> bool:
     return lost or error.has_cause("ResourceVersionTooLarge")
 
 
-class Answer:
+class KopfResponse:
     """What kopf uses in place of a successful `aiohttp.ClientResponse`.
 
     Args:

@@ -56,7 +56,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.process.election import candidate
 from enbloc.process.options import Options
 from enbloc.process.terms import run_terms
-from enbloc.telemetry import Health, Heartbeat, Problems
+from enbloc.telemetry import ActiveProblems, Health, Heartbeat
 from enbloc.wire import codec_groups
 from enbloc.wire.auto_groups import AutoGroups
 from enbloc.wire.objects import NamespaceObject, PodObject
@@ -88,7 +88,7 @@ class Controller:
     ) -> None:
         self._client = client
         self._options = options
-        self._problems = Problems()
+        self._problems = ActiveProblems()
         self._auto = AutoGroups(unknown=False)
         self._members = Members(self._auto.claims)
         self._elector = candidate(

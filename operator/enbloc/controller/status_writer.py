@@ -25,13 +25,13 @@ from enbloc.controller.answers import WholeGroup
 from enbloc.controller.existence import Creators, fragile
 from enbloc.controller.members import Members
 from enbloc.controller.reconcile import reconcile
-from enbloc.controller.runs import History, finished
+from enbloc.controller.runs import RunHistory, finished
 from enbloc.controller.sharing import sharing
 from enbloc.model import names
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.times import seconds_of
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.wire import codec
 from enbloc.wire.objects import PodGroupObject
 
@@ -56,7 +56,7 @@ class _Known:
 
     group: Group
     status: Mapping[str, Any]
-    history: History
+    history: RunHistory
 
 
 class StatusWriter:
@@ -74,7 +74,7 @@ class StatusWriter:
         self,
         client: Client,
         members: Members,
-        problems: Problems,
+        problems: ActiveProblems,
         recorder: Recorder,
         now: Callable[[], float],
     ) -> None:
@@ -106,7 +106,7 @@ class StatusWriter:
         status = found.get("status") or {}
         known = self._groups.get(group.key)
         failed = status.get("failed")
-        history = History(group.memory.run_name, failed if isinstance(failed, int) else 0)
+        history = RunHistory(group.memory.run_name, failed if isinstance(failed, int) else 0)
         if known is not None and known.group.uid == group.uid:
             if group.resource_version <= known.group.resource_version:
                 return

@@ -21,7 +21,7 @@ from enbloc.engine.events import (
     TopologySeen,
 )
 from enbloc.errors import UsageError
-from enbloc.model.claims import claimed as claimed_by
+from enbloc.model.claims import adopted as claimed_by
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.names import (
@@ -46,7 +46,7 @@ from enbloc.workloads import (
     Admission,
     Expansion,
     Json,
-    Planned,
+    PlannedPod,
     claimed,
     default_storage_class,
     priority_classes,
@@ -58,7 +58,7 @@ _INJECTED: Final = f"{API_GROUP}/inject-scheduler-name"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SubmissionContext:
     """The state of the cluster in which objects are to be created.
 
     Attributes:
@@ -88,7 +88,7 @@ class Created:
 
     Attributes:
         pod: the pod, with its group.
-        wave: when it is created, see `Planned`.
+        wave: when it is created, see `PlannedPod`.
         of: the object that it comes from, as "Job default/train".
         field: the path of its spec in that object.
     """
@@ -116,7 +116,7 @@ class Submission:
     notes: Sequence[str] = field(default=())
 
 
-def submission(expansion: Expansion, known: Known) -> Submission:
+def submission(expansion: Expansion, known: SubmissionContext) -> Submission:
     """What the scheduler would see of expanded manifests.
 
     Args:
@@ -130,7 +130,7 @@ def submission(expansion: Expansion, known: Known) -> Submission:
 
 
 class _Submitting:
-    def __init__(self, expansion: Expansion, known: Known) -> None:
+    def __init__(self, expansion: Expansion, known: SubmissionContext) -> None:
         self._expansion = expansion
         self._known = known
         self._notes = dict.fromkeys(expansion.notes)
@@ -188,7 +188,7 @@ class _Submitting:
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
-    def _read(self, planned: Planned) -> PodObject:
+    def _read(self, planned: PlannedPod) -> PodObject:
         """A pod as the watch would show it; also keeps the claims that are created for it."""
         where = f"{planned.of}: {planned.field}"
         pod = planned.pod

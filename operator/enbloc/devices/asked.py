@@ -10,11 +10,11 @@ from enbloc.devices.demand import Demand
 from enbloc.devices.facts import (
     MOST_ALTERNATIVES,
     MOST_CONSUMERS,
+    AllocatedDevice,
     Allocation,
     ClaimSpec,
     DeviceClass,
     ResourceClaim,
-    Result,
     pod_group_id,
 )
 from enbloc.model.pods import NodeSelectorTerm, Pod
@@ -36,7 +36,7 @@ class Joined(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DeviceNeeds:
     """What a pod needs in devices; equal for pods that are alike.
 
     Attributes:
@@ -61,17 +61,17 @@ class Asked:
     served: Mapping[str, DeviceClass] = field(default_factory=dict[str, DeviceClass])
     score: int = 0
 
-    def alike(self, other: "Asked") -> bool:
+    def alike(self, other: "DeviceNeeds") -> bool:
         """Whether it differs at most in the claims' names."""
         return self is other or _of_any_claims(self) == _of_any_claims(other)
 
 
-def _of_any_claims(asked: Asked) -> tuple[object, ...]:
+def _of_any_claims(asked: DeviceNeeds) -> tuple[object, ...]:
     has = asked.pins, asked.joined, asked.failed, asked.stale, asked.score
     return asked.refusal, asked.demands, asked.served, *has
 
 
-NOTHING_ASKED = Asked()
+NOTHING_ASKED = DeviceNeeds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def full(key: str) -> str:
     )
 
 
-def twice(key: str, result: Result) -> str:
+def twice(key: str, result: AllocatedDevice) -> str:
     """The message that an allocated claim is unusable, as another has the device too."""
     device = f"{result.driver}/{result.pool}/{result.device}"
     return f"ResourceClaim {key} has device {device}, and so has another claim: delete one of them"

@@ -8,11 +8,11 @@ consumable_capacity.go CmpRequestOverCapacity, GetConsumedCapacityFromRequest.
 
 from collections.abc import Mapping
 
-from enbloc.devices.facts import Amounts, Capacity, Policy
+from enbloc.devices.facts import Amounts, CapacityPolicy, DeviceCapacity
 from enbloc.model.quantity import NANO
 
 
-def consumption(asked: Amounts, capacities: tuple[Capacity, ...]) -> Amounts | None:
+def consumption(asked: Amounts, capacities: tuple[DeviceCapacity, ...]) -> Amounts | None:
     """What one claim consumes of each capacity, by name; None = the device can never serve it."""
     wanted = dict(asked)
     if not wanted.keys() <= {each.name for each in capacities}:
@@ -26,13 +26,15 @@ def consumption(asked: Amounts, capacities: tuple[Capacity, ...]) -> Amounts | N
     return tuple(taken)
 
 
-def has_room(taken: Amounts, used: Mapping[str, int], capacities: tuple[Capacity, ...]) -> bool:
+def has_room(
+    taken: Amounts, used: Mapping[str, int], capacities: tuple[DeviceCapacity, ...]
+) -> bool:
     """Whether `taken` fits beside what is used already; both name the same capacities."""
     values = {each.name: each.value for each in capacities}
     return all(used.get(name, 0) + amount <= values[name] for name, amount in taken)
 
 
-def _consumed(wanted: int | None, capacity: Capacity) -> int:
+def _consumed(wanted: int | None, capacity: DeviceCapacity) -> int:
     policy = capacity.policy
     if wanted is None:
         return policy.default if policy and policy.default is not None else capacity.value
@@ -53,7 +55,7 @@ def _within(wanted: int, minimum: int, step: int | None) -> int:
     return (first + -(-(_units(wanted) - first) // each) * each) * NANO
 
 
-def _violates(amount: int, policy: Policy) -> bool:
+def _violates(amount: int, policy: CapacityPolicy) -> bool:
     if policy.default is not None and amount == policy.default:
         return False
     if policy.minimum is not None:

@@ -10,7 +10,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from enbloc.devices.effort import DEVICE, GLANCE, LOOK, UNSEEN
-from enbloc.devices.facts import MOST_RESULTS, Ask, ClaimSpec, DeviceClass
+from enbloc.devices.facts import MOST_RESULTS, ClaimSpec, DeviceClass, SubRequest
 from enbloc.devices.lens import Lens, RequestView, lens_of, unseen
 from enbloc.devices.pools import Pool
 from enbloc.devices.selectors import Selectors
@@ -30,7 +30,7 @@ class DeviceWant:
         order: its place among the alternatives of the request.
     """
 
-    ask: Ask
+    ask: SubRequest
     device_class: DeviceClass
     request: str
     alternative: str
@@ -206,7 +206,7 @@ def too_many(count: int) -> str:
     return f": number of requested devices {count} exceeds the claim limit of {MOST_RESULTS}"
 
 
-def _problem(ask: Ask, name: str, found: DeviceClass | None, selectors: Selectors) -> str:
+def _problem(ask: SubRequest, name: str, found: DeviceClass | None, selectors: Selectors) -> str:
     for at, expression in enumerate(ask.selectors):
         if not expression:
             empty = "CEL expression empty (unsupported selector type?)"

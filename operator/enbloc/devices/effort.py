@@ -26,7 +26,7 @@ MOST_ANSWERS: Final = 1024
 UNSEEN: Final = "the claims of the group are too costly to look at all devices at once"
 
 
-class Effort:
+class DeviceEffort:
     """The effort that is left; all forks of a table share it, as one decision is made at a time.
 
     Attributes:

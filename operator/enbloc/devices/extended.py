@@ -9,7 +9,7 @@ extendeddynamicresources.go createRequestsAndMappings, createResourceRequestAndM
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from enbloc.devices.facts import Ask, DeviceClass, Request
+from enbloc.devices.facts import DeviceClass, Request, SubRequest
 from enbloc.model.pods import ContainerResource
 from enbloc.model.resources import DEVICE_CLASS_PREFIX
 
@@ -102,7 +102,7 @@ def _count(request: Request) -> int:
 
 def _request(of: ContainerResource, device_class: str, count: int) -> Request:
     name = f"container-{of.container}-request-{of.place}"
-    return Request(name, Ask(name, device_class, count=count))
+    return Request(name, SubRequest(name, device_class, count=count))
 
 
 def _mapping(of: ContainerResource, request: Request) -> RequestMapping:

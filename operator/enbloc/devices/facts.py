@@ -77,7 +77,7 @@ class DeviceToleration(NamedTuple):
         return self.operator == "Exists"
 
 
-class Policy(NamedTuple):
+class CapacityPolicy(NamedTuple):
     """How much of a capacity may be requested, and how much that consumes.
 
     Attributes:
@@ -95,12 +95,12 @@ class Policy(NamedTuple):
     step: int | None = None
 
 
-class Capacity(NamedTuple):
+class DeviceCapacity(NamedTuple):
     """One capacity of a device."""
 
     name: str
     value: int
-    policy: Policy | None = None
+    policy: CapacityPolicy | None = None
 
 
 class Consumption(NamedTuple):
@@ -110,7 +110,7 @@ class Consumption(NamedTuple):
     amounts: Amounts
 
 
-class Site(NamedTuple):
+class DeviceReach(NamedTuple):
     """The nodes from which devices are reached.
 
     Attributes:
@@ -124,7 +124,7 @@ class Site(NamedTuple):
     terms: tuple[NodeSelectorTerm, ...] | None = None
 
 
-NOWHERE: Final = Site()
+NOWHERE: Final = DeviceReach()
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -144,10 +144,10 @@ class Traits:
     """
 
     names: tuple[str, ...] = ()
-    capacity: tuple[Capacity, ...] = ()
+    capacity: tuple[DeviceCapacity, ...] = ()
     consumes: tuple[Consumption, ...] = ()
     taints: tuple[DeviceTaint, ...] = ()
-    site: Site = NOWHERE
+    site: DeviceReach = NOWHERE
     binds_to_node: bool = False
     conditions: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
@@ -198,7 +198,7 @@ class ResourceSlice(OfCluster):
     pool: str
     generation: int = 1
     count: int = 1
-    site: Site | None = NOWHERE
+    site: DeviceReach | None = NOWHERE
     devices: tuple[Device, ...] = ()
     counters: tuple[tuple[str, Amounts], ...] = ()
     resource_version: str = field(default="", compare=False)
@@ -241,7 +241,7 @@ class DeviceClass(OfCluster):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SubRequest:
     """A number of devices of a class: a request, or one alternative of it.
 
     Attributes:
@@ -268,16 +268,16 @@ class Request:
     """
 
     name: str
-    exactly: Ask | None = None
-    first: tuple[Ask, ...] = ()
+    exactly: SubRequest | None = None
+    first: tuple[SubRequest, ...] = ()
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def asks(self) -> tuple[SubRequest, ...]:
         """Its alternatives, or its only Ask; none if its kind is unknown."""
         return (self.exactly,) if self.exactly else self.first
 
 
-class Constraint(NamedTuple):
+class DeviceConstraint(NamedTuple):
     """All devices have the same value of an attribute, or all have distinct values.
 
     Attributes:
@@ -301,7 +301,7 @@ class ClaimSpec:
     """What a claim requests; claims of one template share one, or have equal ones."""
 
     requests: tuple[Request, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[Config, ...] = ()
 
     @cached_property
@@ -312,7 +312,7 @@ class ClaimSpec:
         return self._hash
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def asks(self) -> tuple[SubRequest, ...]:
         """The Asks of all requests."""
         return tuple(ask for request in self.requests for ask in request.asks)
 
@@ -322,7 +322,7 @@ class ClaimSpec:
         return weight_of((self.requests, self.constraints, self.config))
 
 
-class Result(NamedTuple):
+class AllocatedDevice(NamedTuple):
     """One device that is allocated to a claim.
 
     Attributes:
@@ -343,7 +343,7 @@ class Result(NamedTuple):
     consumed: Amounts = ()
 
 
-def identity(result: Result) -> tuple[str, str, str, str]:
+def identity(result: AllocatedDevice) -> tuple[str, str, str, str]:
     """The identity of a result's device, or share of a device."""
     return result.driver, result.pool, result.device, result.share
 
@@ -357,7 +357,7 @@ class Allocation:
         at: when it was written, server seconds; None = unknown.
     """
 
-    results: tuple[Result, ...] = ()
+    results: tuple[AllocatedDevice, ...] = ()
     config: tuple[Config, ...] = ()
     terms: tuple[NodeSelectorTerm, ...] | None = None
     at: float | None = field(default=None, compare=False)

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Self
 
 from enbloc.devices.asked import (
     NOTHING_ASKED,
-    Asked,
+    DeviceNeeds,
     Joined,
     Terms,
     alternatives_score,
@@ -31,6 +31,7 @@ from enbloc.devices.extended import (
 )
 from enbloc.devices.facts import (
     MOST_CONSUMERS,
+    AllocatedDevice,
     Allocation,
     ClaimSpec,
     DeviceClass,
@@ -38,10 +39,9 @@ from enbloc.devices.facts import (
     Request,
     ResourceClaim,
     ResourceSlice,
-    Result,
     identity,
 )
-from enbloc.devices.memory import Memory
+from enbloc.devices.memory import DeviceCache
 from enbloc.devices.owners import Owners
 from enbloc.devices.pools import Pool, PoolKey, pool_of
 from enbloc.devices.search import told
@@ -75,7 +75,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._memory = Memory()
+        self._memory = DeviceCache()
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
         self._claims: Layered[str, ResourceClaim] = Layered()
@@ -296,7 +296,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         """
         shown, held = self._shown(key), self._held.get(key)
         results = shown.results if shown is not None else ()
-        beyond: tuple[Result, ...] = ()
+        beyond: tuple[AllocatedDevice, ...] = ()
         if held is not None:
             known = set(map(identity, results))
             beyond = tuple(each for each in held.allocation.results if identity(each) not in known)
@@ -321,7 +321,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
                 left = tuple(each for each in self._tried.get(node) or () if each != key)
                 self._tried.set(node, left or None)
 
-    def _twice(self, allocation: Allocation) -> Result | None:
+    def _twice(self, allocation: Allocation) -> AllocatedDevice | None:
         """A device of the allocation that another claim has as well; None = there is none."""
         for result in allocation.results:
             key = result.driver, result.pool
@@ -393,7 +393,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             return ByName(key, reserved)
         return claim.spec
 
-    def asked(self, pod: Pod) -> Asked:  # noqa: C901  # one step after the other
+    def asked(self, pod: Pod) -> DeviceNeeds:  # noqa: C901  # one step after the other
         """What a pod needs, given the current state of its claims."""
         if not self.concerns(pod):
             return NOTHING_ASKED
@@ -402,7 +402,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             count = len(pod.resource_claims)
             refusal = f"spec.resourceClaims: {count} claims; use at most {_MOST_CLAIMS}"
         if refusal:
-            return Asked(refusal)
+            return DeviceNeeds(refusal)
         claims: list[str] = []
         demands: list[Demand] = []
         pins: list[Terms] = []
@@ -415,17 +415,17 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             claim = self._claims.get(key)
             refusal = misfit(pod, position, name, claim)
             if refusal or claim is None:
-                return Asked(refusal)
+                return DeviceNeeds(refusal)
             # The pod may have been placed: it stands for all alike pods, which lack their own
             # claims.
             own = claim.owner == pod.uid or self._names_alone(pod, key)
             allocation = claim.allocation if own else self.allocation(key)
             if allocation is not None:
                 if self._full(pod, claim):
-                    return Asked(full(claim.key))
+                    return DeviceNeeds(full(claim.key))
                 taken = self._twice(claim.allocation) if claim.allocation is not None else None
                 if taken is not None:
-                    return Asked(twice(claim.key, taken))
+                    return DeviceNeeds(twice(claim.key, taken))
                 broken = broken or failed(claim)
                 score += alternatives_score(claim.spec, allocation)
                 held = self._held.get(key)
@@ -436,7 +436,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
                 continue
             demand, refusal = self._demand(key, claim.spec)
             if refusal:
-                return Asked(refusal)
+                return DeviceNeeds(refusal)
             claims.append(key)
             demands.append(demand)
         served = self._served(pod)
@@ -446,7 +446,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         if allocation is not None:  # by the plan that is under way
             served = {}
             pins += [allocation.terms] if allocation.terms is not None else []
-        return Asked(
+        return DeviceNeeds(
             "",
             tuple(claims),
             tuple(demands),

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from enbloc.devices.capacity import consumption
 from enbloc.devices.effort import UNSEEN
-from enbloc.devices.facts import Amounts, Ask, DeviceClass, DeviceTaint, typed
+from enbloc.devices.facts import Amounts, DeviceClass, DeviceTaint, SubRequest, typed
 from enbloc.devices.pools import Bits, Pool, positions
 from enbloc.devices.selectors import Faults, Selectors
 
@@ -27,7 +27,7 @@ class RequestView(NamedTuple):
     """What one want (a request or an alternative) looks for."""
 
     device_class: DeviceClass
-    ask: Ask
+    ask: SubRequest
     selectors: Selectors
 
 
@@ -236,7 +236,7 @@ def _matching(view: RequestView, pool: Pool) -> tuple[Bits, Faults]:
     return left, faults
 
 
-def _kept_off(taints: tuple[DeviceTaint, ...], ask: Ask) -> bool:
+def _kept_off(taints: tuple[DeviceTaint, ...], ask: SubRequest) -> bool:
     return any(
         taint.effect in _KEEPS_OFF and not any(each.tolerates(taint) for each in ask.tolerations)
         for taint in taints

@@ -20,7 +20,7 @@ _MOST_BYTES: Final = 16 * 2**20
 _MOST_VERDICTS: Final = 16_384
 
 
-class Memory:
+class DeviceCache:
     """Cached results that follow from the objects alone, shared by all forks."""
 
     def __init__(self) -> None:

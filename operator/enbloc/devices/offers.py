@@ -18,7 +18,7 @@ from enbloc.devices.results import score_of
 from enbloc.devices.search import (
     CANNOT,
     MOST_STEPS,
-    Place,
+    PoolOnNode,
     SearchResult,
     Task,
     ordered,
@@ -71,15 +71,15 @@ class Offers(Inventory):
         """Whether more nodes see a pool than those it names."""
         return key in self._spread
 
-    def places(self, name: str, spread: Spread) -> tuple[Place, ...]:
+    def places(self, name: str, spread: Spread) -> tuple[PoolOnNode, ...]:
         """The pools that a node sees, in the order in which they are tried."""
-        found: list[Place] = []
+        found: list[PoolOnNode] = []
         for key in self._by_node.get(name) or ():
             pool = self._pools.get(key)
             if pool is not None and key not in self._spread:
-                found.append(Place(pool, pool.by_node[name], self.use(key)))
+                found.append(PoolOnNode(pool, pool.by_node[name], self.use(key)))
         for pool, reach in spread.seen(name):
-            found.append(Place(pool, reach, self.use(pool.key)))
+            found.append(PoolOnNode(pool, reach, self.use(pool.key)))
         return ordered(found) if len(found) > 1 else tuple(found)
 
     def uses(self) -> tuple[Use, ...]:
@@ -117,7 +117,7 @@ class Offers(Inventory):
         self,
         demands: tuple[Demand, ...],
         node: str,
-        places: Sequence[Place],
+        places: Sequence[PoolOnNode],
         joined: Sequence[str] = (),
     ) -> DeviceVerdict:
         """Whether a node can serve claims with these demands.
@@ -141,7 +141,7 @@ class Offers(Inventory):
         revised = self._revisable(demands, node, places, joined, moves=moves)
         return revised or (known if known.reason else DeviceVerdict(CANNOT))
 
-    def _alone(self, demands: tuple[Demand, ...], places: Sequence[Place]) -> DeviceVerdict:
+    def _alone(self, demands: tuple[Demand, ...], places: Sequence[PoolOnNode]) -> DeviceVerdict:
         """The verdict if no other claim changes its devices."""
         if not demands:
             return DeviceVerdict()
@@ -152,7 +152,7 @@ class Offers(Inventory):
             known = self._keep(key, _verdict(outcome, len(demands)))
         return known
 
-    def reached(self, key: str, places: Sequence[Place]) -> bool:
+    def reached(self, key: str, places: Sequence[PoolOnNode]) -> bool:
         """Whether a node that sees these places can use the devices of a claim of this fork."""
         held = self._held.get(key)
         if held is None:
@@ -205,7 +205,7 @@ class Offers(Inventory):
         self,
         demands: tuple[Demand, ...],
         node: str,
-        places: Sequence[Place],
+        places: Sequence[PoolOnNode],
         joined: Sequence[str],
         *,
         moves: bool,
@@ -234,7 +234,7 @@ class Offers(Inventory):
         return known if not known.reason or known.open else None
 
     def _revised_with(
-        self, demands: Sequence[Demand], places: Sequence[Place], joined: Sequence[str]
+        self, demands: Sequence[Demand], places: Sequence[PoolOnNode], joined: Sequence[str]
     ) -> list[str]:
         """Claims of this fork that may hold what new ones lack, the shared ones first.
 
@@ -274,7 +274,7 @@ class Offers(Inventory):
         self,
         held: Sequence[HeldClaim],
         demands: tuple[Demand, ...],
-        places: Sequence[Place],
+        places: Sequence[PoolOnNode],
         *,
         moves: bool,
     ) -> list[Task] | None:
@@ -306,15 +306,15 @@ class Offers(Inventory):
         freed = tuple(place._replace(use=uses.get(place.pool.key, place.use)) for place in places)
         return [*tasks, *(Task(demand, freed) for demand in demands)]
 
-    def _places_of(self, held: HeldClaim, uses: dict[PoolKey, Use]) -> tuple[Place, ...]:
+    def _places_of(self, held: HeldClaim, uses: dict[PoolKey, Use]) -> tuple[PoolOnNode, ...]:
         """The places that may serve a claim; on several nodes, none that binds it to one."""
-        found: list[Place] = []
+        found: list[PoolOnNode] = []
         for key, reach in held.seen:
             pool = self._pools.get(key)
             if pool is not None:
                 bound = pool.binding if len(held.views) > 1 else 0
                 seen = reach._replace(devices=reach.devices & ~bound)
-                found.append(Place(pool, seen, uses.get(key) or self.use(key)))
+                found.append(PoolOnNode(pool, seen, uses.get(key) or self.use(key)))
         return ordered(found)
 
 
@@ -336,7 +336,7 @@ def searched(
     return outcome._replace(picks=tuple(picks[at] for at in range(len(tasks))))
 
 
-def _indifferent(demand: Demand, places: Sequence[Place]) -> bool:
+def _indifferent(demand: Demand, places: Sequence[PoolOnNode]) -> bool:
     """Whether claims of this single demand are served alike, whatever earlier ones got."""
     return demand.plain and not any(demand.lens(place.pool).consuming for place in places)
 

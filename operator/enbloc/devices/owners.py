@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 from typing import NamedTuple, Self
 
-from enbloc.devices.facts import Result, identity
+from enbloc.devices.facts import AllocatedDevice, identity
 from enbloc.devices.pools import Pool, PoolKey
 from enbloc.devices.use import UNUSED, Use, added, overdrawn, removed
 from enbloc.model.groups import GroupKey
@@ -38,10 +38,10 @@ class Owners(Forked):
 
     def __init__(self) -> None:
         self._used: Layered[PoolKey, Use] = Layered()
-        self._has: Layered[str, tuple[Result, ...]] = Layered()
+        self._has: Layered[str, tuple[AllocatedDevice, ...]] = Layered()
         self._claims: LayeredGroups[PoolKey, str, bool] = LayeredGroups()
-        self._leaving: Layered[Withdrawn, tuple[Result, ...]] = Layered()
-        self._left: LayeredGroups[PoolKey, Withdrawn, tuple[Result, ...]] = LayeredGroups()
+        self._leaving: Layered[Withdrawn, tuple[AllocatedDevice, ...]] = Layered()
+        self._left: LayeredGroups[PoolKey, Withdrawn, tuple[AllocatedDevice, ...]] = LayeredGroups()
         #: The use of a pool, without and with what is leaving.
         self._whole: dict[PoolKey, tuple[Use, Use]] = {}
 
@@ -64,7 +64,7 @@ class Owners(Forked):
             known = self._whole[pool.key] = used, self._with(used, pool, left)
         return known[1]
 
-    def _with(self, used: Use, pool: Pool, leaving: Iterable[Result]) -> Use:
+    def _with(self, used: Use, pool: Pool, leaving: Iterable[AllocatedDevice]) -> Use:
         """The use with what is leaving; a device or share in both counts once."""
         shares: set[tuple[str, ...]] | None = None
         for result in leaving:
@@ -83,7 +83,7 @@ class Owners(Forked):
         """The positions of exclusive devices that several claims have."""
         return (self._used.get(pool) or UNUSED).again
 
-    def overdrawn(self, pool: Pool, result: Result) -> bool:
+    def overdrawn(self, pool: Pool, result: AllocatedDevice) -> bool:
         """Whether claims have more of a device, or of counters that it consumes, than there is."""
         return overdrawn(self._used.get(pool.key) or UNUSED, pool, result)
 
@@ -91,13 +91,15 @@ class Owners(Forked):
         """The claims that have devices of a pool."""
         return (claim for claim, _ in self._claims.items(pool))
 
-    def has(self, claim: str) -> tuple[Result, ...]:
+    def has(self, claim: str) -> tuple[AllocatedDevice, ...]:
         """The devices of a claim."""
         return self._has.get(claim) or ()
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
-    def give(self, claim: str, results: tuple[Result, ...], pools: FindPool) -> Collection[PoolKey]:
+    def give(
+        self, claim: str, results: tuple[AllocatedDevice, ...], pools: FindPool
+    ) -> Collection[PoolKey]:
         """Set the devices of a claim; returns the pools concerned."""
         results = tuple(dict.fromkeys(results))  # a status may list one twice
         before = self.has(claim)
@@ -117,7 +119,10 @@ class Owners(Forked):
         return concerned
 
     def _change(
-        self, result: Result, pools: FindPool, change: Callable[[Use, Pool, Result], Use]
+        self,
+        result: AllocatedDevice,
+        pools: FindPool,
+        change: Callable[[Use, Pool, AllocatedDevice], Use],
     ) -> None:
         key = _pool_of(result)
         pool = pools(key)
@@ -135,7 +140,7 @@ class Owners(Forked):
         self._used.set(key, None if use is UNUSED else use)
         self._whole.pop(key, None)
 
-    def leave(self, member: Withdrawn, results: tuple[Result, ...]) -> Collection[PoolKey]:
+    def leave(self, member: Withdrawn, results: tuple[AllocatedDevice, ...]) -> Collection[PoolKey]:
         """Keep what a plan held for a member in use, until called again with no results.
 
         Returns:
@@ -160,5 +165,5 @@ class Owners(Forked):
         return self._leaving.used
 
 
-def _pool_of(result: Result) -> PoolKey:
+def _pool_of(result: AllocatedDevice) -> PoolKey:
     return result.driver, result.pool

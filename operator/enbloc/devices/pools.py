@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
-from enbloc.devices.facts import Amounts, Device, ResourceSlice, Site, Traits, typed
+from enbloc.devices.facts import Amounts, Device, DeviceReach, ResourceSlice, Traits, typed
 from enbloc.model.pods import NodeSelectorTerm
 
 #: Driver and name of a pool.
@@ -72,7 +72,7 @@ class Pool:
 
     key: PoolKey
     devices: tuple[Device, ...] = ()
-    sites: tuple[Site, ...] = ()
+    sites: tuple[DeviceReach, ...] = ()
     named: Mapping[str, Bits] = field(default_factory=dict[str, Bits])
     by_node: Mapping[str, Reach] = field(default_factory=dict[str, Reach])
     everywhere: Reach | None = None
@@ -172,7 +172,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self.devices: list[Device] = []
-        self.sites: list[Site] = []
+        self.sites: list[DeviceReach] = []
         self.named: dict[str, Bits] = {}
         self.by_node: dict[str, Reach] = {}
         self.everywhere: Reach | None = None
@@ -208,7 +208,7 @@ class _Builder:
         if each.site is not None:
             self._reached(each.site, Reach(whole, whole))
 
-    def _reached(self, site: Site, reach: Reach) -> None:
+    def _reached(self, site: DeviceReach, reach: Reach) -> None:
         if site.node:
             self.by_node[site.node] = self.by_node.get(site.node, Reach()) | reach
         elif site.everywhere:

@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from enbloc import cel
-from enbloc.devices.effort import MOST_ANSWERS, QUESTION, Effort
-from enbloc.devices.facts import AttributeValue, Capacity, Device, Traits, Version, typed
+from enbloc.devices.effort import MOST_ANSWERS, QUESTION, DeviceEffort
+from enbloc.devices.facts import AttributeValue, Device, DeviceCapacity, Traits, Version, typed
 from enbloc.model.quantity import NANO
 
 Named = tuple[str, AttributeValue]
 
 
-class Reading(NamedTuple):
+class ExpressionReads(NamedTuple):
     """What an expression reads of some devices.
 
     Attributes:
@@ -25,11 +25,11 @@ class Reading(NamedTuple):
     driver: str
     places: tuple[int, ...]
     names: tuple[str, ...]
-    capacity: tuple[Capacity, ...]
+    capacity: tuple[DeviceCapacity, ...]
 
 
 @dataclass(slots=True)
-class Program:
+class DeviceProgram:
     """A compiled expression, with cached answers for devices with equal contents.
 
     Attributes:
@@ -38,14 +38,14 @@ class Program:
 
     selector: cel.Program
     reads: frozenset[str] | None
-    effort: Effort
+    effort: DeviceEffort
     answers: dict[object, bool | str] = field(default_factory=dict[object, bool | str])
 
-    def reading(self, driver: str, traits: Traits) -> Reading:
+    def reading(self, driver: str, traits: Traits) -> ExpressionReads:
         """What it reads of a driver's devices that have these traits."""
         return _reading(driver, traits, self.reads)
 
-    def ask(self, reading: Reading, device: Device) -> bool | str:
+    def ask(self, reading: ExpressionReads, device: Device) -> bool | str:
         """Whether it selects the device; a text = why there is no answer."""
         driver, places, names, capacity = reading
         values = [device.values[place] for place in places]
@@ -62,7 +62,7 @@ class Program:
         self,
         driver: str,
         values: tuple[Named, ...],
-        capacity: tuple[Capacity, ...],
+        capacity: tuple[DeviceCapacity, ...],
         device: Device,
     ) -> bool | str:
         try:
@@ -74,14 +74,14 @@ class Program:
         return outcome.answer if isinstance(outcome.answer, bool) else outcome.answer.text
 
 
-def _reading(driver: str, traits: Traits, reads: frozenset[str] | None) -> Reading:
+def _reading(driver: str, traits: Traits, reads: frozenset[str] | None) -> ExpressionReads:
     places = tuple(
         place for place, name in enumerate(traits.names) if reads is None or name in reads
     )
     capacity = tuple(
         each for each in traits.capacity if reads is None or _qualified(each.name, driver) in reads
     )
-    return Reading(driver, places, tuple(traits.names[place] for place in places), capacity)
+    return ExpressionReads(driver, places, tuple(traits.names[place] for place in places), capacity)
 
 
 def _qualified(name: str, driver: str) -> str:
@@ -91,7 +91,7 @@ def _qualified(name: str, driver: str) -> str:
 def _view(
     driver: str,
     values: tuple[Named, ...],
-    capacity: tuple[Capacity, ...],
+    capacity: tuple[DeviceCapacity, ...],
     shared: bool | None,
 ) -> cel.DeviceView:
     return cel.DeviceView(
@@ -116,7 +116,7 @@ def _attribute(value: AttributeValue) -> bool | int | str | cel.SemanticVersion 
     return value
 
 
-def program(expression: str, effort: Effort) -> Program | str:
+def program(expression: str, effort: DeviceEffort) -> DeviceProgram | str:
     """The program of an expression; a text = why there is none.
 
     Args:
@@ -127,4 +127,4 @@ def program(expression: str, effort: Effort) -> Program | str:
     effort.ask(made.took)
     if isinstance(made, cel.CelError):
         return made.text
-    return Program(made, cel.reads(expression), effort)
+    return DeviceProgram(made, cel.reads(expression), effort)

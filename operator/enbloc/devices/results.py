@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from enbloc.devices.facts import Allocation, ClaimSpec, Config, Result
+from enbloc.devices.facts import AllocatedDevice, Allocation, ClaimSpec, Config
 from enbloc.devices.search import Pick
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
@@ -36,12 +36,12 @@ def score_of(picks: Iterable[Pick], most: int) -> int:
     return sum(most - want.order for want in chosen.values())
 
 
-def _result(pick: Pick, at: int, claim: str) -> Result:
+def _result(pick: Pick, at: int, claim: str) -> AllocatedDevice:
     device, (driver, pool) = pick.pool.devices[pick.position], pick.pool.key
     share = ""
     if pick.consumed is not None:
         share = str(uuid.uuid5(_SHARES, f"{claim}/{at}/{driver}/{pool}/{device.name}"))
-    return Result(
+    return AllocatedDevice(
         request=pick.want.name,
         driver=driver,
         pool=pool,

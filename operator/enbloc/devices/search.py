@@ -34,7 +34,7 @@ CANNOT: Final = "cannot allocate all claims"
 INVALID: Final = "invalid resource pools were encountered"
 
 
-class Place(NamedTuple):
+class PoolOnNode(NamedTuple):
     """A pool as one node sees it, and what of it is in use."""
 
     pool: Pool
@@ -55,7 +55,7 @@ class Task(NamedTuple):
     """
 
     demand: Demand
-    places: tuple[Place, ...]
+    places: tuple[PoolOnNode, ...]
 
 
 class Pick(NamedTuple):
@@ -96,12 +96,12 @@ def told(reason: str, claim: str) -> str:
     return f"claim {claim}{reason}" if reason.startswith((",", ":")) else reason
 
 
-def ordered(places: Sequence[Place]) -> tuple[Place, ...]:
+def ordered(places: Sequence[PoolOnNode]) -> tuple[PoolOnNode, ...]:
     """Sort places as they are tried: by driver and pool, those that make pods wait last."""
     return tuple(sorted(places, key=lambda each: (_waits(each), each.pool.key)))
 
 
-def _waits(place: Place) -> bool:
+def _waits(place: PoolOnNode) -> bool:
     pool = place.pool
     return bool(pool.waiting & place.reach.listed) and pool.complete and not place.broken
 
@@ -137,7 +137,7 @@ class _Field:
     alike: dict[int, Bits] = field(default_factory=dict[int, Bits])
 
     @classmethod
-    def of(cls, place: Place) -> "_Field":
+    def of(cls, place: PoolOnNode) -> "_Field":
         use = place.use
         sharing = sum(1 << position for position in use.shares)
         shares = {position: dict(each.consumed) for position, each in use.shares.items()}
@@ -183,7 +183,7 @@ class _Search:
         self._entered: list[list[list[object]]] = [
             [[] for _ in task.demand.spec.constraints] for task in tasks
         ]
-        self._all: dict[tuple[int, int], list[tuple[Place, int]]] = {}
+        self._all: dict[tuple[int, int], list[tuple[PoolOnNode, int]]] = {}
         #: The first error, with its task: it ends kube-scheduler's search, and is why this one
         #: fails.
         self._error: tuple[int, str] | None = None
@@ -265,7 +265,7 @@ class _Search:
                 continue
             if self.left <= 0:
                 return ""
-            found: list[tuple[Place, int]] = []
+            found: list[tuple[PoolOnNode, int]] = []
             asks = f", request {want.ask.name}: asks for all devices, but resource pool"
             for place in task.places:
                 if not place.pool.complete:

@@ -10,7 +10,7 @@ from enbloc.devices.demand import Demand
 from enbloc.devices.extended import Mappings, meant
 from enbloc.devices.facts import Allocation, Request, ResourceClaim
 from enbloc.devices.pools import PoolKey, Reach
-from enbloc.devices.search import Place
+from enbloc.devices.search import PoolOnNode
 from enbloc.model.pods import Pod, PodUID
 
 Seen = tuple[tuple[PoolKey, Reach], ...]
@@ -33,7 +33,7 @@ class HeldClaim(NamedTuple):
         """What all of these nodes see."""
         return in_common(seen for _, seen in self.views)
 
-    def used_on(self, node: str, places: Iterable[Place]) -> "HeldClaim":
+    def used_on(self, node: str, places: Iterable[PoolOnNode]) -> "HeldClaim":
         """The claim, used on that node too."""
         if any(known == node for known, _ in self.views):
             return self
@@ -68,7 +68,7 @@ class DeviceSeat(NamedTuple):
         return meant(self.pod.key.namespace, self.pod.uid)
 
 
-def seen_in(places: Iterable[Place]) -> Seen:
+def seen_in(places: Iterable[PoolOnNode]) -> Seen:
     """What a node sees through these places."""
     return tuple((place.pool.key, place.reach) for place in places)
 

@@ -4,11 +4,11 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from enbloc.devices.effort import COMPILING, MOST_ANSWERS, QUESTION, UNSEEN, Effort
+from enbloc.devices.effort import COMPILING, MOST_ANSWERS, QUESTION, UNSEEN, DeviceEffort
 from enbloc.devices.pools import Bits, Pool, positions
 
 if TYPE_CHECKING:
-    from enbloc.devices.programs import Program
+    from enbloc.devices.programs import DeviceProgram
 
 #: How many compiled expressions are kept, and how many characters of them: as many as one claim can
 #: have; a character takes some fifty bytes. How many answers are kept per pool, and per pool with
@@ -40,8 +40,8 @@ class Selectors:
     """Expressions, compiled and evaluated once."""
 
     def __init__(self) -> None:
-        self.effort = Effort()
-        self._programs: dict[str, Program | str] = {}
+        self.effort = DeviceEffort()
+        self._programs: dict[str, DeviceProgram | str] = {}
         self._characters = 0
 
     def fault(self, expression: str) -> str:
@@ -89,7 +89,7 @@ class Selectors:
                     faults[answer] = faults.get(answer, 0) | bit
         return Selection(matched, tuple(faults.items()))
 
-    def _program(self, expression: str) -> "Program | str":
+    def _program(self, expression: str) -> "DeviceProgram | str":
         known = self._programs.get(expression)
         if known is None:
             self.effort.ask(QUESTION + COMPILING * len(expression))

@@ -24,10 +24,10 @@ from enbloc.devices.decisions import (
 from enbloc.devices.demand import Demand
 from enbloc.devices.extended import MEANT, meant
 from enbloc.devices.facts import (
+    AllocatedDevice,
     Allocation,
     ClaimSpec,
     ResourceClaim,
-    Result,
     identity,
 )
 from enbloc.devices.offers import Offers, searched
@@ -37,7 +37,7 @@ from enbloc.devices.results import allocation_of
 from enbloc.devices.search import (
     CANNOT,
     Pick,
-    Place,
+    PoolOnNode,
     Task,
 )
 from enbloc.devices.seats import DeviceSeat, HeldClaim, Seen, Vacated, in_common, seen_in
@@ -116,7 +116,7 @@ class Devices(Offers):
         node: str,
         claims: Sequence[str],
         demands: tuple[Demand, ...],
-        places: tuple[Place, ...],
+        places: tuple[PoolOnNode, ...],
         joined: Sequence[str],
         *,
         moves: bool,
@@ -159,13 +159,15 @@ class Devices(Offers):
             self._hold(claim, HeldClaim(allocation, demand, ((node, seen_in(places)),)))
         return True
 
-    def _wide(self, claims: Sequence[str], places: tuple[Place, ...]) -> list[tuple[Place, ...]]:
+    def _wide(
+        self, claims: Sequence[str], places: tuple[PoolOnNode, ...]
+    ) -> list[tuple[PoolOnNode, ...]]:
         """The places for each claim on a node; a shared one gets what its other users see, too.
 
         If it is not known where they will be, it gets no devices of the node's own, which would tie
         them to the node.
         """
-        found: list[tuple[Place, ...]] = []
+        found: list[tuple[PoolOnNode, ...]] = []
         for claim in claims:
             expected = self._expected.get(claim)
             if expected is not None:
@@ -180,7 +182,7 @@ class Devices(Offers):
         known = self._claims.get(claim)
         return allocation_of(picks, spec, node, known.uid if known is not None else claim)
 
-    def _join(self, seat: DeviceSeat, own: Sequence[str], places: Sequence[Place]) -> None:
+    def _join(self, seat: DeviceSeat, own: Sequence[str], places: Sequence[PoolOnNode]) -> None:
         """Use claims here that others on this fork have got."""
         for claim in seat.claims:
             held = self._held.get(claim)
@@ -299,7 +301,7 @@ class Devices(Offers):
             decision: its decision; None = everything done for it has been undone.
         """
         self.version += 1
-        found: tuple[Result, ...] = ()
+        found: tuple[AllocatedDevice, ...] = ()
         if decision is not None:
             given = [each.allocation for each in decision.claims]
             given += [decision.extended.allocation] if decision.extended else []
@@ -419,7 +421,7 @@ class Devices(Offers):
         pools = ((self._pools.get((each.driver, each.pool)), each) for each in allocation.results)
         return not any(pool and self._owners.overdrawn(pool, each) for pool, each in pools)
 
-    def _offered(self, result: Result) -> bool:
+    def _offered(self, result: AllocatedDevice) -> bool:
         """Whether a device still exists."""
         pool = self._pools.get((result.driver, result.pool))
         if pool is None or not pool.complete or pool.invalid:
@@ -441,7 +443,7 @@ def _listing(pod: Pod, key: str) -> Listing | None:
     return Listing(pod.pod_group, tuple(of for each, of in named if each == name))
 
 
-def _seen_as(seen: Seen, places: Sequence[Place]) -> tuple[Place, ...]:
+def _seen_as(seen: Seen, places: Sequence[PoolOnNode]) -> tuple[PoolOnNode, ...]:
     """The places without what some other node does not see."""
     common = dict(seen)
     return tuple(
@@ -451,7 +453,7 @@ def _seen_as(seen: Seen, places: Sequence[Place]) -> tuple[Place, ...]:
     )
 
 
-def _beyond(place: Place) -> Place:
+def _beyond(place: PoolOnNode) -> PoolOnNode:
     """The place without what only this node sees."""
     pool = place.pool
     devices = 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from enbloc.devices.facts import Amounts, Result
+from enbloc.devices.facts import AllocatedDevice, Amounts
 from enbloc.devices.pools import Bits, Pool, positions
 
 
@@ -43,7 +43,7 @@ class Use:
 UNUSED = Use()
 
 
-def added(use: Use, pool: Pool, result: Result) -> Use:
+def added(use: Use, pool: Pool, result: AllocatedDevice) -> Use:
     """The use after a claim gets this too; devices that are not in the pool do not count."""
     for position in _positions(pool, result):
         was_used = _used(use, position)
@@ -59,7 +59,7 @@ def added(use: Use, pool: Pool, result: Result) -> Use:
     return use
 
 
-def removed(use: Use, pool: Pool, result: Result) -> Use:
+def removed(use: Use, pool: Pool, result: AllocatedDevice) -> Use:
     """The use after a claim releases this, which it had."""
     for position in _positions(pool, result):
         was_used = _used(use, position)
@@ -76,7 +76,7 @@ def removed(use: Use, pool: Pool, result: Result) -> Use:
     return use
 
 
-def overdrawn(use: Use, pool: Pool, result: Result) -> bool:
+def overdrawn(use: Use, pool: Pool, result: AllocatedDevice) -> bool:
     """Whether claims have more of a device, or of the counters it consumes, than there is.
 
     Other schedulers may allocate so, or the driver may have published less since.
@@ -93,7 +93,7 @@ def overdrawn(use: Use, pool: Pool, result: Result) -> bool:
     return False
 
 
-def _positions(pool: Pool, result: Result) -> list[int]:
+def _positions(pool: Pool, result: AllocatedDevice) -> list[int]:
     return [] if result.admin else list(positions(pool.named.get(result.device, 0)))
 
 
@@ -101,7 +101,7 @@ def _used(use: Use, position: int) -> bool:
     return bool(use.taken >> position & 1) or position in use.shares
 
 
-def _shared(use: Use, position: int, result: Result, sign: int) -> Use:
+def _shared(use: Use, position: int, result: AllocatedDevice, sign: int) -> Use:
     before = use.shares.get(position, Share(0, ()))
     amounts = dict(before.consumed)
     for name, amount in result.consumed:

@@ -17,7 +17,7 @@ from enbloc.devices.demand import Demand
 from enbloc.devices.facts import MOST_RESULTS
 from enbloc.devices.lens import Lens
 from enbloc.devices.pools import Bits, Pool, Reach, positions
-from enbloc.devices.search import Place
+from enbloc.devices.search import PoolOnNode
 from enbloc.model.node_selection import terms_match
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.reach import Matrix, matrix_of, seen, signatures
@@ -133,7 +133,7 @@ def _matrix(lines: Sequence[Terms], nodes: Nodes) -> Matrix:
     return matrix
 
 
-def signature(demands: Sequence[Demand], places: Sequence[Place]) -> Hashable:
+def signature(demands: Sequence[Demand], places: Sequence[PoolOnNode]) -> Hashable:
     """What of these pools matters to whether claims with these demands can be served."""
     most = MOST_RESULTS * len(demands) + 1
     said = [_said(demands, place, most) for place in places]
@@ -147,7 +147,7 @@ _MOST_SAID: Final = 8
 NOTHING: Final = ()
 
 
-def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
+def _said(demands: Sequence[Demand], place: PoolOnNode, most: int) -> Hashable:
     """What of one pool matters to these demands."""
     pool, reach, use = place
     if not pool.complete:
@@ -173,7 +173,7 @@ def _said(demands: Sequence[Demand], place: Place, most: int) -> Hashable:
     return said
 
 
-def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
+def _exactly(lenses: Sequence[Lens], place: PoolOnNode) -> Hashable:
     """The whole pool, if its devices differ too much for another pool to be alike."""
     pool, reach, use = place
     shares = tuple(sorted(use.shares.items()))
@@ -181,7 +181,9 @@ def _exactly(lenses: Sequence[Lens], place: Place) -> Hashable:
     return pool.number, reach, use.taken, shares, use.counted, faults
 
 
-def _kinds(demands: Sequence[Demand], lenses: Sequence[Lens], place: Place, most: int) -> Hashable:
+def _kinds(
+    demands: Sequence[Demand], lenses: Sequence[Lens], place: PoolOnNode, most: int
+) -> Hashable:
     pool, use, seen = place.pool, place.use, place.reach.devices
     sharing = sum(1 << position for position in use.shares)
     free = seen & ~use.taken & ~sharing

@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from enbloc.devices.facts import Allocation, Ask, Config, DeviceToleration, Request, Result
+from enbloc.devices.facts import (
+    AllocatedDevice,
+    Allocation,
+    Config,
+    DeviceToleration,
+    Request,
+    SubRequest,
+)
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.quantity import nano_text
 from enbloc.model.requirements import Requirement
@@ -33,7 +40,7 @@ def requests_json(requests: tuple[Request, ...]) -> list[Json]:
     ]
 
 
-def _exactly(ask: Ask) -> Json:
+def _exactly(ask: SubRequest) -> Json:
     return {
         "deviceClassName": ask.device_class,
         "allocationMode": ask.mode,
@@ -41,7 +48,7 @@ def _exactly(ask: Ask) -> Json:
     }
 
 
-def _result(result: Result) -> Json:
+def _result(result: AllocatedDevice) -> Json:
     written: Json = {
         "request": result.request,
         "driver": result.driver,

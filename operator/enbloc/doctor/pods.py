@@ -12,7 +12,7 @@ from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.doctor.finding import Finding, Installation
 from enbloc.doctor.reading import Waiting, count, findings
 from enbloc.doctor.schedulers import served
-from enbloc.model.claims import claimed
+from enbloc.model.claims import adopted
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc.wire import codec
@@ -54,7 +54,7 @@ async def waiting(client: Client, ours: Installation) -> AsyncIterator[Finding]:
 def _keys(group: Group) -> Iterator[GroupKey]:
     """The group keys that pods may name to be members of a group."""
     yield group.key
-    for name in claimed(group.roles):
+    for name in adopted(group.roles):
         yield GroupKey(group.key.namespace, name)
 
 

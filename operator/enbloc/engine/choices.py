@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Final, NamedTuple
 
-from enbloc.framework.facts import Choice, Floor, GroupFacts
+from enbloc.framework.facts import Floor, GroupFacts, RoleChoice
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Child, Tree, held
 
@@ -50,7 +50,7 @@ class _Standing(NamedTuple):
 
 def choose(
     tree: Tree, total: Floor, floors: Sequence[Floor]
-) -> tuple[Floor, tuple[Floor, ...], Choice]:
+) -> tuple[Floor, tuple[Floor, ...], RoleChoice]:
     """Choose children: those held whole first, then those partially held, then as listed.
 
     Args:
@@ -75,13 +75,13 @@ def choose(
 
 def _as_chosen(
     tree: Tree, minimum: int, total: Floor, floors: Sequence[Floor], roles: AbstractSet[str]
-) -> tuple[Floor, tuple[Floor, ...], Choice]:
+) -> tuple[Floor, tuple[Floor, ...], RoleChoice]:
     chosen = tuple(floor for floor in floors if floor.role in roles)
     others = tuple(floor for floor in floors if floor.role not in roles)
     away = sum(floor.pending for floor in others if floor.deficit)
     least = max(minimum, sum(floor.minimum for floor in chosen))
     total = replace(total, minimum=least, pending=total.pending - away)
-    return total, chosen, Choice(tree, others, minimum)
+    return total, chosen, RoleChoice(tree, others, minimum)
 
 
 def of_choice(facts: GroupFacts, roles: AbstractSet[str], *, everybody: bool = False) -> GroupFacts:

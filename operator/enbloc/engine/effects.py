@@ -237,7 +237,7 @@ class Emit(msgspec.Struct, frozen=True, gc=False):
     related: Related | None = None
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AskExtender(msgspec.Struct, frozen=True):
     """Ask an extender about one class of pods, or for victims for a pod; answer Answer.
 
     Attributes:
@@ -298,6 +298,6 @@ Effect = (
     | Evict
     | StopEvict
     | Emit
-    | Ask
+    | AskExtender
     | Decided
 )

@@ -37,7 +37,14 @@ from enbloc.engine.policies import (
 )
 from enbloc.engine.queue import CapacityPrecheck
 from enbloc.engine.replay import Aftermath, Dump, WhatIf, take_dump
-from enbloc.engine.report import Explanation, Progress, advise, counted, preparing, topology_status
+from enbloc.engine.report import (
+    Progress,
+    ReasonAndMessage,
+    advise,
+    counted,
+    preparing,
+    topology_status,
+)
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import MIN_RESOURCES, Members
 from enbloc.engine.tally import Census, Tally
@@ -412,7 +419,7 @@ class Engine:
         open_plan = self._plans.of(members.key)
         if open_plan is not None and not open_plan.permitted:
             note = f"capacity is reserved; {open_plan.waiting()}"
-            why = Explanation(Reason.WAITING_ON_PERMIT, note)
+            why = ReasonAndMessage(Reason.WAITING_ON_PERMIT, note)
         elif open_plan is None:
             notes = [note for p in self._policies if (note := p.remark(members, facts))]
             others = sum(len(run.live) for run in runs) - facts.members
@@ -420,7 +427,7 @@ class Engine:
                 theirs = "1 member" if others == 1 else f"{others} members"
                 notes.append(f"not counting {theirs} of earlier runs")
             if notes:
-                why = Explanation(why.reason, f"{why.message} ({'; '.join(notes)})")
+                why = ReasonAndMessage(why.reason, f"{why.message} ({'; '.join(notes)})")
         binding = ""
         if open_plan is not None and open_plan.permitted:
             waits = preparing(open_plan.in_preparation(), ledgers_of(self._state.nodes))

@@ -11,7 +11,7 @@ from enbloc.engine.admission import group_action
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
 from enbloc.engine.events import ClusterFact, Event, Stream
-from enbloc.engine.queue import Place
+from enbloc.engine.queue import QueuePlace
 from enbloc.engine.state import HELD, Members, Seat, solo_key
 from enbloc.engine.tally import EXTENDER_ANSWERED
 from enbloc.engine.turn import Loss, Turn
@@ -109,7 +109,7 @@ class EventHandlers:
                 turn.refused_evictions.append(event)
             case happened.EvictStopped(uid):
                 self._eviction_stopped(uid, turn)
-            case happened.Answer():
+            case happened.ExtenderAnswer():
                 self._extender_answered(event)
             case _:
                 assert_never(event)
@@ -329,10 +329,10 @@ class EventHandlers:
             pod = assignment.pod
             self._reporter.bound(turn, pod, assignment.node, pod.scheduler)
 
-    def _extender_answered(self, event: happened.Answer) -> None:
+    def _extender_answered(self, event: happened.ExtenderAnswer) -> None:
         ready = self._extender_queries.answered(event)
         asking = self._queue.get(ready) if ready is not None else None
-        if asking is not None and asking.place is Place.DECIDING:
+        if asking is not None and asking.place is QueuePlace.DECIDING:
             self._queue.activate(asking, EXTENDER_ANSWERED)
 
 

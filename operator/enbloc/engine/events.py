@@ -8,7 +8,7 @@ import math
 import msgspec
 
 from enbloc.framework.extenders import NodeVictims
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.budgets import Budget
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
@@ -231,7 +231,7 @@ class BindRefused(msgspec.Struct, frozen=True):
 
     plan: str
     uid: PodUID
-    cause: Cause
+    cause: RefusalCause
     message: str
 
 
@@ -271,7 +271,7 @@ class EvictStopped(msgspec.Struct, frozen=True):
     uid: PodUID
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ExtenderAnswer(msgspec.Struct, frozen=True):
     """An extender's answer to an Ask.
 
     Attributes:
@@ -316,5 +316,5 @@ Event = (
     | Evicted
     | EvictRefused
     | EvictStopped
-    | Answer
+    | ExtenderAnswer
 )

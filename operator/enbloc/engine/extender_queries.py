@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from enbloc.engine.effects import Ask
-from enbloc.engine.events import Answer
+from enbloc.engine.effects import AskExtender
+from enbloc.engine.events import ExtenderAnswer
 from enbloc.engine.preemption import (
     NodeCandidate,
     NodeCandidates,
@@ -73,13 +73,13 @@ class _Query:
     waiting: dict[str, tuple[ClassKey | None, int]] = field(
         default_factory=dict[str, tuple[ClassKey | None, int]]
     )
-    answers: dict[ClassKey, dict[int, Answer]] = field(
-        default_factory=dict[ClassKey, dict[int, Answer]]
+    answers: dict[ClassKey, dict[int, ExtenderAnswer]] = field(
+        default_factory=dict[ClassKey, dict[int, ExtenderAnswer]]
     )
     asked: dict[int, Sequence[NodeVictims]] = field(
         default_factory=dict[int, Sequence[NodeVictims]]
     )
-    victims: dict[int, Answer] = field(default_factory=dict[int, Answer])
+    victims: dict[int, ExtenderAnswer] = field(default_factory=dict[int, ExtenderAnswer])
     changes: int = 0
 
 
@@ -108,7 +108,7 @@ class ExtenderQueries:
             for question in query.waiting:
                 del self._asker[question]
 
-    def answered(self, answer: Answer) -> GroupKey | None:
+    def answered(self, answer: ExtenderAnswer) -> GroupKey | None:
         """Record an answer; return the group that can now go on, None = none waits for it."""
         group = self._asker.pop(answer.question, None)
         if group is None:
@@ -119,7 +119,7 @@ class ExtenderQueries:
         answers[index] = answer
         return None if query.waiting else group
 
-    def ask(self, group: GroupKey, trial: Trial, pods: Sequence[Pod]) -> list[Ask] | None:
+    def ask(self, group: GroupKey, trial: Trial, pods: Sequence[Pod]) -> list[AskExtender] | None:
         """Return what must be asked before the group can be decided; None = everything is known.
 
         An empty list means that answers are still under way.
@@ -138,7 +138,7 @@ class ExtenderQueries:
                 query = self._open[group] = _Query(version, rounds)
         if query is None:
             query = self._open[group] = _Query(version)
-        asks: list[Ask] = []
+        asks: list[AskExtender] = []
         busy = {key for key, _ in query.waiting.values()}
         done: set[ClassKey] = set()
         for pod in pods:
@@ -152,12 +152,12 @@ class ExtenderQueries:
                 self._sent(group, key, question)
         return asks if query.waiting else None
 
-    def _sent(self, group: GroupKey, key: ClassKey | None, question: Ask) -> None:
+    def _sent(self, group: GroupKey, key: ClassKey | None, question: AskExtender) -> None:
         self._count += 1
         self._open[group].waiting[question.question] = (key, question.extender)
         self._asker[question.question] = group
 
-    def _next(self, query: _Query, key: ClassKey, pod: Pod, trial: Trial) -> Ask | None:
+    def _next(self, query: _Query, key: ClassKey, pod: Pod, trial: Trial) -> AskExtender | None:
         """Return the next question about a class; store its opinions in `trial` when done."""
         profile, nodes = trial.profile, trial.snapshot.nodes
         left = trial.ranking(pod).mask
@@ -169,7 +169,7 @@ class ExtenderQueries:
                 continue
             if index not in known:
                 names = nodes.names
-                return Ask(
+                return AskExtender(
                     question=f"{profile.name}/{self._count}",
                     profile=profile.name,
                     extender=index,
@@ -187,7 +187,7 @@ class ExtenderQueries:
 
     def consult(
         self, group: GroupKey, profile: Profile, pod: Pod, found: NodeCandidates
-    ) -> tuple[Preemption, Ask | None]:
+    ) -> tuple[Preemption, AskExtender | None]:
         """Return the victims for a pod, or what extenders must be asked first.
 
         Source: kube-scheduler v1.36 pkg/scheduler/framework/preemption/preemption.go
@@ -216,7 +216,7 @@ class ExtenderQueries:
 
     def _answer_about(
         self, group: GroupKey, index: int, left: Sequence[NodeCandidate]
-    ) -> Answer | None:
+    ) -> ExtenderAnswer | None:
         """Return what an extender said about some candidates; None = it must be asked."""
         query = self._open[group]
         answer = query.victims.get(index)
@@ -232,10 +232,10 @@ class ExtenderQueries:
         left: Sequence[NodeCandidate],
         profile: Profile,
         pod: Pod,
-    ) -> Ask:
+    ) -> AskExtender:
         shown = self._open[group].asked[index] = _shown(left)
         victims = (each for one in left for unit in one.victims for each in unit.pods)
-        question = Ask(
+        question = AskExtender(
             question=f"{profile.name}/{self._count}",
             profile=profile.name,
             extender=index,
@@ -251,7 +251,9 @@ def _shown(candidates: Sequence[NodeCandidate]) -> tuple[NodeVictims, ...]:
     return tuple(each.shown() for each in candidates)
 
 
-def _narrowed(extender: Extender, answer: Answer, left: Sequence[NodeCandidate]) -> _Narrowed:
+def _narrowed(
+    extender: Extender, answer: ExtenderAnswer, left: Sequence[NodeCandidate]
+) -> _Narrowed:
     """Return the candidates that an extender leaves; a gang with a named pod goes whole."""
     if answer.problem:
         return _Narrowed(problem=answer.problem)
@@ -275,7 +277,7 @@ def _narrowed(extender: Extender, answer: Answer, left: Sequence[NodeCandidate])
     return _Narrowed(found)
 
 
-def _view(extender: Extender, answer: Answer, nodes: Nodes) -> NodeView | None:
+def _view(extender: Extender, answer: ExtenderAnswer, nodes: Nodes) -> NodeView | None:
     """Return what an answer says of each row; None = nothing: it failed and may be ignored."""
     if answer.problem:
         if extender.ignorable:

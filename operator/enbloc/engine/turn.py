@@ -20,7 +20,7 @@ from enbloc.engine.plan import Plan
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, Happening
 from enbloc.framework.observations import Observation
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
@@ -44,7 +44,7 @@ class Refusal:
     """A Binding that the API server refused."""
 
     uid: PodUID
-    cause: Cause
+    cause: RefusalCause
     message: str
 
 

@@ -70,7 +70,7 @@ class Reply:
         return self.code in (0, 401, 429) or self.code >= 500
 
 
-class Seen(NamedTuple):
+class ReadObject(NamedTuple):
     """An object and the version of it that was read.
 
     Attributes:
@@ -125,7 +125,7 @@ class Api(Protocol):
         """Delete the object, if it has this UID."""
         ...
 
-    async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
+    async def changed(self, seen: Sequence[ReadObject], timeout: float) -> bool:
         """Wait until the watch shows that one of the objects has changed or is gone.
 
         Returns False after `timeout` seconds. Sends no request to the server.

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from enbloc.framework.act import Api, Reply, Seen, Target
+from enbloc.framework.act import Api, ReadObject, Reply, Target
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.versions import version_of
 
@@ -38,10 +38,10 @@ class Object:
         where = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.kind} {where}"
 
-    def seen(self, body: Body) -> Seen:
+    def seen(self, body: Body) -> ReadObject:
         """The object in the version of this body."""
         version = version_of(text_of(part(body, "metadata"), "resourceVersion"))
-        return Seen(self.kind, self.namespace, self.name, version)
+        return ReadObject(self.kind, self.namespace, self.name, version)
 
 
 #: Given an object, returns what to merge into it; empty = it is as wanted; a text = why it cannot
@@ -84,7 +84,7 @@ class Patience:
         self._until = api.now() + PATIENCE
         self._pause = _PAUSES[0]
 
-    async def wait(self, reply: Reply, seen: Sequence[Seen] = ()) -> bool:
+    async def wait(self, reply: Reply, seen: Sequence[ReadObject] = ()) -> bool:
         """Wait before the next try, at least as long as the server asks.
 
         Args:
@@ -144,7 +144,7 @@ async def change_alone(
             await api.read(it.kind, it.namespace, it.name) if known is None else Reply(200, known)
         )
         known = None
-        seen: tuple[Seen, ...] = ()
+        seen: tuple[ReadObject, ...] = ()
         if reply.ok:
             body, wanted = reply.body, decide(reply.body)
             if isinstance(wanted, Awaitable):

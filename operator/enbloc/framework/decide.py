@@ -121,8 +121,8 @@ class PreFilter(Plugin, Protocol):
         """Give the object that will filter this pod.
 
         The object is kept across decisions, and told of each pod that comes or goes if it is
-        `Placed`; it is replaced when a node object, a namespace or a workload changes. So it must
-        hold arrays of its own, never `snapshot` or its tables.
+        `TracksPods`; it is replaced when a node object, a namespace or a workload changes. So it
+        must hold arrays of its own, never `snapshot` or its tables.
 
         Return `self` if nothing needs to be computed; None to skip Filter (until a node, a
         namespace or a workload changes, whatever pods come and go); a NodeSet if only nodes with
@@ -210,7 +210,7 @@ class Unresolvable(Protocol):
 
 
 @runtime_checkable
-class Placed(Protocol):
+class TracksPods(Protocol):
     """An evaluator that reads CLUSTER and is told of each pod that comes or goes.
 
     It is told of pods in a plan and of real ones; without these methods it sees only `nodes`. Its
@@ -241,7 +241,7 @@ class Ignores(Protocol):
 
 @runtime_checkable
 class Forks(Protocol):
-    """An evaluator that is `Placed` and can be copied.
+    """An evaluator that is `TracksPods` and can be copied.
 
     Each way of placing a group is tried on a copy. If an evaluator cannot be copied, PreFilter or
     PreScore makes a new one, which costs more.

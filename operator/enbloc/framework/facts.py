@@ -8,7 +8,7 @@ from typing import Final
 
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.pods import Pod
-from enbloc.model.topology import Apart, TopologyLevels
+from enbloc.model.topology import KeepApart, TopologyLevels
 from enbloc.model.trees import Tree
 
 #: How many names a message lists.
@@ -55,7 +55,7 @@ _NO_FLOOR: Final = Floor("", 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RoleChoice:
     """The alternatives of a group with a tree to the roles that are chosen now.
 
     Attributes:
@@ -115,7 +115,7 @@ class Locality:
     roles: frozenset[str] | None = None
     parts: tuple["Locality", ...] = ()
     field: str = "spec"
-    apart: tuple[tuple[Apart, tuple[str, ...]], ...] = ()
+    apart: tuple[tuple[KeepApart, tuple[str, ...]], ...] = ()
     ranks: tuple[int | None, ...] = ()
 
     def about(self, role: str) -> bool:
@@ -181,7 +181,7 @@ class GroupFacts:
     gates: tuple[str, ...] = ()
     foreign_schedulers: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
-    choice: Choice | None = None
+    choice: RoleChoice | None = None
     coming: tuple[Floor, ...] = ()
     returning: bool = False
     locality: Locality | None = None

@@ -35,7 +35,7 @@ class Takes(Plugin, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class SharedCapacity:
     """A capacity that several nodes share, such as a network's devices or a zone's storage.
 
     Attributes:
@@ -57,7 +57,7 @@ class Pool:
 class Pools(Plugin, Protocol):
     """A filter plugin that checks capacity which several nodes share."""
 
-    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[SharedCapacity]:
         """The pools that any of these pods would use.
 
         Args:
@@ -109,7 +109,7 @@ class Gathers(Plugin, Protocol):
         ...
 
 
-class Together(NamedTuple):
+class OneDomain(NamedTuple):
     """Pods that must be in one domain.
 
     Attributes:
@@ -128,7 +128,7 @@ class Together(NamedTuple):
 class GathersInSets(Plugin, Protocol):
     """A filter plugin that may require pods to share a set of nodes that no label describes."""
 
-    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Together]:
+    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[OneDomain]:
         """The sets of nodes in one of which pods may have to be, as domains.
 
         Sets that overlap are in different numberings. A search tries them one by one, as the

@@ -13,7 +13,7 @@ from enbloc.ledgers import Ledgers
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import HostPort, NodeSelectorTerm, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.resources import ResourceSpace
@@ -214,7 +214,7 @@ class Cluster(NamedTuple):
     """Tables that can be changed, and snapshots of what they hold."""
 
     nodes: Nodes
-    placed: Placed
+    placed: PlacedPods
 
     def place(self, pod: Pod, row: int) -> None:
         """Put a pod on a row."""
@@ -235,7 +235,7 @@ class Cluster(NamedTuple):
 @st.composite
 def clusters(draw: st.DrawFn, *, max_nodes: int = 4, annotations: tuple[str, ...] = ()) -> Cluster:
     """Nodes with pods on them, and with some of these annotations."""
-    cluster = Cluster(_empty(draw, max_nodes, annotations), Placed())
+    cluster = Cluster(_empty(draw, max_nodes, annotations), PlacedPods())
     for row, pod in draw(seats(len(cluster.nodes))):
         cluster.place(pod, row)
     return cluster

@@ -209,28 +209,28 @@ def _check_extremes(normalizer: decide.NormalizeScore, scores: decide.Scores) ->
     )
 
 
-class _Asked(NamedTuple):
+class _Evaluators(NamedTuple):
     """The evaluators that filter and score a pod."""
 
     evaluator: decide.Filter | None
     scorer: decide.Score | decide.ScoreAmong | None
 
     @classmethod
-    def of(cls, plugin: object, pod: Pod, facts: Snapshot) -> "_Asked":
+    def of(cls, plugin: object, pod: Pod, facts: Snapshot) -> "_Evaluators":
         return cls(_evaluator(plugin, pod, facts), _scorer(plugin, pod, facts))
 
-    def told(self) -> list[decide.Placed]:
+    def told(self) -> list[decide.TracksPods]:
         """The evaluators that are told of changes, each once."""
         return [each for each in {id(each): each for each in self}.values() if _hears(each)]
 
-    def fork(self) -> "_Asked | None":
+    def fork(self) -> "_Evaluators | None":
         """A copy; None if an evaluator that is told of changes cannot be copied."""
         forks: dict[int, Any] = {}
         for each in self.told():
             if not isinstance(each, decide.Forks):
                 return None
             forks[id(each)] = each.fork()
-        return _Asked(*(forks.get(id(each), each) for each in self))
+        return _Evaluators(*(forks.get(id(each), each) for each in self))
 
     def says(self, pod: Pod, nodes: Nodes) -> tuple[list[bool], list[float]]:
         """The mask and the scores; empty where there is no evaluator."""
@@ -238,8 +238,8 @@ class _Asked(NamedTuple):
         return mask, [] if self.scorer is None else _asked(self.scorer, pod, nodes)().tolist()
 
 
-def _hears(value: object) -> TypeGuard[decide.Placed]:
-    return isinstance(value, decide.Placed)
+def _hears(value: object) -> TypeGuard[decide.TracksPods]:
+    return isinstance(value, decide.TracksPods)
 
 
 def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Change]) -> None:
@@ -247,7 +247,7 @@ def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Chan
 
     So does a fork, which is told that some of them went before its origin is.
     """
-    asked = _Asked.of(plugin, pod, cluster.snapshot())
+    asked = _Evaluators.of(plugin, pod, cluster.snapshot())
     for row, other in seated:
         cluster.place(other, row)
         for each in asked.told():
@@ -269,13 +269,15 @@ def _check_changes(plugin: object, pod: Pod, cluster: Cluster, seated: list[Chan
         for each in asked.told():
             each.removed(other, row)
     now = cluster.snapshot()
-    fresh = _Asked.of(plugin, pod, now)
+    fresh = _Evaluators.of(plugin, pod, now)
     _check_answers(asked, fresh, pod, now.nodes, "one made anew")
     if fork is not None:
         _check_answers(fork, fresh, pod, now.nodes, "one made anew, where it is a fork")
 
 
-def _check_answers(asked: _Asked, fresh: _Asked, pod: Pod, nodes: Nodes, whom: str) -> None:
+def _check_answers(
+    asked: _Evaluators, fresh: _Evaluators, pod: Pod, nodes: Nodes, whom: str
+) -> None:
     if asked.evaluator is None:
         assert fresh.evaluator is None, (
             "pre_filter skipped a pod, and would not after pods came and went"

@@ -18,14 +18,14 @@ from enbloc.engine.events import (
     PreBindFailed,
     PreBound,
 )
-from enbloc.framework.act import PreBind, PreBindPreFlight, Reply, Seen, Target, Unreserve
+from enbloc.framework.act import PreBind, PreBindPreFlight, ReadObject, Reply, Target, Unreserve
 from enbloc.framework.decide import implements
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Code, Status, refuse
 from enbloc.live.extenders import Extenders
 from enbloc.live.objects import Objects
 from enbloc.live.plugin_times import MemberCall
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
 from enbloc.telemetry import metrics
@@ -103,7 +103,7 @@ class MemberApi:
         """Delete the object if it has this UID."""
         return await self._objects.delete(self._plan, kind, namespace, name, uid)
 
-    async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
+    async def changed(self, seen: Sequence[ReadObject], timeout: float) -> bool:
         """Wait until the watch shows a later version of one of the objects."""
         return await self._objects.watches.changed(seen, timeout)
 
@@ -200,7 +200,9 @@ def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: St
         case kube.Bound():
             return Bound(target.plan, target.uid)
         case kube.Refused(cause, message):
-            if cause is Cause.SCHEDULER_ERROR:  # the operator must fix it: a permission, a webhook
+            if (
+                cause is RefusalCause.SCHEDULER_ERROR
+            ):  # the operator must fix it: a permission, a webhook
                 logger.error(
                     "API server rejected a Binding",
                     extra={"pod": str(target.pod), "node": target.node, "err": message},
@@ -212,7 +214,7 @@ def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: St
             text = status.message
             if status.code is Code.SKIP:
                 text = "every Bind plugin skipped the pod; enable DefaultBinder"
-            return BindRefused(target.plan, target.uid, Cause.SCHEDULER_ERROR, text)
+            return BindRefused(target.plan, target.uid, RefusalCause.SCHEDULER_ERROR, text)
         case _:
             assert_never(outcome)
 

@@ -28,7 +28,7 @@ class _Running:
     """An eviction without an answer yet, and the pods that are evicted together with it."""
 
     task: asyncio.Task[None]
-    together: kube.Together
+    together: kube.EvictionSet
 
 
 class Evictions:
@@ -60,7 +60,7 @@ class Evictions:
         """Evict pods together; this replaces earlier evictions of them."""
         pods = {effect.uid: effect for effect in effects}
         replaced = {uid: self._running.pop(uid) for uid in pods if uid in self._running}
-        together = kube.Together(
+        together = kube.EvictionSet(
             pods,
             self._slots,
             whole=any(effect.whole for effect in pods.values()),
@@ -92,9 +92,9 @@ class Evictions:
         for each in self._running.values():
             each.task.cancel()
 
-    async def _run(self, effect: Evict, together: kube.Together) -> None:
+    async def _run(self, effect: Evict, together: kube.EvictionSet) -> None:
         pod = effect.pod
-        victim = kube.Victim(
+        victim = kube.EvictionRequest(
             pod.namespace,
             pod.name,
             effect.uid,

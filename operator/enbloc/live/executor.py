@@ -12,7 +12,7 @@ from enbloc.client.client import Client
 from enbloc.client.errors import Fenced
 from enbloc.client.events import Recorder
 from enbloc.engine.effects import (
-    Ask,
+    AskExtender,
     Bind,
     CancelPlan,
     Decided,
@@ -141,7 +141,7 @@ class Executor:
                 case Emit():
                     count_end(effect)
                     self._recorder.emit(notice(effect))
-                case Ask():
+                case AskExtender():
                     self._begin(self._ask(effect), f"ask {effect.question}", self._asking)
                 case Decided():
                     decided.append(effect)
@@ -197,7 +197,7 @@ class Executor:
         task.add_done_callback(among.discard)
         task.add_done_callback(self._settled)
 
-    async def _ask(self, effect: Ask) -> None:
+    async def _ask(self, effect: AskExtender) -> None:
         self._queue.put(await self._extenders.answer(effect))
 
     def _settled(self, task: asyncio.Task[None]) -> None:

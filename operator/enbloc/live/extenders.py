@@ -23,15 +23,15 @@ from enbloc.client.errors import (
     Unreachable,
     readable,
 )
-from enbloc.client.extender import ExtenderClient, ExtenderFailed, Question
+from enbloc.client.extender import ExtenderClient, ExtenderFailed, ExtenderRequest
 from enbloc.client.items import Identified
 from enbloc.client.paths import PODS
-from enbloc.engine.effects import Ask
-from enbloc.engine.events import Answer
+from enbloc.engine.effects import AskExtender
+from enbloc.engine.events import ExtenderAnswer
 from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.framework.profile import Profile
 from enbloc.live.raw_nodes import without_managed_fields
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.wire import codec
 from enbloc.wire.objects import PodObject
@@ -85,22 +85,24 @@ class Extenders:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def answer(self, ask: Ask) -> Answer:
+    async def answer(self, ask: AskExtender) -> ExtenderAnswer:
         """Ask an extender; the answer holds a failure, but that of prioritize is only logged."""
         caller = self._client_of(self._profiles[ask.profile][ask.extender])
-        answer = Answer(ask.question)
+        answer = ExtenderAnswer(ask.question)
         try:
             pod = await self._pod(ask.pod.key, ask.pod.uid)
             if ask.candidates:
                 left = await self._preempt(caller, pod, ask)
-                return Answer(ask.question, candidates=left)
-            question = Question(pod, ask.nodes, self.nodes or {})
+                return ExtenderAnswer(ask.question, candidates=left)
+            question = ExtenderRequest(pod, ask.nodes, self.nodes or {})
             if ask.filter:
                 found = await caller.filter(question)
-                answer = Answer(ask.question, found.feasible, found.refused, found.unresolvable)
+                answer = ExtenderAnswer(
+                    ask.question, found.feasible, found.refused, found.unresolvable
+                )
                 question = dataclasses.replace(question, nodes=found.feasible)
         except (ExtenderFailed, APIError) as error:
-            return Answer(ask.question, problem=str(error))
+            return ExtenderAnswer(ask.question, problem=str(error))
         if ask.prioritize and question.nodes:
             try:
                 scores = await caller.prioritize(question)
@@ -117,7 +119,7 @@ class Extenders:
         return answer
 
     async def _preempt(
-        self, caller: ExtenderClient, pod: msgspec.Raw, ask: Ask
+        self, caller: ExtenderClient, pod: msgspec.Raw, ask: AskExtender
     ) -> tuple[NodeVictims, ...]:
         """Ask for a pod's victims; without pods that are gone, and nodes without victims left."""
         if caller.extender.node_cache_capable:
@@ -172,7 +174,7 @@ class Extenders:
                 )
                 if error.unknown:
                     unknown()
-                refused = Refused(Cause.SCHEDULER_ERROR, f"{extender.url}: {error}")
+                refused = Refused(RefusalCause.SCHEDULER_ERROR, f"{extender.url}: {error}")
                 patience = extender.timeout if error.unknown else 0.0
                 outcome = await self._settled(binding, refused, patience)
                 if outcome is not refused or not extender.ignorable:

@@ -32,7 +32,7 @@ class TopologyShown(msgspec.Struct, gc=False, omit_defaults=True):
     spread: dict[str, int] | None = None
 
 
-class Shown(PodGroupStatusObject, omit_defaults=True):
+class SchedulerStatus(PodGroupStatusObject, omit_defaults=True):
     """The scheduler's part of a status, as it is or as it should be.
 
     Times are RFC 3339 in UTC, to the second.
@@ -47,7 +47,7 @@ class Shown(PodGroupStatusObject, omit_defaults=True):
         """The reason of one condition; "" if it is absent."""
         return next((c.reason for c in self.conditions or () if c.type == kind), "")
 
-    def own(self) -> "Shown":
+    def own(self) -> "SchedulerStatus":
         """A copy without what others write, in a fixed order, so that two can be compared."""
         roles = [role for role in self.roles or () if role.succeeded is not None]
         conditions = [c for c in self.conditions or () if c.type in SCHEDULER_FIELDS.conditions]
@@ -64,13 +64,15 @@ class GroupObject(msgspec.Struct, gc=False):
 
     metadata: PodGroupMetadata = msgspec.field(default_factory=PodGroupMetadata)
     spec: PodGroupSpecObject | None = None
-    status: Shown | None = None
+    status: SchedulerStatus | None = None
 
 
-NOTHING: Final = Shown()
+NOTHING: Final = SchedulerStatus()
 
 
-def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.0) -> Shown:
+def wanted(
+    effect: SetGroupStatus, shown: SchedulerStatus, now: float, created: float = 0.0
+) -> SchedulerStatus:
     """What the status should say; no time in it is before the object's creation (semantics §7.3).
 
     Args:
@@ -81,7 +83,7 @@ def wanted(effect: SetGroupStatus, shown: Shown, now: float, created: float = 0.
         created: creationTimestamp of the PodGroup, same unit.
     """
     before = {condition.type: condition for condition in shown.conditions or ()}
-    return Shown(
+    return SchedulerStatus(
         run=effect.run_name or None,
         started_time=_text(effect.started, created),
         succeeded=effect.succeeded,

@@ -60,13 +60,13 @@ from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.topology_kinds import TOPOLOGY_KINDS, TopologyKind
-from enbloc.model.claims import claimed
+from enbloc.model.claims import adopted
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Selector
 from enbloc.model.workloads import WorkloadKey
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.topology import HyperNodes
 from enbloc.wire import codec
 from enbloc.wire.auto_groups import AutoGroups
@@ -123,7 +123,7 @@ class Informers:
     queue: EventQueue
     malformed: MalformedObjects
     profiles: Mapping[str, Profile]
-    problems: Problems
+    problems: ActiveProblems
     timing: Timing | None = None
     auto: AutoGroups = field(default_factory=lambda: AutoGroups(unknown=True))
     hyper_nodes: HyperNodes = field(default_factory=HyperNodes)
@@ -227,7 +227,7 @@ class Informers:
                 statuses.seen(shown)
             plain = PodGroupObject(shown.metadata, shown.spec, shown.status)
             group = codec.group(plain, keep)
-            self._regroup(self.auto.group(group.key, claimed(group.roles)))
+            self._regroup(self.auto.group(group.key, adopted(group.roles)))
             return GroupSeen(group)
 
         def gone(meta: Meta) -> Event:

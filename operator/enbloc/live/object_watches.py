@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from enbloc.client.items import Item, MetaLike, Synced
 from enbloc.client.paths import Resource
-from enbloc.framework.act import Seen
+from enbloc.framework.act import ReadObject
 
 #: The longest wait for an object that no stream shows (seconds).
 UNWATCHED_SECONDS: Final = 2.0
@@ -54,7 +54,7 @@ class ObjectWatches:
         if not isinstance(item, Synced):
             self.saw(kind, item.meta)
 
-    async def changed(self, seen: Sequence[Seen], timeout: float) -> bool:
+    async def changed(self, seen: Sequence[ReadObject], timeout: float) -> bool:
         """Wait until a stream shows a later version of one of the objects, or its deletion.
 
         Args:
@@ -84,6 +84,6 @@ class ObjectWatches:
                     del self._waiting[key]
         return True
 
-    def _has_passed(self, seen: Seen) -> bool:
+    def _has_passed(self, seen: ReadObject) -> bool:
         watch = self._watches.get(seen.kind)
         return watch is not None and watch.has_passed(seen.namespace, seen.name, seen.version)

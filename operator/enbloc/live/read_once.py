@@ -22,8 +22,8 @@ from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.topology import Topology
-from enbloc.simulation import Present
-from enbloc.telemetry import Problems
+from enbloc.simulation import PresentState
+from enbloc.telemetry import ActiveProblems
 from enbloc.workloads import Admission, default_storage_class, priority_classes
 
 
@@ -36,7 +36,7 @@ class Reading:
         problems: what could not be read of which object, one line each.
     """
 
-    present: Present
+    present: PresentState
     problems: Sequence[str]
 
 
@@ -66,9 +66,9 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
         ExceptionGroup: one APIError for each resource that cannot be listed.
     """
     queue, problems = EventQueue(), list[str]()
-    informers = Informers(client, queue, _kept(problems), configuration.profiles, Problems())
+    informers = Informers(client, queue, _kept(problems), configuration.profiles, ActiveProblems())
     await _read_all(informers.every())
-    present = Present(
+    present = PresentState(
         configuration.profiles,
         configuration.settings,
         tuple(_taken(queue)),
@@ -87,7 +87,7 @@ async def read_nodes(client: Client) -> NodeReading:
         ExceptionGroup: one APIError for each resource that cannot be listed.
     """
     queue, problems = EventQueue(), list[str]()
-    informers = Informers(client, queue, _kept(problems), {}, Problems())
+    informers = Informers(client, queue, _kept(problems), {}, ActiveProblems())
     own, *others = informers.topologies()
     await _read_all((informers.nodes(), informers.pods(), own))
     for error in await asyncio.gather(*map(_read, others)):

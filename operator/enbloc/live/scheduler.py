@@ -45,7 +45,7 @@ from enbloc.model.field_managers import field_manager
 from enbloc.process.election import candidate
 from enbloc.process.options import Options, served_health
 from enbloc.process.terms import run_terms
-from enbloc.telemetry import Health, Heartbeat, Problems
+from enbloc.telemetry import ActiveProblems, Health, Heartbeat
 from enbloc.wire.objects import PodObject
 
 #: How long a stop waits for Bindings under way (seconds).
@@ -115,7 +115,7 @@ class Scheduler:
     ) -> None:
         self._options = options
         self._client = client
-        self._problems = Problems()
+        self._problems = ActiveProblems()
         configuration = options.configuration or default_configuration()
         profiles = configuration.profiles
         election = configuration.leader_election.of(profiles)

@@ -16,13 +16,13 @@ from enbloc.client.group_status import INTERVAL, PASSING, SETTLED, apply_group_s
 from enbloc.client.items import Identified
 from enbloc.client.paths import PODS
 from enbloc.engine.effects import SetGangRunning, SetGroupStatus, SetPodCondition
-from enbloc.live.group_status import NOTHING, GroupObject, Shown, wanted
+from enbloc.live.group_status import NOTHING, GroupObject, SchedulerStatus, wanted
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import GANG_RUNNING, Condition, Reason
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.wire.codec import status_writers
 from enbloc.wire.conditions import pod_condition
 
@@ -40,7 +40,7 @@ class Standing:
 
     uid: str
     version: int
-    shown: Shown
+    shown: SchedulerStatus
     created: float = 0.0
     writers: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ class GroupStatuses:
     """
 
     def __init__(
-        self, client: Client, now: Callable[[], float], problems: Problems, manager: str
+        self, client: Client, now: Callable[[], float], problems: ActiveProblems, manager: str
     ) -> None:
         self._client = client
         self._now = now
@@ -132,7 +132,9 @@ class GroupStatuses:
         standing = self._standing.get(effect.group)
         return standing if standing and standing.uid == effect.uid else None
 
-    async def _apply(self, effect: SetGroupStatus, status: Shown | None, manager: str) -> None:
+    async def _apply(
+        self, effect: SetGroupStatus, status: SchedulerStatus | None, manager: str
+    ) -> None:
         written: GroupObject = await apply_group_status(
             self._client, effect.group, effect.uid, status, manager, shape=GroupObject
         )
@@ -208,7 +210,7 @@ class PodConditions:
         problems: told what keeps conditions from being written.
     """
 
-    def __init__(self, client: Client, now: Callable[[], float], problems: Problems) -> None:
+    def __init__(self, client: Client, now: Callable[[], float], problems: ActiveProblems) -> None:
         self._client = client
         self._now = now
         #: Pods that may get PodScheduled=False; and those that have our readiness gate.

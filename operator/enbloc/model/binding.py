@@ -5,7 +5,7 @@
 import enum
 
 
-class Cause(enum.StrEnum):
+class RefusalCause(enum.StrEnum):
     """Why a Binding was refused, and so what is at fault (semantics §3.6): never the node."""
 
     MEMBER_CHANGED = "MemberChanged"  # the pod is gone, another one, bound, gated or deleting

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from enbloc.model.groups import GroupKey, Role
 
 
-class Claim(NamedTuple):
+class Adoption(NamedTuple):
     """The group and role of pods that name such a PodGroup by `spec.schedulingGroup`."""
 
     group: GroupKey
     role: str
 
 
-def claimed(roles: Iterable[Role]) -> dict[str, str]:
+def adopted(roles: Iterable[Role]) -> dict[str, str]:
     """The role that claims each PodGroup's pods, by PodGroup; of several roles the first."""
     found: dict[str, str] = {}
     for role in roles:
@@ -25,7 +25,7 @@ def claimed(roles: Iterable[Role]) -> dict[str, str]:
     return found
 
 
-class Claims:
+class Adoptions:
     """Which group claims the pods of which PodGroup; of several, the first by name.
 
     So scheduler and controller agree, whichever object they see first.
@@ -33,14 +33,14 @@ class Claims:
 
     def __init__(self) -> None:
         self._by: dict[GroupKey, Mapping[str, str]] = {}
-        self._of: dict[GroupKey, list[Claim]] = {}
+        self._of: dict[GroupKey, list[Adoption]] = {}
 
     def put(self, group: GroupKey, roles: Mapping[str, str]) -> list[GroupKey]:
         """Update a group's claims (no roles = it is gone); returns the PodGroups concerned.
 
         Args:
             group: the group that claims.
-            roles: its role by PodGroup, as `claimed` returns them.
+            roles: its role by PodGroup, as `adopted` returns them.
         """
         before = self._by.pop(group, {})
         if roles:
@@ -50,14 +50,14 @@ class Claims:
             key = GroupKey(group.namespace, name)
             claims = self._of.setdefault(key, [])
             if name in before:
-                del claims[bisect_left(claims, Claim(group, before[name]))]
+                del claims[bisect_left(claims, Adoption(group, before[name]))]
             if name in roles:
-                insort(claims, Claim(group, roles[name]))
+                insort(claims, Adoption(group, roles[name]))
             if not claims:
                 del self._of[key]
         return [GroupKey(group.namespace, name) for name in changed]
 
-    def of(self, podgroup: GroupKey) -> Claim | None:
+    def of(self, podgroup: GroupKey) -> Adoption | None:
         """What pods that name this PodGroup belong to; None = the group of that name."""
         claims = self._of.get(podgroup)
         return claims[0] if claims else None

@@ -68,7 +68,7 @@ class Ownership:
         self._lent = None
 
 
-Claim = Ownership | Lease
+ArrayRight = Ownership | Lease
 
 
 class _Held:

@@ -114,7 +114,7 @@ MOST_RUNS_KEPT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class GroupMemory:
     """What status stores about a group, read back at start (semantics §2.2).
 
     Attributes:
@@ -179,7 +179,7 @@ class Group:
     generation: int = 0
     resource_version: int = 0
     created: float = 0.0
-    memory: Memory = Memory()
+    memory: GroupMemory = GroupMemory()
     problem: str = ""
     annotations: tuple[tuple[str, str], ...] = ()
     on_incomplete: OnIncomplete = OnIncomplete.REPAIR

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.amounts import HUGE, Amounts, held
-from enbloc.model.copy_on_write import Claim, Ownership
+from enbloc.model.copy_on_write import ArrayRight, Ownership
 from enbloc.model.labels import Interned, Mask, Rows
 from enbloc.model.node import Node, NodeChange, difference
 from enbloc.model.node_columns import NodeColumns, resized
@@ -111,8 +111,8 @@ class Nodes:
         self.images_version = 0
         self.placed_version = 0
         self._columns = NodeColumns(space)
-        self._columns_claim: Claim = Ownership()
-        self._cells_claim: Claim = Ownership()
+        self._columns_claim: ArrayRight = Ownership()
+        self._cells_claim: ArrayRight = Ownership()
         self._rows: Rows = slice(0, 0)
         self._cells: Amounts | None = np.zeros(
             (_NONZERO + len(space), self._columns.capacity), np.int64
@@ -123,7 +123,7 @@ class Nodes:
         self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
         self._ledgers = ledgers
-        self._ledgers_claim: Claim = Ownership()
+        self._ledgers_claim: ArrayRight = Ownership()
         #: Another table reads the same ledgers, and this one has a Lease on them.
         self._ledgers_shared = False
 
@@ -355,7 +355,7 @@ class Nodes:
         return self._derive(self._view, self._rows, self._cells_claim.lease())
 
     def _derive(
-        self, view: Amounts, rows: Rows, claim: Claim, cells: Amounts | None = None
+        self, view: Amounts, rows: Rows, claim: ArrayRight, cells: Amounts | None = None
     ) -> "Nodes":
         table = object.__new__(Nodes)
         table.space = self.space

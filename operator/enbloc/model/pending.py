@@ -53,7 +53,7 @@ class Pending:
         return min(pod.created for pod in self.pending)
 
 
-class Told(Protocol):
+class WaitReport(Protocol):
     """A waiting group or pod, with the reason and message to report."""
 
     @property
@@ -67,6 +67,6 @@ class Told(Protocol):
         ...
 
 
-def why(waiting: Told) -> str:
+def why(waiting: WaitReport) -> str:
     """Reason and message, as in a condition; "" = nothing keeps it waiting."""
     return f"{waiting.reason}: {waiting.message}" if waiting.message else ""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.model.copy_on_write import Claim, Lease, Ownership, leased
+from enbloc.model.copy_on_write import ArrayRight, Lease, Ownership, leased
 from enbloc.model.labels import Interned, LabelColumns, Mask
 from enbloc.model.node_columns import resized
 from enbloc.model.pods import Pod, PodSpec, PodUID
@@ -17,7 +17,7 @@ from enbloc.model.selectors import Selector
 _FIRST_CAPACITY: Final = 256
 
 
-class Placed:
+class PlacedPods:
     """Struct of arrays keyed by pod UID, dense: the last pod takes a dropped one's place.
 
     A snapshot shares everything with its table. The table copies before it writes if the snapshot,
@@ -28,7 +28,7 @@ class Placed:
                  "_spec", "_terminating", "_uids")  # fmt: skip
 
     def __init__(self) -> None:
-        self._claim: Claim = Ownership()
+        self._claim: ArrayRight = Ownership()
         self._uids: list[PodUID] = []
         self._index: dict[PodUID, int] = {}
         self._row: npt.NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
@@ -130,16 +130,16 @@ class Placed:
 
     # ── deriving ─────────────────────────────────────────────────────────────────────────────
 
-    def snapshot(self) -> "Placed":
+    def snapshot(self) -> "PlacedPods":
         """The same pods, frozen."""
-        twin = object.__new__(Placed)
+        twin = object.__new__(PlacedPods)
         twin._claim = self._claim.lease()
         twin._uids, twin._index, twin._labels = self._uids, self._index, self._labels
         twin._row, twin._priority, twin._terminating = self._row, self._priority, self._terminating
         twin._spec, twin._namespace, twin._affine = self._spec, self._namespace, self._affine
         return twin
 
-    def fork(self) -> "Placed":
+    def fork(self) -> "PlacedPods":
         """An independent copy."""
         twin = self.snapshot()
         twin._copy(len(self._row))  # noqa: SLF001  # one of our own

@@ -81,7 +81,7 @@ def signatures(matrix: Matrix) -> Signatures:
     return Signatures(codes, matrix[:, firsts])
 
 
-class Seen(NamedTuple):
+class NodesSeen(NamedTuple):
     """Identifies the nodes for which something was computed, to tell whether it is still valid."""
 
     names: Sequence[str]
@@ -92,6 +92,6 @@ class Seen(NamedTuple):
         return self.names is nodes.names and self.version == nodes.version
 
 
-def seen(nodes: Nodes) -> Seen:
+def seen(nodes: Nodes) -> NodesSeen:
     """What identifies the current state of a table."""
-    return Seen(nodes.names, nodes.version)
+    return NodesSeen(nodes.names, nodes.version)

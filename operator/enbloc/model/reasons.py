@@ -35,7 +35,7 @@ GROUP_EVENTS: Final[Mapping[Reason, EventReason]] = {
 HAPPENED: Final = frozenset({Reason.BELOW_MINIMUM, Reason.TIMED_OUT, Reason.PREEMPTED})
 
 
-class Cause(StrEnum):
+class WaitCause(StrEnum):
     """What keeps a group waiting, as found by trying what would make it start."""
 
     NOTHING = "nothing"
@@ -46,14 +46,14 @@ class Cause(StrEnum):
     OTHER = "other"
 
 
-_FIT: Final = (Cause.CAPACITY, Cause.CLUSTER, Cause.OTHER)
+_FIT: Final = (WaitCause.CAPACITY, WaitCause.CLUSTER, WaitCause.OTHER)
 
 #: The possible causes, by the reason of a group that does not have its minimum.
-CAUSES: Final[Mapping[Reason, tuple[Cause, ...]]] = {
-    **dict.fromkeys(Reason, (Cause.OTHER,)),
-    Reason.WAITING_FOR_MEMBERS: (Cause.MEMBERS,),
+CAUSES: Final[Mapping[Reason, tuple[WaitCause, ...]]] = {
+    **dict.fromkeys(Reason, (WaitCause.OTHER,)),
+    Reason.WAITING_FOR_MEMBERS: (WaitCause.MEMBERS,),
     Reason.UNSCHEDULABLE: _FIT,
     Reason.INFEASIBLE: _FIT,
-    Reason.BELOW_MINIMUM: (Cause.MEMBERS, *_FIT),
-    Reason.PREEMPTED: (Cause.MEMBERS, *_FIT),
+    Reason.BELOW_MINIMUM: (WaitCause.MEMBERS, *_FIT),
+    Reason.PREEMPTED: (WaitCause.MEMBERS, *_FIT),
 }

@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from typing import Final, Protocol
 
-from enbloc.model.groups import Memory, RunMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.pods import PodUID
 
 #: The owner that all pods without a controller share.
@@ -71,7 +71,7 @@ def joins(owner: str, of_group: str) -> bool:
     return bool(of_group) and not of_group.startswith(_SINGLE) and attempt_of(owner) is None
 
 
-def count_succeeded(seen: Counter[str], memory: Memory | RunMemory) -> Counter[str]:
+def count_succeeded(seen: Counter[str], memory: GroupMemory | RunMemory) -> Counter[str]:
     """How many members of each role succeeded in a run, including pods that are gone.
 
     For roles that the PodGroup does not name, status stores only the sum: the part of it that was

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.selectors import Labels
 from enbloc.model.workloads import Workloads
 
@@ -22,7 +22,7 @@ class Snapshot:
     """
 
     nodes: Nodes
-    placed: Placed
+    placed: PlacedPods
     namespaces: Mapping[str, Labels] = field(default_factory=dict[str, Labels])
     workloads: Workloads = field(default_factory=Workloads)
     ledgers: Mapping[str, object] = field(default_factory=dict[str, object])

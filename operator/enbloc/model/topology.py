@@ -92,7 +92,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class KeepApart:
     """Which other groups a group keeps away from.
 
     Attributes:
@@ -138,7 +138,7 @@ class TopologyRequest:
     required: str = ""
     preferred: str = ""
     slices: tuple[Slice, ...] = ()
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[KeepApart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +253,13 @@ def _slice_problem(
 
 def resolved_apart(
     request: TopologyRequest, topologies: Mapping[str, Topology]
-) -> tuple[tuple[tuple[Apart, tuple[str, ...]], ...], str]:
+) -> tuple[tuple[tuple[KeepApart, tuple[str, ...]], ...], str]:
     """The groups to keep away from, each with the node labels of its domains, outermost first.
 
     Returns:
         These, and what is wrong; "" = nothing is.
     """
-    found: list[tuple[Apart, tuple[str, ...]]] = []
+    found: list[tuple[KeepApart, tuple[str, ...]]] = []
     for number, rule in enumerate(request.apart):
         field = f"spec.topology.apart[{number}].level"
         known, problem = _named(request, topologies, (rule.level,))

@@ -24,7 +24,7 @@ from enbloc.plugins.volume_claims import (
 )
 from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim, StorageClass
 from enbloc.storage.in_tree import OLD_REGION, OLD_ZONE, REGION, ZONE, ZONE_SEPARATOR
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 
 _LABELS: Final = (OLD_ZONE, OLD_REGION, ZONE, REGION)
 _NEWER: Final = {OLD_ZONE: ZONE, OLD_REGION: REGION}
@@ -110,7 +110,7 @@ class ZoneFilter:
         return allowed | ~labelled
 
 
-def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
+def _unbound(claim: PersistentVolumeClaim, known: KnownObjects) -> str:
     """Why a pod cannot use an unbound claim; "" = it can, as the claim is bound later."""
     if not claim.storage_class:
         return "PersistentVolumeClaim had no pv name and storageClass name"

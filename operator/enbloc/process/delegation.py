@@ -32,7 +32,7 @@ from enbloc.client.paths import CONFIG_MAPS
 from enbloc.errors import EnblocError
 from enbloc.process.access_rules import AccessRules
 from enbloc.process.reviews import REVIEW_SECONDS, Find, OfPath, Reviews, User
-from enbloc.telemetry import Asked, Problems, RequestRefusal
+from enbloc.telemetry import AccessRequest, ActiveProblems, RequestRefusal
 from enbloc.telemetry.health import ENDPOINTS
 
 #: The namespace, name and key of the ConfigMap with the API server's CAs for client certificates.
@@ -72,7 +72,7 @@ class Delegation:
         self._certify = certify
         self._reviews = Reviews(component, authentication, authorization, rules, clock)
         self._looking: asyncio.Task[None] | None = None
-        self._problems = Problems()
+        self._problems = ActiveProblems()
 
     async def __aenter__(self) -> Self:
         if self._rules.look_up or self._rules.client_authorities is not None:
@@ -85,7 +85,7 @@ class Delegation:
             await asyncio.wait({self._looking})
         await self._reviews.close()
 
-    async def refuse(self, asked: Asked) -> RequestRefusal | None:
+    async def refuse(self, asked: AccessRequest) -> RequestRefusal | None:
         """Why the request is refused, with kube-scheduler's answer; None = let it in."""
         if self._is_open(asked.path):
             return None
@@ -117,7 +117,7 @@ class Delegation:
         )
 
     # ── who ──────────────────────────────────────────────────────────────────────────────────
-    async def _user(self, asked: Asked) -> User | None:
+    async def _user(self, asked: AccessRequest) -> User | None:
         """The user that sends a request; None if the credentials are not valid."""
         user, ended = _certified(asked.certificate)
         if user is not None:

@@ -6,19 +6,19 @@ All of it is pure: the engine decides on facts of the present, and what it asks 
 """
 
 from enbloc.simulation.changes import Whose
-from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
+from enbloc.simulation.cluster import GivenUpError, GoOn, PresentState, SimulatedCluster
 from enbloc.simulation.estimates import Ends, Start, ends_of, estimates, lasts
 from enbloc.simulation.explanation import Explanation, amounts, explain, taken
 from enbloc.simulation.node_shapes import NodeShape, reservations
 from enbloc.simulation.outlook import InCopy, Outlook
-from enbloc.simulation.remedies import Remedy, Result, Try, outcome
+from enbloc.simulation.remedies import Remedy, Try, TryResult, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, queue
 from enbloc.simulation.what_if import (
     Affected,
-    Answer,
-    Evicted,
-    Question,
+    EvictedPod,
     Sized,
+    WhatIfAnswer,
+    WhatIfQuestion,
     answer,
     created,
     more_nodes,
@@ -28,24 +28,24 @@ from enbloc.simulation.what_if import (
 
 __all__ = [
     "Affected",
-    "Answer",
     "Ends",
-    "Evicted",
+    "EvictedPod",
     "Explanation",
     "GivenUpError",
     "GoOn",
     "InCopy",
     "NodeShape",
     "Outlook",
-    "Present",
-    "Question",
+    "PresentState",
     "Remedy",
-    "Result",
     "SimulatedCluster",
     "Sized",
     "Start",
     "Try",
+    "TryResult",
     "Waiting",
+    "WhatIfAnswer",
+    "WhatIfQuestion",
     "Whose",
     "amounts",
     "answer",

@@ -94,7 +94,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Asked:
+class GroupToStart:
     """The group that should start, and its cluster.
 
     Attributes:
@@ -167,7 +167,7 @@ class Asked:
 Alternatives = Iterable[Change]
 
 
-def changes(asked: Asked) -> Iterator[Alternatives]:
+def changes(asked: GroupToStart) -> Iterator[Alternatives]:
     """All kinds of changes that may help, the most likely first."""
     if asked.waiting.reason is Reason.WAITING_FOR_MEMBERS:
         yield more_members(asked)
@@ -190,7 +190,7 @@ def changes(asked: Asked) -> Iterator[Alternatives]:
         yield kind(asked)
 
 
-def _rarest(asked: Asked) -> Sequence[tuple[str, str]]:
+def _rarest(asked: GroupToStart) -> Sequence[tuple[str, str]]:
     """The labels that members select, those on the fewest nodes first; at most some of them."""
     wanted = {pair for spec in asked.specs for pair in spec.node_selector}
     having = Counter(
@@ -202,7 +202,7 @@ def _rarest(asked: Asked) -> Sequence[tuple[str, str]]:
 # ── changes that the pods' creator can make ──────────────────────────────────────────────────
 
 
-def smaller_requests(asked: Asked, resource: str) -> Iterator[Change]:
+def smaller_requests(asked: GroupToStart, resource: str) -> Iterator[Change]:
     """Change: members request less of one resource."""
     amounts = {dict(pod.spec.requests).get(resource, 0) for pod in asked.waiting.pending}
     most = max(amounts)
@@ -247,7 +247,7 @@ def _requesting(resource: str, most: int, spec: PodSpec) -> PodSpec:
     )
 
 
-def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
+def other_node_labels(asked: GroupToStart, key: str, value: str) -> Iterator[Change]:
     """Change: members select nodes with another value of a label, or with any."""
     offered = Counter(dict(node.labels).get(key) for node in asked.cluster.nodes.values())
     for other, _ in offered.most_common(_MOST_LOOKED_AT):
@@ -259,7 +259,7 @@ def other_node_labels(asked: Asked, key: str, value: str) -> Iterator[Change]:
     yield _respecced(asked, text, partial(_selecting, (key, value), ()))
 
 
-def no_node_affinity(asked: Asked) -> Iterator[Change]:
+def no_node_affinity(asked: GroupToStart) -> Iterator[Change]:
     """Change: members require no node affinity."""
     if any(spec.node_affinity is not None for spec in asked.specs):
         text = "no required node affinity"
@@ -275,7 +275,7 @@ def _selecting(
     return replace(spec, node_selector=tuple(sorted((*kept, *instead))))
 
 
-def more_tolerations(asked: Asked) -> Iterator[Change]:
+def more_tolerations(asked: GroupToStart) -> Iterator[Change]:
     """Change: members tolerate one more taint; first the taints of nodes with room for a member."""
     roomy: Counter[Taint] = Counter()
     for node in asked.cluster.nodes.values():
@@ -301,14 +301,14 @@ def _taint(taint: Taint) -> str:
 
 
 def _respecced(
-    asked: Asked, text: str, spec: Callable[[PodSpec], PodSpec], *, of_nodes: bool = False
+    asked: GroupToStart, text: str, spec: Callable[[PodSpec], PodSpec], *, of_nodes: bool = False
 ) -> Change:
     return Change(
         Whose.YOURS, 1, lambda _: text, lambda _: asked.pods_with(spec), of_nodes=of_nodes
     )
 
 
-def lower_minimum(asked: Asked) -> Iterator[Change]:
+def lower_minimum(asked: GroupToStart) -> Iterator[Change]:
     """Change: the group needs fewer members."""
     group = asked.group
     if group is None or group.roles or group.min_member < 2:
@@ -324,7 +324,7 @@ def lower_minimum(asked: Asked) -> Iterator[Change]:
     yield Change(Whose.YOURS, minimum - 1, words, events)
 
 
-def wider_topology(asked: Asked) -> Iterator[Change]:
+def wider_topology(asked: GroupToStart) -> Iterator[Change]:
     """Change: the group need not lie in one domain."""
     group = asked.group
     if group is None or group.topology is None or not group.topology.required:
@@ -339,7 +339,7 @@ def _regrouped(group: Group, **of: object) -> Event:
     return GroupSeen(replace(group, generation=generation, **of))  # type: ignore[arg-type]
 
 
-def no_reservation(asked: Asked) -> Iterator[Change]:
+def no_reservation(asked: GroupToStart) -> Iterator[Change]:
     """Change: the group reserves nothing beyond its members' requests."""
     group = asked.group
     if group is not None and group.min_resources:
@@ -347,7 +347,7 @@ def no_reservation(asked: Asked) -> Iterator[Change]:
         yield Change(Whose.YOURS, 1, lambda _: "no minResources", lambda _: [seen])
 
 
-def higher_priority(asked: Asked) -> Iterator[Change]:
+def higher_priority(asked: GroupToStart) -> Iterator[Change]:
     """Change: members have a higher PriorityClass, so they come earlier and may preempt others."""
     pending = asked.waiting.pending
     now = min(pod.priority for pod in pending)
@@ -371,7 +371,7 @@ def higher_priority(asked: Asked) -> Iterator[Change]:
         yield Change(Whose.YOURS, len(above), words, events)
 
 
-def more_members(asked: Asked) -> Iterator[Change]:
+def more_members(asked: GroupToStart) -> Iterator[Change]:
     """Change: the missing members exist, each like an existing one."""
     waiting, group = asked.waiting, asked.group
     missing = waiting.minimum - waiting.members
@@ -393,7 +393,7 @@ def more_members(asked: Asked) -> Iterator[Change]:
 # ── changes that others can make ─────────────────────────────────────────────────────────────
 
 
-def others_ending(asked: Asked) -> Iterator[Change]:
+def others_ending(asked: GroupToStart) -> Iterator[Change]:
     """Change: terminating pods are gone, or a running group has ended, the smallest first.
 
     A group's size is what it has of the first insufficient resource, on nodes that hold a member
@@ -427,7 +427,7 @@ def others_ending(asked: Asked) -> Iterator[Change]:
         yield Change(Whose.OTHERS, len(rest), partial(words, rest), partial(events, rest))
 
 
-def _units(asked: Asked) -> tuple[Mapping[GroupKey, Sequence[Pod]], Sequence[GroupKey]]:
+def _units(asked: GroupToStart) -> tuple[Mapping[GroupKey, Sequence[Pod]], Sequence[GroupKey]]:
     """The running pods by group; and the groups whose end could free capacity, smallest first."""
     resource = next(iter(asked.insufficient), PODS)
     holding = {
@@ -469,7 +469,7 @@ def _may_use(spec: PodSpec, node: Node) -> bool:
     )
 
 
-def more_nodes(asked: Asked) -> Iterator[Change]:
+def more_nodes(asked: GroupToStart) -> Iterator[Change]:
     """Change: more nodes like existing ones that can hold a member; the commonest shape first.
 
     There may be more nodes than members: if the group reserves more than its members request, and
@@ -501,7 +501,7 @@ def _labels(node: Node) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in node.labels if pair[1] != node.name)
 
 
-def open_nodes(asked: Asked) -> Iterator[Change]:
+def open_nodes(asked: GroupToStart) -> Iterator[Change]:
     """Change: cordoned nodes take pods again, those with the most free capacity first."""
     closed = [node for node in asked.cluster.nodes.values() if node.unschedulable and node.ready]
     resource = next(iter(asked.insufficient), PODS)

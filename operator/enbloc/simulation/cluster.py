@@ -15,7 +15,7 @@ from typing import Final
 
 from enbloc.engine import Engine, Settings
 from enbloc.engine.effects import (
-    Ask,
+    AskExtender,
     Bind,
     CancelPlan,
     Decided,
@@ -29,11 +29,11 @@ from enbloc.engine.effects import (
     Unreserve,
 )
 from enbloc.engine.events import (
-    Answer,
     Bound,
     Event,
     Evicted,
     EvictStopped,
+    ExtenderAnswer,
     FactGone,
     FactSeen,
     GroupGone,
@@ -77,7 +77,7 @@ class GivenUpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class PresentState:
     """The current state of a cluster.
 
     Attributes:
@@ -101,7 +101,7 @@ class Present:
 
 
 @dataclass(slots=True)
-class Told:
+class EffectRecord:
     """What the scheduler reported and did about each group and pod.
 
     Attributes:
@@ -150,7 +150,7 @@ class SimulatedCluster:
         told: what the scheduler reported and did.
     """
 
-    def __init__(self, present: Present, go_on: GoOn = lambda: True) -> None:
+    def __init__(self, present: PresentState, go_on: GoOn = lambda: True) -> None:
         self.now = present.now
         self.go_on = go_on
         self.nodes: dict[str, Node] = {}
@@ -158,7 +158,7 @@ class SimulatedCluster:
         self.groups: dict[GroupKey, Group] = {}
         self.classes: dict[str, PriorityClassSeen] = {}
         self.facts: dict[tuple[str, str], Fact] = {}
-        self.told = Told()
+        self.told = EffectRecord()
         self._engine = Engine(present.profiles, present.settings)
         #: Plan → its members whose Binding is not handed out yet.
         self._prepared: dict[str, dict[PodUID, Target]] = {}
@@ -243,7 +243,7 @@ class SimulatedCluster:
                 self._evict(uid)
             case StopEvict(uids=uids):
                 self.tell(EvictStopped(uid) for uid in sorted(uids))
-            case Ask():
+            case AskExtender():
                 self.tell([_lets_pass(effect)])
             case _:
                 self.told.note(effect)
@@ -295,7 +295,7 @@ class SimulatedCluster:
         return [*(PodGone(pod.key, pod.uid) for pod in pods), *freed(pods, self.facts)]
 
 
-def _lets_pass(ask: Ask) -> Answer:
+def _lets_pass(ask: AskExtender) -> ExtenderAnswer:
     if ask.candidates:
-        return Answer(ask.question, candidates=ask.candidates)
-    return Answer(ask.question, feasible=ask.nodes if ask.filter else None)
+        return ExtenderAnswer(ask.question, candidates=ask.candidates)
+    return ExtenderAnswer(ask.question, feasible=ask.nodes if ask.filter else None)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.model.quantity import render
-from enbloc.model.reasons import CAUSES, Cause
+from enbloc.model.reasons import CAUSES, WaitCause
 from enbloc.model.text import several
-from enbloc.simulation.changes import Asked, Whose
+from enbloc.simulation.changes import GroupToStart, Whose
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
 from enbloc.simulation.waiting import Waiting
@@ -43,7 +43,7 @@ class Explanation:
     """
 
     waiting: Waiting
-    cause: Cause
+    cause: WaitCause
     ahead: Sequence[Waiting] = ()
     remedies: Sequence[Remedy] = ()
     later: Sequence[Remedy] = ()
@@ -53,21 +53,25 @@ class Explanation:
     def nothing_helps(self) -> bool:
         """Whether a change could help with its cause, but none that was tried is enough."""
         found = self.remedies or self.later
-        return not found and self.cause in (Cause.SURPLUS, Cause.CAPACITY, Cause.CLUSTER)
+        return not found and self.cause in (
+            WaitCause.SURPLUS,
+            WaitCause.CAPACITY,
+            WaitCause.CLUSTER,
+        )
 
     @property
     def sentence(self) -> str:
         """The answer in one or two sentences."""
         name, message = self.waiting.name, _told(self.waiting.message)
         match self.cause:
-            case Cause.NOTHING:
+            case WaitCause.NOTHING:
                 left = len(self.waiting.pending) - len(self.waiting.placed)
                 verb = "does" if left == 1 else "do"
                 rest = f" {left} of its members {verb} not fit yet: {message}." if left else ""
                 return (
                     f"{name} starts as soon as the scheduler takes it{_after(self.waiting)}.{rest}"
                 )
-            case Cause.SURPLUS:
+            case WaitCause.SURPLUS:
                 left = len(self.waiting.pending)
                 beyond = "1 member" if left == 1 else f"{left} members"
                 verb = "does" if left == 1 else "do"
@@ -75,18 +79,18 @@ class Explanation:
                     f"{name} has its minimum; {beyond} beyond it {verb} not fit: {message}."
                     f"{self._with()}"
                 )
-            case Cause.MEMBERS:
+            case WaitCause.MEMBERS:
                 return f"{name} waits for its members: {message}."
-            case Cause.CAPACITY:
+            case WaitCause.CAPACITY:
                 return f"{name} waits for capacity that others hold: {message}.{self._with()}"
-            case Cause.CLUSTER:
+            case WaitCause.CLUSTER:
                 return f"{name} would not fit if the cluster were empty: {message}.{self._with()}"
-            case Cause.OTHER:
+            case WaitCause.OTHER:
                 return f"{name} waits: {message}.{self._with()}"
 
     def _with(self) -> str:
         """A sentence with the first remedy, of those who can remove the cause."""
-        first = (Whose.OTHERS, Whose.YOURS) if self.cause is Cause.CAPACITY else (Whose.YOURS,)
+        first = (Whose.OTHERS, Whose.YOURS) if self.cause is WaitCause.CAPACITY else (Whose.YOURS,)
         order = [*first, *Whose]
         best = min(self.later or self.remedies, key=lambda r: order.index(r.whose), default=None)
         if best is None:
@@ -113,14 +117,14 @@ def explain(
         attempt_alone: the same in a cluster in which all others have ended.
     """
     if waiting.starts:
-        return Explanation(waiting, Cause.NOTHING)
+        return Explanation(waiting, WaitCause.NOTHING)
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
-    asked = Asked(waiting, settled, before)
+    asked = GroupToStart(waiting, settled, before)
     found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
     cause = _cause(waiting, attempt_alone)
     later: Sequence[Remedy] = ()
-    if cause is Cause.CLUSTER:
+    if cause is WaitCause.CLUSTER:
         later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES))
         now = {each.text for each in found}
         later = [each for each in later if each.text not in now]
@@ -128,19 +132,19 @@ def explain(
     return Explanation(waiting, cause, ahead, found, later, complete)
 
 
-def _cause(waiting: Waiting, attempt_alone: Try) -> Cause:
+def _cause(waiting: Waiting, attempt_alone: Try) -> WaitCause:
     if waiting.surplus:
-        return Cause.SURPLUS
+        return WaitCause.SURPLUS
     first, *others = CAUSES[waiting.reason]
-    if not others or (first is Cause.MEMBERS and waiting.members < waiting.minimum):
+    if not others or (first is WaitCause.MEMBERS and waiting.members < waiting.minimum):
         return first
     counted = _COUNTED.search(waiting.message)
     if counted is not None and not counted[1]:
-        return Cause.OTHER
+        return WaitCause.OTHER
     try:
-        return Cause.CAPACITY if attempt_alone(()).starts else Cause.CLUSTER
+        return WaitCause.CAPACITY if attempt_alone(()).starts else WaitCause.CLUSTER
     except GivenUpError:
-        return Cause.OTHER
+        return WaitCause.OTHER
 
 
 def _told(message: str) -> str:

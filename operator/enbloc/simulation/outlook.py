@@ -15,13 +15,13 @@ from enbloc.engine.trial import Search
 from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
-from enbloc.simulation.cluster import GivenUpError, GoOn, Present, SimulatedCluster
+from enbloc.simulation.cluster import GivenUpError, GoOn, PresentState, SimulatedCluster
 from enbloc.simulation.estimates import Start, estimates
 from enbloc.simulation.explanation import Explanation, explain
 from enbloc.simulation.node_shapes import NodeShape, shapes
-from enbloc.simulation.remedies import Result, outcome
+from enbloc.simulation.remedies import TryResult, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, of_node, queue
-from enbloc.simulation.what_if import Answer, Question, answer
+from enbloc.simulation.what_if import WhatIfAnswer, WhatIfQuestion, answer
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Outlook:
 
     def __init__(
         self,
-        present: Present,
+        present: PresentState,
         in_copy: InCopy | None = None,
         go_on: GoOn = lambda: True,
         wanted: GoOn = lambda: True,
@@ -115,17 +115,17 @@ class Outlook:
         def settled_alone() -> SimulatedCluster:
             return SimulatedCluster(empty).settle()
 
-        def now(events: Sequence[Event]) -> Result:
+        def now(events: Sequence[Event]) -> TryResult:
             return self._tried(self._present, self._settled, lambda it: _after(it, events, row.key))
 
-        def later(events: Sequence[Event]) -> Result:
+        def later(events: Sequence[Event]) -> TryResult:
             if not events:  # the cause is worked out even without time left
                 return outcome(settled_alone(), row.key)
             return self._tried(empty, settled_alone(), lambda it: _after(it, events, row.key))
 
         return explain(self._settled, self.rows, row, now, later)
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: WhatIfQuestion) -> WhatIfAnswer:
         """Answer a what-if question.
 
         Raises:
@@ -134,7 +134,10 @@ class Outlook:
         return answer(self._present, question, self._settled, self._go_on)
 
     def _tried(
-        self, present: Present, settled: SimulatedCluster, work: Callable[[SimulatedCluster], T]
+        self,
+        present: PresentState,
+        settled: SimulatedCluster,
+        work: Callable[[SimulatedCluster], T],
     ) -> T:
         """The result of `work` on a copy of a settled cluster."""
         if self._in_copy is not None:
@@ -148,7 +151,7 @@ def _within(go_on: GoOn, settled: SimulatedCluster, work: Callable[[SimulatedClu
     return work(settled)
 
 
-def alone(present: Present, row: Waiting) -> Present:
+def alone(present: PresentState, row: Waiting) -> PresentState:
     """The cluster as if all pods had ended but those of a row's run and those of DaemonSets."""
     runs = {pod.owner_key for pod in row.pending}
     others = {
@@ -170,7 +173,7 @@ def alone(present: Present, row: Waiting) -> Present:
     return replace(present, events=tuple(events))
 
 
-def _after(cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> Result:
+def _after(cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> TryResult:
     decided = _Decided(cluster, events, key)
     cluster.tell(events)
     return outcome(cluster.settle(done=decided), key)

@@ -12,8 +12,8 @@ from enbloc.model.pods import PodKey
 from enbloc.simulation.changes import (
     MOST_ALTERNATIVES,
     Alternatives,
-    Asked,
     Change,
+    GroupToStart,
     Whose,
     changes,
 )
@@ -21,7 +21,7 @@ from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of, victims_of
 
 
-class Result(NamedTuple):
+class TryResult(NamedTuple):
     """The outcome for a group in a changed cluster.
 
     Attributes:
@@ -39,7 +39,7 @@ class Result(NamedTuple):
 
 
 #: Events → the outcome for the group if they happen.
-Try = Callable[[Sequence[Event]], Result]
+Try = Callable[[Sequence[Event]], TryResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Remedy:
     change: Change | None
 
 
-def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
+def outcome(settled: SimulatedCluster, key: GroupKey) -> TryResult:
     """The outcome for one group.
 
     Args:
@@ -75,7 +75,7 @@ def outcome(settled: SimulatedCluster, key: GroupKey) -> Result:
     shown = (settled.pods.get(uid) for uid in bound)
     pods = [pod for pod in shown if pod is not None and group_of(pod) == key]
     nodes = {bound[pod.uid] for pod in pods}
-    return Result(tuple(sorted(nodes)), victims_of(settled, key, pods))
+    return TryResult(tuple(sorted(nodes)), victims_of(settled, key, pods))
 
 
 def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool]:
@@ -123,7 +123,7 @@ class Bounded:
         self._attempt = attempt
         self._left = most
 
-    def __call__(self, events: Sequence[Event]) -> Result:
+    def __call__(self, events: Sequence[Event]) -> TryResult:
         """Try a change.
 
         Raises:
@@ -135,7 +135,7 @@ class Bounded:
         return self._attempt(events)
 
 
-def remedies(asked: Asked, attempt: Try) -> tuple[Sequence[Remedy], bool]:
+def remedies(asked: GroupToStart, attempt: Try) -> tuple[Sequence[Remedy], bool]:
     """Of each kind of change, the least that helps; and whether all kinds were tried.
 
     Args:

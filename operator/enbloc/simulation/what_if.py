@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What if: compares the settled cluster with a change and without it.
 
-A `Question` is made of parts that `plus` joins: pods that are created, nodes that are removed or
-added, groups that are scaled.
+A `WhatIfQuestion` is made of parts that `plus` joins: pods that are created, nodes that are removed
+or added, groups that are scaled.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from enbloc.model.near_words import near
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.simulation.clones import node_like, pod_again, pod_like
-from enbloc.simulation.cluster import GoOn, Present, SimulatedCluster
+from enbloc.simulation.cluster import GoOn, PresentState, SimulatedCluster
 from enbloc.simulation.waiting import Members, Waiting, group_of, of_node, queue
 
 #: The pods that an object makes: the first wave at once, each next one once the last has nodes.
@@ -26,7 +26,7 @@ Waves = Sequence[Sequence[Pod]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WhatIfQuestion:
     """A hypothetical change, and the pods and groups that are asked about.
 
     Attributes:
@@ -43,9 +43,9 @@ class Question:
     gone: frozenset[PodUID] = frozenset()
     again: Mapping[PodUID, PodUID] = field(default_factory=dict[PodUID, PodUID])
 
-    def plus(self, other: "Question") -> "Question":
+    def plus(self, other: "WhatIfQuestion") -> "WhatIfQuestion":
         """Both questions in one; the other happens after this one."""
-        return Question(
+        return WhatIfQuestion(
             (*self.events, *other.events),
             (*self.waves, *other.waves),
             (*self.whole, *other.whole),
@@ -55,7 +55,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Evicted:
+class EvictedPod:
     """A pod that is evicted with the change, and not without it.
 
     Attributes:
@@ -112,7 +112,7 @@ class Sized:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WhatIfAnswer:
     """The answer to a question.
 
     Attributes:
@@ -128,7 +128,7 @@ class Answer:
     asked: Sequence[Waiting]
     unmade: Sequence[Pod]
     sized: Sequence[Sized]
-    evicted: Sequence[Evicted]
+    evicted: Sequence[EvictedPod]
     delayed: Sequence[Affected]
     gained: Sequence[Affected]
     nodes: Mapping[str, Node]
@@ -148,7 +148,7 @@ class Answer:
 # ── questions ────────────────────────────────────────────────────────────────────────────────
 
 
-def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question:
+def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> WhatIfQuestion:
     """The question: these nodes are gone, and controllers recreate their pods.
 
     Args:
@@ -170,7 +170,7 @@ def without_nodes(cluster: SimulatedCluster, names: Collection[str]) -> Question
             again |= {each.pod.uid: pod.uid for each in made if isinstance(each, PodSeen)}
             events += made
     own = frozenset(pod.uid for pod in going if of_node(pod))  # they go with their node
-    return Question(events=(*map(NodeGone, names), *events), gone=own, again=again)
+    return WhatIfQuestion(events=(*map(NodeGone, names), *events), gone=own, again=again)
 
 
 def _made_again(pod: Pod) -> bool:
@@ -178,7 +178,7 @@ def _made_again(pod: Pod) -> bool:
     return pod.owner is not None and not of_node(pod) and not pinned_to(pod.spec)
 
 
-def more_nodes(cluster: SimulatedCluster, number: int, like: str) -> Question:
+def more_nodes(cluster: SimulatedCluster, number: int, like: str) -> WhatIfQuestion:
     """The question: `number` more nodes like this one.
 
     Raises:
@@ -187,7 +187,7 @@ def more_nodes(cluster: SimulatedCluster, number: int, like: str) -> Question:
     node = _node(cluster, like)
     free = (each for each in count() if f"{like}-more-{each}" not in cluster.nodes)
     more = (node_like(node, each, cluster.facts) for each in islice(free, number))
-    return Question(events=tuple(event for events in more for event in events))
+    return WhatIfQuestion(events=tuple(event for events in more for event in events))
 
 
 def _node(cluster: SimulatedCluster, name: str) -> Node:
@@ -196,7 +196,7 @@ def _node(cluster: SimulatedCluster, name: str) -> Node:
     return cluster.nodes[name]
 
 
-def resized(cluster: SimulatedCluster, key: GroupKey, number: int) -> Question:
+def resized(cluster: SimulatedCluster, key: GroupKey, number: int) -> WhatIfQuestion:
     """The question: a group has `number` members, by clones of its newest or without its newest.
 
     Args:
@@ -230,7 +230,7 @@ def resized(cluster: SimulatedCluster, key: GroupKey, number: int) -> Question:
     for each in islice(free, max(0, number - len(live))):
         events += pod_like(live[-1], each, cluster.now, cluster.facts)
     left = frozenset(pod.uid for pod in gone)
-    return Question(events=tuple(events), whole=(key,), gone=left)
+    return WhatIfQuestion(events=tuple(events), whole=(key,), gone=left)
 
 
 def created(
@@ -238,7 +238,7 @@ def created(
     first: Sequence[Event],
     waves: Sequence[Waves],
     replaced: Collection[Pod] = (),
-) -> Question:
+) -> WhatIfQuestion:
     """The question: these pods are created.
 
     Args:
@@ -249,18 +249,18 @@ def created(
     """
     leaving = cluster.deleted(replaced)
     gone = frozenset(pod.uid for pod in replaced)
-    return Question(events=(*leaving, *first), waves=tuple(waves), gone=gone)
+    return WhatIfQuestion(events=(*leaving, *first), waves=tuple(waves), gone=gone)
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────
 
 
 def answer(
-    present: Present,
-    question: Question,
+    present: PresentState,
+    question: WhatIfQuestion,
     settled: SimulatedCluster | None = None,
     go_on: GoOn = lambda: True,
-) -> Answer:
+) -> WhatIfAnswer:
     """Answer a question.
 
     Args:
@@ -292,7 +292,7 @@ def answer(
         and uid not in asked
         and group_of(pod) not in question.whole
     ]
-    return Answer(
+    return WhatIfAnswer(
         asked=queue(after, _by_group(asked.values())),
         unmade=unmade,
         sized=[_sized(after, key, held) for key in question.whole],
@@ -303,7 +303,7 @@ def answer(
     )
 
 
-def _happen(cluster: SimulatedCluster, question: Question) -> tuple[list[Pod], list[Pod]]:
+def _happen(cluster: SimulatedCluster, question: WhatIfQuestion) -> tuple[list[Pod], list[Pod]]:
     """Let the question happen; returns the pods that were made, and those that were not."""
     cluster.tell(question.events)
     made: list[Pod] = []
@@ -337,21 +337,21 @@ def _by_group(pods: Iterable[Pod]) -> dict[GroupKey, Members]:
 
 
 def _evicted(
-    before: SimulatedCluster, after: SimulatedCluster, question: Question
-) -> Sequence[Evicted]:
+    before: SimulatedCluster, after: SimulatedCluster, question: WhatIfQuestion
+) -> Sequence[EvictedPod]:
     """The pods that are evicted with the change, and keep their node without it."""
     winners = {group.uid: key for key, group in after.groups.items()}
     winners |= {str(pod.uid): group_of(pod) for pod in after.pods.values()}
     there = {pod.key: pod for uid, pod in _placed(before).items() if uid not in question.gone}
     return [
-        Evicted(key, group_of(there[key]), winners.get(winner))
+        EvictedPod(key, group_of(there[key]), winners.get(winner))
         for key, winner in after.told.preempted.items()
         if key in there
     ]
 
 
 def _delayed(
-    after: SimulatedCluster, lost: Sequence[Pod], question: Question
+    after: SimulatedCluster, lost: Sequence[Pod], question: WhatIfQuestion
 ) -> Sequence[Affected]:
     """The groups of the pods that lost their node, with the scheduler's message."""
     made = {old: new for new, old in question.again.items()}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from enbloc.model.labels import Interned, Mask
 from enbloc.model.nodes import Nodes
-from enbloc.model.reach import Conditions, Seen, Signatures, matrix_of, seen, signatures
+from enbloc.model.reach import Conditions, NodesSeen, Signatures, matrix_of, seen, signatures
 from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim
 from enbloc.storage.topologies import of_affinity
 
@@ -88,7 +88,7 @@ class Available:
             group_of.append(groups.setdefault(of_affinity(each.affinity), len(groups)))
         self._groups = tuple(groups)
         self._group_of = np.array(group_of, np.intp)
-        self._seen: Seen | None = None
+        self._seen: NodesSeen | None = None
         self._signatures = Signatures(np.zeros(0, np.intp), np.zeros((0, 0), np.bool_))
         self._reached: dict[int, Bits] = {}
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import PodUID
 from enbloc.storage.available import Available, Bits
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 from enbloc.storage.matching import Movable
 from enbloc.storage.segments import Charged, Segments
 
@@ -93,7 +93,7 @@ class Holdings:
 
     __slots__ = ("_charged", "_known", "_movable", "_taken", "charges", "claims", "volumes")
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownObjects) -> None:
         self._known = known
         self.claims: dict[str, HeldVolume] = {}
         self.charges: dict[str, Charge] = {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from enbloc.model.labels import Mask
 from enbloc.model.nodes import Nodes
-from enbloc.model.reach import Conditions, Seen, mask_of, seen
+from enbloc.model.reach import Conditions, NodesSeen, mask_of, seen
 from enbloc.storage import in_tree
 from enbloc.storage.available import Available
 from enbloc.storage.facts import (
@@ -33,7 +33,7 @@ _MOST_SORTS: Final = 65_536
 _MOST_MASKS: Final = 16_384
 
 
-class Known:
+class KnownObjects:
     """The objects, by kind and key, with data derived from them.
 
     Attributes:
@@ -75,7 +75,7 @@ class Known:
         self._count = count()
         self._sort_of: dict[tuple[str, str], int] = {}
         self._masks: dict[Conditions, Mask] = {}
-        self._seen: Seen | None = None
+        self._seen: NodesSeen | None = None
 
     def fact(self, kind: str, key: str) -> VolumeFact | None:
         """The object of that kind and key."""

@@ -14,11 +14,11 @@ from enbloc.model.nodes import Mask, Nodes
 from enbloc.storage.available import Bits
 from enbloc.storage.facts import PersistentVolumeClaim
 from enbloc.storage.holdings import Common, Holdings
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 from enbloc.storage.topologies import of_topologies
 
 
-class Choice(NamedTuple):
+class ClaimChoice(NamedTuple):
     """What a claim gets.
 
     Attributes:
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     candidates: Bits = 0
 
 
-def common_of(known: Known, claim: PersistentVolumeClaim, row: int, nodes: Nodes) -> Common:
+def common_of(known: KnownObjects, claim: PersistentVolumeClaim, row: int, nodes: Nodes) -> Common:
     """What a user of a claim reaches on a row."""
     name = claim.storage_class
     available, made_by, segments = known.available(name), known.classes.get(name), None
@@ -59,7 +59,7 @@ class Roaming:
 
     def __init__(
         self,
-        known: Known,
+        known: KnownObjects,
         holdings: Holdings,
         claim: PersistentVolumeClaim,
         common: Common,
@@ -106,14 +106,14 @@ class Roaming:
             found |= self._segments.reach(self._nodes)[place] & self._topology
         return found
 
-    def chosen(self) -> Choice | None:
+    def chosen(self) -> ClaimChoice | None:
         """The volume that it has, the smallest one, or else a new one; None = there is nothing."""
         if self._volumes:
             lowest = self._own & self._volumes or self._volumes & -self._volumes
-            return Choice(lowest.bit_length() - 1, candidates=self._volumes)
+            return ClaimChoice(lowest.bit_length() - 1, candidates=self._volumes)
         if self._topology is None:
             return None
         if self._segments is None:
-            return Choice(None)
+            return ClaimChoice(None)
         place = self._segments.chosen(self._size, self._charged, self._common)
-        return None if place is None else Choice(None, self._segments.facts[place].key)
+        return None if place is None else ClaimChoice(None, self._segments.facts[place].key)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from enbloc.model.labels import Mask
 from enbloc.model.nodes import Nodes
-from enbloc.model.reach import Matrix, Seen, Signatures, seen
+from enbloc.model.reach import Matrix, NodesSeen, Signatures, seen
 from enbloc.storage.available import Available, Bits, VolumeChoice, each_bit
 from enbloc.storage.matching import smallest_fit
 from enbloc.storage.segments import Charged, Segments
@@ -31,7 +31,7 @@ class MatchedRows:
     def __init__(self, available: Available, choices: Sequence[VolumeChoice]) -> None:
         self.available = available
         self.choices = choices
-        self._seen: Seen | None = None
+        self._seen: NodesSeen | None = None
         self._free: Bits = 0
         self._matched: Matrix = np.zeros((len(choices), 0), np.bool_)
         self._masks: Matrix = self._matched
@@ -100,7 +100,7 @@ class SegmentRows:
     def __init__(self, segments: Segments, size: int) -> None:
         self.segments = segments
         self._size = size
-        self._seen: Seen | None = None
+        self._seen: NodesSeen | None = None
         self._charged: Charged | None = None
         self._enough: Mask = np.zeros(0, np.bool_)
         self._count: npt.NDArray[np.int64] = np.zeros(0, np.int64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from enbloc.model.labels import Mask
 from enbloc.model.nodes import Nodes
-from enbloc.model.reach import Matrix, Seen, matrix_of, seen
+from enbloc.model.reach import Matrix, NodesSeen, matrix_of, seen
 from enbloc.storage.facts import CSIStorageCapacity
 from enbloc.storage.topologies import of_selector
 
@@ -40,7 +40,7 @@ class Segments:
         self.capacity = np.array(
             [_UNKNOWN if each.capacity is None else each.capacity for each in known], np.int64
         )
-        self._seen: Seen | None = None
+        self._seen: NodesSeen | None = None
         self._matrix: Matrix = np.zeros((0, 0), np.bool_)
 
     def none(self) -> Charged:

@@ -33,7 +33,7 @@ from enbloc.storage.facts import (
     VolumeFact,
 )
 from enbloc.storage.holdings import Common, HeldVolume, Holdings
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 from enbloc.storage.matching import exchanged, smallest_fit
 from enbloc.storage.roaming import Roaming, common_of
 from enbloc.storage.segments import Charged
@@ -99,7 +99,7 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.known = Known()
+        self.known = KnownObjects()
         self._holdings = Holdings(self.known)
         self._sitting: Layered[str, frozenset[PodUID]] = Layered()
         self._users: LayeredGroups[str, PodUID, ClaimUser] = LayeredGroups()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from enbloc.model.pods import Pod, PodVolume
 from enbloc.storage.facts import PersistentVolumeClaim
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 
 
 class ClaimStanding(enum.Enum):
@@ -67,7 +67,7 @@ def names_of(pod: Pod) -> Iterator[tuple[str, bool]]:
         yield name, place < len(kinds) and kinds[place] == "ephemeral"
 
 
-def wanted_by(pod: Pod, known: Known) -> Sequence[WantedVolume]:
+def wanted_by(pod: Pod, known: KnownObjects) -> Sequence[WantedVolume]:
     """The claims of a pod, in its order, with repetitions.
 
     Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
@@ -82,7 +82,7 @@ def wanted_by(pod: Pod, known: Known) -> Sequence[WantedVolume]:
     return found
 
 
-def to_be_made(pod: Pod, known: Known) -> bool:
+def to_be_made(pod: Pod, known: KnownObjects) -> bool:
     """Whether a claim of one of the pod's ephemeral volumes has not been created yet."""
     namespace = pod.key.namespace
     return any(
@@ -91,7 +91,7 @@ def to_be_made(pod: Pod, known: Known) -> bool:
 
 
 def _standing(
-    pod: Pod, claim: PersistentVolumeClaim | None, known: Known, *, ephemeral: bool
+    pod: Pod, claim: PersistentVolumeClaim | None, known: KnownObjects, *, ephemeral: bool
 ) -> ClaimStanding:
     if claim is None:
         return ClaimStanding.MISSING

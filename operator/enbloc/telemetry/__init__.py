@@ -9,16 +9,16 @@ from enbloc.telemetry.certificates import Certificates
 from enbloc.telemetry.health import Health
 from enbloc.telemetry.heartbeat import Heartbeat
 from enbloc.telemetry.logs import configure_logging, level_of
-from enbloc.telemetry.problems import Problems
-from enbloc.telemetry.server import Asked, Guarding, RequestRefusal, Server, listening
+from enbloc.telemetry.problems import ActiveProblems
+from enbloc.telemetry.server import AccessRequest, Guarding, RequestRefusal, Server, listening
 
 __all__ = [
-    "Asked",
+    "AccessRequest",
+    "ActiveProblems",
     "Certificates",
     "Guarding",
     "Health",
     "Heartbeat",
-    "Problems",
     "RequestRefusal",
     "Server",
     "configure_logging",

@@ -7,7 +7,7 @@ import logging
 logger = logging.getLogger(__name__)
 
 
-class Problems:
+class ActiveProblems:
     """The active problems, by the work that they prevent; a process without any is ready.
 
     The event loop writes them, and the health server's thread reads them.

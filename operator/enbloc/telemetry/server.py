@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AccessRequest:
     """A request, as far as access is concerned.
 
     Attributes:
@@ -86,7 +86,7 @@ class RequestRefusal:
 class Guard(Protocol):
     """Decides who may see what; entered and called in the server's loop."""
 
-    async def refuse(self, asked: Asked) -> RequestRefusal | None:
+    async def refuse(self, asked: AccessRequest) -> RequestRefusal | None:
         """Why the request is refused, within a bounded time; None = let it in."""
         ...
 
@@ -94,7 +94,7 @@ class Guard(Protocol):
 class OpenToAll:
     """Lets everybody see everything."""
 
-    async def refuse(self, asked: Asked) -> RequestRefusal | None:
+    async def refuse(self, asked: AccessRequest) -> RequestRefusal | None:
         """None: nothing is refused."""
         del asked
         return None
@@ -215,7 +215,7 @@ class Server:
         page = self._page(name, query)
         if page is None:
             return _encoded(404, self._known().encode(), with_body=body)
-        asked = Asked(f"/{name}", _authorization(lines), _certificate(writer))
+        asked = AccessRequest(f"/{name}", _authorization(lines), _certificate(writer))
         try:
             refusal = await self._guard.refuse(asked)
             if refusal is not None:

@@ -18,7 +18,7 @@ from enbloc.client.paths import NODES, POD_GROUPS
 from enbloc.errors import EnblocError
 from enbloc.process.access_rules import AccessRules
 from enbloc.process.reviews import REVIEW_SECONDS, Find, OfResource, Reviews, User
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.ui.view import ANYBODY, Viewer
 
 #: The most namespaces that are reviewed for one page. If there are more, users who may not see all
@@ -86,7 +86,7 @@ class ReviewedAccess:
 
     def __init__(self, find: Find, clock: Callable[[], float] = time.monotonic) -> None:
         self._reviews = Reviews("ui", find, find, AccessRules(), clock)
-        self._problems = Problems()
+        self._problems = ActiveProblems()
 
     async def close(self) -> None:
         """End its connections."""

@@ -23,7 +23,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One condition or event.
 
     Attributes:
@@ -42,7 +42,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class GroupHistory:
     """The history of a group.
 
     Attributes:
@@ -50,18 +50,18 @@ class History:
         problem: why some of it is unknown; "" = it is complete.
     """
 
-    entries: Sequence[Entry] = ()
+    entries: Sequence[HistoryEntry] = ()
     problem: str = ""
 
 
-def history_section(history: History, now: float) -> Markup:
+def history_section(history: GroupHistory, now: float) -> Markup:
     """The history as a table, the latest entry first."""
     latest = sorted(history.entries, key=lambda each: each.at or 0.0, reverse=True)
     shown = latest[:MOST]
     left = len(latest) - len(shown)
     return live(
         "history",
-        element("h2", "History"),
+        element("h2", "GroupHistory"),
         element("p", clipped(history.problem, MESSAGE // 8), class_="note")
         if history.problem
         else None,
@@ -75,7 +75,7 @@ def history_section(history: History, now: float) -> Markup:
     )
 
 
-def _cells(each: Entry, now: float) -> Sequence[Child]:
+def _cells(each: HistoryEntry, now: float) -> Sequence[Child]:
     often = f" ({each.count} times)" if each.count > 1 else ""
     return (
         "–" if each.at is None else time_text(each.at),

@@ -29,7 +29,7 @@ from enbloc.engine.events import (
     WorkloadSeen,
 )
 from enbloc.framework.profile import Profile
-from enbloc.simulation import Present
+from enbloc.simulation import PresentState
 
 _Key = tuple[Hashable, ...]
 
@@ -90,7 +90,9 @@ class Facts:
         known = self._latest.get(("group", event.key))
         return isinstance(known, GroupSeen) and known.group.uid != event.uid
 
-    def present(self, profiles: Mapping[str, Profile], settings: Settings, now: float) -> Present:
+    def present(
+        self, profiles: Mapping[str, Profile], settings: Settings, now: float
+    ) -> PresentState:
         """The current cluster.
 
         Args:
@@ -98,4 +100,4 @@ class Facts:
             settings: the scheduler's settings.
             now: server time, seconds since the epoch.
         """
-        return Present(profiles, settings, tuple(self._latest.values()), now)
+        return PresentState(profiles, settings, tuple(self._latest.values()), now)

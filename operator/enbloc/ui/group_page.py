@@ -12,7 +12,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.text import clipped, several
 from enbloc.model.times import span_text, time_text
 from enbloc.simulation import Remedy, Waiting, Whose, amounts
-from enbloc.ui.attempts import History, history_section
+from enbloc.ui.attempts import GroupHistory, history_section
 from enbloc.ui.charts import Piece, bar
 from enbloc.ui.links import explanation_address, group_address
 from enbloc.ui.markup import Child, Markup, element
@@ -20,7 +20,7 @@ from enbloc.ui.pages import (
     MESSAGE,
     OWNER,
     Column,
-    Part,
+    ListPage,
     Status,
     document,
     facts,
@@ -29,7 +29,7 @@ from enbloc.ui.pages import (
     table,
     with_query,
 )
-from enbloc.ui.view import Ahead, Row, Shown, View, Viewer, own, start_text
+from enbloc.ui.view import Ahead, Row, View, Viewer, VisibleExplanation, own, start_text
 from enbloc.ui.what_if_page import what_if_box
 
 #: The most members on a page.
@@ -59,8 +59,8 @@ def group_page(
     key: GroupKey,
     page: int,
     status: Status,
-    known: Shown | None = None,
-    history: History | None = None,
+    known: VisibleExplanation | None = None,
+    history: GroupHistory | None = None,
 ) -> str:
     """The page of one group, or of a pod without one.
 
@@ -75,7 +75,7 @@ def group_page(
     """
     row, pods = view.row(key), view.members.get(key, ())
     waiting = own(row.waiting, viewer) if row is not None else None
-    part = Part(len(pods), MEMBERS, page)
+    part = ListPage(len(pods), MEMBERS, page)
     lines = [_cells(pod, waiting, status.now, nodes=viewer.nodes) for pod in pods[part.items]]
     return document(
         title_of(key),
@@ -101,7 +101,7 @@ def group_page(
     )
 
 
-def _caption(part: Part) -> str:
+def _caption(part: ListPage) -> str:
     return "1 member" if part.total == 1 else f"{part.total} members, the oldest first"
 
 
@@ -185,7 +185,9 @@ def _state(pod: Pod) -> str:
 # ── the explanation ──────────────────────────────────────────────────────────────────────────
 
 
-def _explanation(waiting: Waiting | None, known: Shown | None, viewer: Viewer) -> Markup | None:
+def _explanation(
+    waiting: Waiting | None, known: VisibleExplanation | None, viewer: Viewer
+) -> Markup | None:
     """The explanation if it is known, else a link to the page that computes it."""
     if waiting is None or waiting.starts:
         return None
@@ -200,7 +202,7 @@ def _explanation(waiting: Waiting | None, known: Shown | None, viewer: Viewer) -
     )
 
 
-def explanation_page(shown: Shown, viewer: Viewer, status: Status) -> str:
+def explanation_page(shown: VisibleExplanation, viewer: Viewer, status: Status) -> str:
     """The page of an explanation."""
     key = shown.explanation.waiting.key
     return document(
@@ -228,7 +230,7 @@ def under_way_page(key: GroupKey, status: Status) -> str:
     )
 
 
-def explanation_section(shown: Shown, viewer: Viewer) -> Markup:
+def explanation_section(shown: VisibleExplanation, viewer: Viewer) -> Markup:
     """Why a group waits, what comes before it, and which changes would start it."""
     explanation = shown.explanation
     return element(
@@ -289,7 +291,7 @@ def _told(remedy: Remedy) -> str:
     return f"{text} (evicts {named})" if named else text
 
 
-def _no_remedy(shown: Shown) -> Markup | None:
+def _no_remedy(shown: VisibleExplanation) -> Markup | None:
     if shown.withheld[0] or not shown.explanation.nothing_helps:
         return None
     return element("p", "No single change of those that were tried is enough.")

@@ -17,7 +17,7 @@ from enbloc.client.paths import CORE_EVENTS, POD_GROUPS, Resource
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import CONTROLLER_REPORTER, SCHEDULER_REPORTER
 from enbloc.model.times import seconds_of
-from enbloc.ui.attempts import Entry, History
+from enbloc.ui.attempts import GroupHistory, HistoryEntry
 
 #: How long a history is cached (seconds), and the most histories that are.
 KEPT_SECONDS: Final = 10.0
@@ -91,9 +91,9 @@ class Histories:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._kept: dict[GroupKey, tuple[float, History]] = {}
+        self._kept: dict[GroupKey, tuple[float, GroupHistory]] = {}
 
-    async def of(self, key: GroupKey, members: Collection[str]) -> History:
+    async def of(self, key: GroupKey, members: Collection[str]) -> GroupHistory:
         """The history of a group, or of a pod without one.
 
         Args:
@@ -109,12 +109,14 @@ class Histories:
             async with asyncio.timeout(READ_SECONDS), self._slots:
                 found = await self._read(key, members)
         except TimeoutError:
-            return History(problem="The API server takes too long to list what was said of it.")
+            return GroupHistory(
+                problem="The API server takes too long to list what was said of it."
+            )
         if len(self._kept) < MOST_KEPT:
             self._kept[key] = loop.time() + KEPT_SECONDS, found
         return found
 
-    async def _read(self, key: GroupKey, members: Collection[str]) -> History:
+    async def _read(self, key: GroupKey, members: Collection[str]) -> GroupHistory:
         solo = key.name.startswith("/")
         name = key.name.removeprefix("/")
         asked = [
@@ -125,13 +127,13 @@ class Histories:
             asked.append(self._page(POD_GROUPS, key, f"metadata.name={name}"))
         own, ours, *groups = await asyncio.gather(*asked, return_exceptions=True)
         problem = ""
-        entries: list[Entry] = []
+        entries: list[HistoryEntry] = []
         for group in groups:
             if isinstance(group, BaseException):
                 problem = _problem("conditions", group)
             else:
                 entries += _conditions(group)
-        events: dict[str, Entry] = {}
+        events: dict[str, HistoryEntry] = {}
         for found in (own, ours):
             if isinstance(found, BaseException):
                 problem = _problem("events", found)
@@ -139,7 +141,7 @@ class Histories:
             if len(found) >= MOST_EVENTS:
                 problem = "There are so many events in its namespace that not all were read."
             events |= _events(found, {name, *members})
-        return History([*entries, *events.values()], problem)
+        return GroupHistory([*entries, *events.values()], problem)
 
     async def _page(self, resource: Resource, key: GroupKey, field: str) -> Sequence[msgspec.Raw]:
         query = {"fieldSelector": field}
@@ -161,9 +163,9 @@ def _problem(what: str, error: BaseException) -> str:
     return f"Its {what} cannot be shown: the API server does not list them now."
 
 
-def _conditions(groups: Sequence[msgspec.Raw]) -> Sequence[Entry]:
+def _conditions(groups: Sequence[msgspec.Raw]) -> Sequence[HistoryEntry]:
     return [
-        Entry(
+        HistoryEntry(
             _time(c.last_transition_time), f"{c.type}={c.status}", c.reason or "", c.message or ""
         )
         for group in _read(groups, _Group)
@@ -171,16 +173,16 @@ def _conditions(groups: Sequence[msgspec.Raw]) -> Sequence[Entry]:
     ]
 
 
-def _events(items: Sequence[msgspec.Raw], names: Collection[str]) -> Mapping[str, Entry]:
+def _events(items: Sequence[msgspec.Raw], names: Collection[str]) -> Mapping[str, HistoryEntry]:
     """The events that enbloc wrote about the objects of these names."""
-    found: dict[str, Entry] = {}
+    found: dict[str, HistoryEntry] = {}
     for event in _read(items, _Event):
         about = event.involved_object or _About()
         by = event.reporting_component
         if about.name not in names or by not in (SCHEDULER_REPORTER, CONTROLLER_REPORTER):
             continue
         series = event.series or _Series()
-        found[event.metadata.name] = Entry(
+        found[event.metadata.name] = HistoryEntry(
             _time(series.last_observed_time or event.event_time),
             f"{about.kind} {about.name}",
             event.reason or "",

@@ -22,8 +22,8 @@ from enbloc.ui.node_map import (
     marked,
     marked_block,
 )
-from enbloc.ui.pages import Column, Part, Status, document, live, pager, table, with_query
-from enbloc.ui.places import Lack, Places
+from enbloc.ui.pages import Column, ListPage, Status, document, live, pager, table, with_query
+from enbloc.ui.places import Lack, MemberNodes
 from enbloc.ui.view import Row, View, Viewer
 
 #: The most blocks on a page, and the most squares; a block with more nodes is drawn as a bar.
@@ -80,7 +80,7 @@ _RESERVED: Final = "reserved: pods of lower priority are evicted there for a wai
 
 
 #: A gang, and the nodes that could hold its members.
-Gang = tuple[Row, Places]
+Gang = tuple[Row, MemberNodes]
 
 
 def listed(view: View, viewer: Viewer) -> Sequence[Row]:
@@ -111,7 +111,7 @@ def nodes_page(
         quarantined: the nodes that are in quarantine; None = unknown.
     """
     nodes = marked(view.nodes, quarantined or ())
-    part = Part(len(nodes.blocks), BLOCKS, query.page)
+    part = ListPage(len(nodes.blocks), BLOCKS, query.page)
     blocks = nodes.blocks[part.items]
     holding = _Holding(gangs)
     return document(
@@ -145,7 +145,7 @@ def block_page(
     It names the groups that nodes are reserved for if the viewer may see them, else their number.
     """
     block = marked_block(block, quarantined or ())
-    part = Part(len(block.nodes), NODES, query.page)
+    part = ListPage(len(block.nodes), NODES, query.page)
     nodes = block.nodes[part.items]
     holding = _Holding(gangs)
     resources = block.resources()
@@ -310,7 +310,7 @@ def _gangs(gangs: Sequence[Gang]) -> Markup | None:
     )
 
 
-def _gang(number: int, row: Row, places: Places) -> Markup:
+def _gang(number: int, row: Row, places: MemberNodes) -> Markup:
     waiting = row.waiting
     return element(
         "li",
@@ -322,7 +322,7 @@ def _gang(number: int, row: Row, places: Places) -> Markup:
     )
 
 
-def _where(waiting: Waiting, places: Places) -> str:
+def _where(waiting: Waiting, places: MemberNodes) -> str:
     if waiting.starts:
         return f"starts now on {several(sorted(set(waiting.placed.values())), _MOST_NAMED)}"
     if not places.empty:
@@ -333,7 +333,7 @@ def _where(waiting: Waiting, places: Places) -> str:
     return f"{now}; if empty, on {_count(len(places.empty))}"
 
 
-def _misses(places: Places) -> str:
+def _misses(places: MemberNodes) -> str:
     """What the other nodes lack, the smallest lack first; and why the rest refuse the member."""
     counted = Counter(places.lacks.values())
     lacks = [
@@ -367,7 +367,7 @@ def _room(gangs: Sequence[Gang], nodes: Sequence[NodeUse]) -> str:
     return "; ".join(f"{row.place}: {_room_for(places, nodes)}" for row, places in gangs) or "–"
 
 
-def _room_for(places: Places, nodes: Sequence[NodeUse]) -> str:
+def _room_for(places: MemberNodes, nodes: Sequence[NodeUse]) -> str:
     room = sum(node.name in places.now for node in nodes)
     if room:
         return "room" if len(nodes) == 1 else f"room on {room}"
@@ -379,7 +379,7 @@ def _room_for(places: Places, nodes: Sequence[NodeUse]) -> str:
 
 
 def _block_table(
-    nodes: NodeMap, part: Part, blocks: Sequence[Block], gangs: Sequence[Gang]
+    nodes: NodeMap, part: ListPage, blocks: Sequence[Block], gangs: Sequence[Gang]
 ) -> Markup:
     rack = [Column(" / ".join(nodes.levels), heads=True)] if nodes.topology else []
     reserved = any(block.reserved for block in nodes.blocks)

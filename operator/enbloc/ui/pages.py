@@ -204,7 +204,7 @@ def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPage:
     """One page of a list.
 
     Attributes:
@@ -233,7 +233,7 @@ class Part:
         return slice((self.number - 1) * self.size, self.number * self.size)
 
 
-def pager(part: Part, what: str, address: Callable[[int], str]) -> Markup | None:
+def pager(part: ListPage, what: str, address: Callable[[int], str]) -> Markup | None:
     """Links to the other pages of a list; None = there is only one.
 
     Args:

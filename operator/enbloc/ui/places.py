@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 
 from enbloc.engine.events import FactSeen, NamespaceSeen, NodeSeen, PodSeen, WorkloadSeen
-from enbloc.engine.state import Arrays, Checkpoint, Pending, Seat
+from enbloc.engine.state import Arrays, Checkpoint, ClaimUserSeen, Seat
 from enbloc.engine.trial import Trial
 from enbloc.errors import EnblocError
 from enbloc.model.pods import Pod
 from enbloc.model.snapshot import Snapshot
-from enbloc.simulation import Present, Waiting
+from enbloc.simulation import PresentState, Waiting
 
 #: The most classes of alike members that are looked at; a gang has few.
 _MOST_CLASSES: Final = 16
@@ -26,7 +26,7 @@ Lack = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class MemberNodes:
     """The nodes that could hold single members of a group, whether or not all fit together.
 
     Attributes:
@@ -50,24 +50,24 @@ class Finder:
         present: the cluster.
     """
 
-    def __init__(self, present: Present) -> None:
+    def __init__(self, present: PresentState) -> None:
         self._present = present
         self._snapshots: tuple[Snapshot, Snapshot] | None = None
 
-    def places(self, waiting: Waiting) -> Places:
+    def places(self, waiting: Waiting) -> MemberNodes:
         """The places of a group's members; one member stands for all of its class."""
         profile = self._present.profiles.get(waiting.pending[0].scheduler)
         if profile is None:
-            return Places()
+            return MemberNodes()
         if self._snapshots is None:
             self._snapshots = _snapshot(self._present, full=True), _snapshot(self._present)
         full, bare = (Trial(profile, snapshot) for snapshot in self._snapshots)
         try:
             now = frozenset(_feasible(full, waiting.pending))
             empty = frozenset(_feasible(bare, waiting.pending))
-            return Places(now, empty, *_others(full, waiting.pending[0], now))
+            return MemberNodes(now, empty, *_others(full, waiting.pending[0], now))
         except EnblocError:  # a plugin failed: the group's status says so
-            return Places()
+            return MemberNodes()
 
 
 def _feasible(trial: Trial, pods: Sequence[Pod]) -> Iterable[str]:
@@ -110,7 +110,7 @@ def _others(
     return lacks, sorted(reasons, key=lambda reason: -reason[1])
 
 
-def _snapshot(present: Present, *, full: bool = False) -> Snapshot:
+def _snapshot(present: PresentState, *, full: bool = False) -> Snapshot:
     """The tables for plugins, with all placed pods (`full`) or only those that belong to a node."""
     tables = Checkpoint()
     for event in present.events:
@@ -122,7 +122,7 @@ def _snapshot(present: Present, *, full: bool = False) -> Snapshot:
                 if pod.node and stays:
                     tables.apply(Seat(pod.node, pod))
                 if pod.spec.holds and (stays or not pod.node):
-                    tables.apply(Pending(pod.uid, pod))
+                    tables.apply(ClaimUserSeen(pod.uid, pod))
             case _:
                 pass
     return Arrays(tables).snapshot({})

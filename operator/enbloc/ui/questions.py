@@ -12,7 +12,7 @@ from enbloc.simulation import GoOn, InCopy
 from enbloc.ui.facts import Facts
 from enbloc.ui.nodes_page import NodesQuery, block_of, block_page, listed, nodes_page
 from enbloc.ui.pages import Status
-from enbloc.ui.places import Places
+from enbloc.ui.places import MemberNodes
 from enbloc.ui.time_page import TimeQuery, time_page
 from enbloc.ui.view import Explained, View, Viewer, view_of
 
@@ -99,7 +99,9 @@ def time(view: View, *, viewer: Viewer, query: TimeQuery, status: Status) -> str
     return time_page(view, view.times, viewer, query, status)
 
 
-def places(view: View, go_on: GoOn, *, keys: Collection[GroupKey]) -> Mapping[GroupKey, Places]:
+def places(
+    view: View, go_on: GoOn, *, keys: Collection[GroupKey]
+) -> Mapping[GroupKey, MemberNodes]:
     """The places of members of these waiting groups."""
     del go_on
     rows = {key: view.row(key) for key in keys}
@@ -110,13 +112,13 @@ def nodes(
     view: View,
     *,
     viewer: Viewer,
-    found: Mapping[GroupKey, Places],
+    found: Mapping[GroupKey, MemberNodes],
     query: NodesQuery,
     status: Status,
     quarantined: Collection[str] | None,
 ) -> str | None:
     """The page of the nodes; None = the queried block does not exist."""
-    gangs = [(row, found.get(row.waiting.key, Places())) for row in listed(view, viewer)]
+    gangs = [(row, found.get(row.waiting.key, MemberNodes())) for row in listed(view, viewer)]
     if not query.shape:
         return nodes_page(view, gangs, query, status, quarantined)
     block = block_of(view.nodes, query)

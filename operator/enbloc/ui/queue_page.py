@@ -17,7 +17,7 @@ from enbloc.ui.markup import Child, Markup, element
 from enbloc.ui.pages import (
     OWNER,
     Column,
-    Part,
+    ListPage,
     Status,
     document,
     live,
@@ -79,7 +79,7 @@ def queue_page(view: View, viewer: Viewer, query: QueueQuery, status: Status) ->
         status: the age of the view.
     """
     rows = [row for row in view.rows if _meant(row, viewer, query)]
-    part = Part(len(rows), ROWS, query.page)
+    part = ListPage(len(rows), ROWS, query.page)
     lines = [_cells(row, view, status.now) for row in rows[part.items]]
 
     def address(number: int) -> str:
@@ -117,7 +117,7 @@ def _meant(row: Row, viewer: Viewer, query: QueueQuery) -> bool:
     )
 
 
-def _caption(part: Part) -> str:
+def _caption(part: ListPage) -> str:
     if part.total == 1:
         return "1 group or pod waits, in the order in which the scheduler decides"
     return f"{part.total} groups and pods wait, in the order in which the scheduler decides"

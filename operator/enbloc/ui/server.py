@@ -35,7 +35,7 @@ from enbloc.ui.queue_page import QueueQuery, queue_page
 from enbloc.ui.state import Keeper, Latest
 from enbloc.ui.time_page import WINDOWS, TimeQuery
 from enbloc.ui.view import Viewer, shown
-from enbloc.ui.what_if_page import MOST_BODY, WHAT_IF, WhatIf, what_if_page
+from enbloc.ui.what_if_page import MOST_BODY, WHAT_IF, WhatIfForm, what_if_page
 
 #: The longest path with its query (bytes).
 MOST_TARGET: Final = 2048
@@ -312,7 +312,7 @@ class Site:
     async def _ask(self, request: web.Request) -> web.StreamResponse:
         viewer = await self._access.viewer(_authorization(request), (), nodes=True)
         status = self._status(self._view(viewer), viewer)
-        return _html(what_if_page(WhatIf(), None, status, nodes=viewer.nodes))
+        return _html(what_if_page(WhatIfForm(), None, status, nodes=viewer.nodes))
 
     async def _what_if(self, request: web.Request) -> web.StreamResponse:
         """Answer a what-if question; one at a time, because each may take long."""
@@ -441,7 +441,7 @@ def _asked(namespace: str, every: Collection[str]) -> Collection[str]:
     return (namespace,) if LABEL.fullmatch(namespace) else ()
 
 
-async def _form(request: web.Request) -> WhatIf:
+async def _form(request: web.Request) -> WhatIfForm:
     """The content of a what-if form.
 
     Raises:
@@ -454,8 +454,8 @@ async def _form(request: web.Request) -> WhatIf:
         raise RefusedError(408, "the form took too long") from error
     except (ValueError, LookupError, web.RequestPayloadError) as error:
         raise RefusedError(400, "the form cannot be read") from error
-    given = {field.name: sent.get(field.name, "") for field in fields(WhatIf)}
-    return WhatIf(**{name: v.strip() for name, v in given.items() if isinstance(v, str)})
+    given = {field.name: sent.get(field.name, "") for field in fields(WhatIfForm)}
+    return WhatIfForm(**{name: v.strip() for name, v in given.items() if isinstance(v, str)})
 
 
 def _from_here(request: web.Request, site: str) -> bool:

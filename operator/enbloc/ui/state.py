@@ -36,15 +36,15 @@ from enbloc.model.groups import GroupKey
 from enbloc.process.copies import in_copy
 from enbloc.process.workers import TooMuchAskedError, Worker, WorkerEndedError
 from enbloc.simulation import GivenUpError
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.ui import questions
 from enbloc.ui.facts import Facts
 from enbloc.ui.history import Histories
 from enbloc.ui.node_events import NodeEvents
-from enbloc.ui.places import Places
+from enbloc.ui.places import MemberNodes
 from enbloc.ui.questions import Head
 from enbloc.ui.view import Explained, View, Viewer
-from enbloc.ui.what_if_page import Told, WhatIf
+from enbloc.ui.what_if_page import VisibleAnswer, WhatIfForm
 from enbloc.ui.what_if_question import what_if
 from enbloc.workloads import Admission
 
@@ -115,7 +115,7 @@ class Latest:
 
 
 @dataclass(slots=True)
-class Asked:
+class ExplanationRequest:
     """A requested explanation.
 
     Attributes:
@@ -156,7 +156,7 @@ class Keeper:
         timing: Timing | None = None,
     ) -> None:
         self.view: Latest | None = None
-        self.problems = Problems()
+        self.problems = ActiveProblems()
         self.node_events = NodeEvents(client)
         self._configuration = configuration
         self._client = client
@@ -177,9 +177,9 @@ class Keeper:
         self._finders = asyncio.Semaphore()
         #: Since when something cannot be read, server time; None = everything can be read.
         self._failing: float | None = None
-        self._explanations: dict[GroupKey, Asked] = {}
+        self._explanations: dict[GroupKey, ExplanationRequest] = {}
         #: Group → its places, in the view with the number `_places_in`.
-        self._places: dict[GroupKey, Places] = {}
+        self._places: dict[GroupKey, MemberNodes] = {}
         self._places_in = 0
 
     # ── following ────────────────────────────────────────────────────────────────────────────
@@ -331,7 +331,7 @@ class Keeper:
         failed = asked.answer.exception() is not None
         return None if failed or self._outdated(asked) else asked.answer.result()
 
-    def explanation(self, view: Latest, key: GroupKey) -> Asked:
+    def explanation(self, view: Latest, key: GroupKey) -> ExplanationRequest:
         """Start to explain why a group waits, unless its explanation is cached or in progress.
 
         Raises:
@@ -344,13 +344,13 @@ class Keeper:
         if sum(each.done is None for each in kept.values()) >= MOST_EXPLANATIONS:
             raise TooMuchAskedError("too many explanations are being worked out; try again later")
         loop = asyncio.get_running_loop()
-        asked = Asked(view)
+        asked = ExplanationRequest(view)
         asked.answer = loop.create_task(self._explained(asked, key))
         asked.answer.add_done_callback(partial(_take_note, asked, loop.time))
         kept[key] = asked
         return asked
 
-    async def _explained(self, asked: Asked, key: GroupKey) -> Explained | None:
+    async def _explained(self, asked: ExplanationRequest, key: GroupKey) -> Explained | None:
         """Compute it when its turn comes; after the time limit, with what was found by then."""
         async with self._explainers:
             asked.view = self.view or asked.view
@@ -362,7 +362,7 @@ class Keeper:
         kept = {key: each for key, each in self._explanations.items() if not self._outdated(each)}
         self._explanations = kept
 
-    def _outdated(self, asked: Asked) -> bool:
+    def _outdated(self, asked: ExplanationRequest) -> bool:
         """Whether it failed, or is of an older view and older than KEPT_SECONDS."""
         if asked.done is None:
             return False
@@ -371,7 +371,7 @@ class Keeper:
         late = asyncio.get_running_loop().time() > asked.done + KEPT_SECONDS
         return late and asked.view is not self.view
 
-    async def what_if(self, view: Latest, form: WhatIf, viewer: Viewer) -> Told:
+    async def what_if(self, view: Latest, form: WhatIfForm, viewer: Viewer) -> VisibleAnswer:
         """Answer a what-if question.
 
         Args:
@@ -383,11 +383,13 @@ class Keeper:
             admission = await self.read_admission(self._client)
         except APIError as error:
             logger.warning("Cannot read PriorityClasses and StorageClasses: %s", error)
-            return Told(problems=["There is no answer: classes cannot be read now; see the log."])
+            return VisibleAnswer(
+                problems=["There is no answer: classes cannot be read now; see the log."]
+            )
         work = partial(what_if, form=form, viewer=viewer, admission=admission)
         return await view.worker.copy(work, WHAT_IF_SECONDS)
 
-    async def places(self, view: Latest, viewer: Viewer) -> Mapping[GroupKey, Places]:
+    async def places(self, view: Latest, viewer: Viewer) -> Mapping[GroupKey, MemberNodes]:
         """The places of the groups that are listed beside the map of nodes."""
         keys = await view.read(partial(questions.in_order, viewer=viewer))
         async with self._finders:
@@ -402,7 +404,9 @@ class Keeper:
 
 
 def _take_note(
-    asked: Asked, clock: Callable[[], float], answer: "asyncio.Future[Explained | None]"
+    asked: ExplanationRequest,
+    clock: Callable[[], float],
+    answer: "asyncio.Future[Explained | None]",
 ) -> None:
     """Note when an explanation is done or has failed; the client may be gone by then."""
     asked.done = clock()

@@ -47,7 +47,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One line of a chart.
 
     Attributes:
@@ -63,7 +63,7 @@ class Line:
     bars: Sequence[Bar]
 
 
-def time_chart(title: str, told: str, axis: Axis, now: float, lines: Sequence[Line]) -> Markup:
+def time_chart(title: str, told: str, axis: Axis, now: float, lines: Sequence[ChartLine]) -> Markup:
     """A chart of lines along a time axis.
 
     Args:
@@ -137,7 +137,7 @@ def _now(axis: Axis, now: float, height: int) -> Markup:
     )
 
 
-def _line(line: Line, axis: Axis, y: int) -> Markup:
+def _line(line: ChartLine, axis: Axis, y: int) -> Markup:
     bars = [drawn for bar in line.bars for drawn in _bar(bar, axis, y + _TEXT + 6)]
     return element(
         "g",

@@ -16,7 +16,7 @@ from enbloc.ui.markup import Child, Markup, element
 from enbloc.ui.pages import (
     OWNER,
     Column,
-    Part,
+    ListPage,
     Status,
     document,
     live,
@@ -26,7 +26,7 @@ from enbloc.ui.pages import (
     table,
     with_query,
 )
-from enbloc.ui.time_chart import Bar, Line, minute_text, moment_text, time_chart
+from enbloc.ui.time_chart import Bar, ChartLine, minute_text, moment_text, time_chart
 from enbloc.ui.timeline import Span, Timeline, axis
 from enbloc.ui.view import View, Viewer
 
@@ -92,7 +92,7 @@ def time_page(view: View, times: Timeline, viewer: Viewer, query: TimeQuery, sta
         return query.namespace in ("", namespace) and viewer.sees(namespace)
 
     spans = [span for span in times.spans if meant(span.key.namespace)]
-    part = Part(len(spans), LINES, query.page)
+    part = ListPage(len(spans), LINES, query.page)
     shown = spans[part.items]
     rows = [_cells(span, status.now) for span in shown]
 
@@ -136,7 +136,7 @@ def _untold(keys: Sequence[GroupKey], query: TimeQuery) -> Markup | None:
     return element("p", f"{told} cannot be told: see ", queue, ".")
 
 
-def _caption(part: Part) -> str:
+def _caption(part: ListPage) -> str:
     one = "1 group or pod that runs or starts"
     of = one if part.total == 1 else f"{part.total} groups and pods that run or start"
     return f"{of}, in the order in which they end or start; times are UTC"
@@ -183,7 +183,7 @@ def _chart(spans: Sequence[Span], query: TimeQuery, now: float) -> Markup:
     )
 
 
-def _line(span: Span, query: TimeQuery, now: float) -> Line:
+def _line(span: Span, query: TimeQuery, now: float) -> ChartLine:
     whole = f"{span.key.namespace}/{span.name}"
     name = span.name if query.namespace or len(whole) > _NAME else whole
     members = "1 member" if span.members == 1 else f"{span.members} members"
@@ -193,7 +193,9 @@ def _line(span: Span, query: TimeQuery, now: float) -> Line:
     if not span.runs:
         short = "starts now" if span.starts is None else f"starts {_about(span.starts, now)}"
         told = f"{short}, {told}"
-    return Line(clipped(name, _NAME), short, f"{whole}, {members}: {told}", list(_bars(span, now)))
+    return ChartLine(
+        clipped(name, _NAME), short, f"{whole}, {members}: {told}", list(_bars(span, now))
+    )
 
 
 def _ends(span: Span, now: float) -> str:

@@ -19,7 +19,7 @@ from enbloc.simulation import (
     GoOn,
     InCopy,
     Outlook,
-    Present,
+    PresentState,
     Remedy,
     Start,
     Waiting,
@@ -62,7 +62,7 @@ class View:
     """
 
     number: int
-    present: Present
+    present: PresentState
     outlook: Outlook
     rows: Sequence[Row]
     places: Mapping[GroupKey, int]
@@ -123,7 +123,7 @@ def start_text(view: View, key: GroupKey, now: float) -> str:
 
 
 def view_of(
-    present: Present, number: int, go_on: GoOn = lambda: True, in_copy: InCopy | None = None
+    present: PresentState, number: int, go_on: GoOn = lambda: True, in_copy: InCopy | None = None
 ) -> View:
     """Make a view by letting the scheduler decide on a copy of the cluster; may take seconds.
 
@@ -154,7 +154,7 @@ def view_of(
     )
 
 
-def _members(pods: Sequence[Pod], present: Present) -> Mapping[GroupKey, Sequence[Pod]]:
+def _members(pods: Sequence[Pod], present: PresentState) -> Mapping[GroupKey, Sequence[Pod]]:
     """Group → its pods; pods without a group count if enbloc schedules them."""
     found: dict[GroupKey, list[Pod]] = {}
     for pod in pods:
@@ -222,7 +222,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VisibleExplanation:
     """An explanation without what the viewer may not see.
 
     Attributes:
@@ -236,7 +236,7 @@ class Shown:
     withheld: tuple[int, int] = (0, 0)
 
 
-def shown(explained: Explained, viewer: Viewer) -> Shown:
+def shown(explained: Explained, viewer: Viewer) -> VisibleExplanation:
     """Leave out what names nodes, or objects of other namespaces, that the viewer may not see.
 
     The texts of changes cannot be edited, so whole changes are left out: those of others, unless
@@ -245,14 +245,14 @@ def shown(explained: Explained, viewer: Viewer) -> Shown:
     """
     explanation = explained.explanation
     if viewer.everything and viewer.nodes:
-        return Shown(explanation, explained.ahead)
+        return VisibleExplanation(explanation, explained.ahead)
     ahead = [each for each in explained.ahead if viewer.sees(each.key.namespace)]
     now, later = (_seen(of, viewer) for of in (explanation.remedies, explanation.later))
     withheld = len(explanation.remedies) + len(explanation.later) - len(now) - len(later)
     hidden = len(explained.ahead) - len(ahead)
     waiting = own(explanation.waiting, viewer)
     seen = replace(explanation, waiting=waiting, remedies=now, later=later)
-    return Shown(seen, ahead, (withheld, hidden))
+    return VisibleExplanation(seen, ahead, (withheld, hidden))
 
 
 def _seen(remedies: Sequence[Remedy], viewer: Viewer) -> Sequence[Remedy]:

@@ -19,7 +19,7 @@ _NAMES: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIfForm:
     """The question as typed; "" = not given.
 
     Attributes:
@@ -45,7 +45,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VisibleAnswer:
     """An answer without what the viewer may not see.
 
     Attributes:
@@ -59,7 +59,9 @@ class Told:
     problems: Sequence[str] = ()
 
 
-def what_if_page(form: WhatIf, told: Told | None, status: Status, *, nodes: bool) -> str:
+def what_if_page(
+    form: WhatIfForm, told: VisibleAnswer | None, status: Status, *, nodes: bool
+) -> str:
     """The what-if page.
 
     Args:
@@ -81,11 +83,11 @@ def what_if_box(namespace: str, *, nodes: bool) -> Markup:
     return element(
         "details",
         element("summary", "What if"),
-        what_if_form(WhatIf(namespace or "default"), nodes=nodes),
+        what_if_form(WhatIfForm(namespace or "default"), nodes=nodes),
     )
 
 
-def what_if_form(form: WhatIf, *, nodes: bool) -> Markup:
+def what_if_form(form: WhatIfForm, *, nodes: bool) -> Markup:
     """The form; its answer is a separate page."""
     return element(
         "form",
@@ -117,7 +119,7 @@ def what_if_form(form: WhatIf, *, nodes: bool) -> Markup:
     )
 
 
-def _nodes(form: WhatIf) -> Sequence[Markup]:
+def _nodes(form: WhatIfForm) -> Sequence[Markup]:
     return (
         _field("without", "Without nodes", form.without, placeholder="node-1 node-2"),
         _field("add", "Nodes to add", form.add, placeholder="2", inputmode="numeric"),
@@ -139,7 +141,7 @@ def _text(text: str) -> Markup:
     return Markup("\n".join(escaped(line) for line in text.splitlines()))
 
 
-def _answer(told: Told) -> Markup:
+def _answer(told: VisibleAnswer) -> Markup:
     first, *others = told.problems or told.lines or ("Nothing is known of it.",)
     shown = others[:_MOST_LINES]
     left = len(others) - len(shown)

@@ -8,12 +8,14 @@ from enbloc.errors import EnblocError, UsageError
 from enbloc.model.groups import GroupKey
 from enbloc.simulation import GivenUpError, GoOn
 from enbloc.ui.view import View, Viewer
-from enbloc.ui.what_if_page import Told, WhatIf
-from enbloc.what_if import MOST_NODES, Asked, report, scale, text
+from enbloc.ui.what_if_page import VisibleAnswer, WhatIfForm
+from enbloc.what_if import MOST_NODES, WhatIfRequest, report, scale, text
 from enbloc.workloads import Admission, Manifest, manifests
 
 
-def what_if(view: View, go_on: GoOn, *, form: WhatIf, viewer: Viewer, admission: Admission) -> Told:
+def what_if(
+    view: View, go_on: GoOn, *, form: WhatIfForm, viewer: Viewer, admission: Admission
+) -> VisibleAnswer:
     """Answer a what-if question; it changes the view, so run it in a copy.
 
     Args:
@@ -29,11 +31,13 @@ def what_if(view: View, go_on: GoOn, *, form: WhatIf, viewer: Viewer, admission:
             _seen_alone(asked, view)
         found = report(view.present, asked, admission, view.outlook.within(go_on).answer)
     except GivenUpError:
-        return Told(problems=["It takes too long to work that out; ask with enbloc what-if."])
+        return VisibleAnswer(
+            problems=["It takes too long to work that out; ask with enbloc what-if."]
+        )
     except (EnblocError, ExceptionGroup) as error:
-        return Told(problems=[*_problems(error)])
+        return VisibleAnswer(problems=[*_problems(error)])
     seen = found.seen(viewer.sees, nodes=viewer.nodes)
-    return Told([*text(seen, wide=False)], seen.notes)
+    return VisibleAnswer([*text(seen, wide=False)], seen.notes)
 
 
 def _problems(error: Exception) -> Iterator[str]:
@@ -44,7 +48,7 @@ def _problems(error: Exception) -> Iterator[str]:
         yield f"There is no answer: {error}."
 
 
-def _asked(form: WhatIf) -> Asked:
+def _asked(form: WhatIfForm) -> WhatIfRequest:
     """The question, checked as far as possible without a cluster.
 
     Raises:
@@ -57,7 +61,7 @@ def _asked(form: WhatIf) -> Asked:
     given = manifests("manifests", form.manifests.encode()) if form.manifests.strip() else None
     for each in given or ():
         _within(each, form.namespace)
-    return Asked(
+    return WhatIfRequest(
         given,
         tuple(dict.fromkeys(form.without.split())),
         _number(form.add),
@@ -98,7 +102,7 @@ def _scaled(text: str) -> tuple[str, int]:
     return name, number
 
 
-def _seen_alone(asked: Asked, view: View) -> None:
+def _seen_alone(asked: WhatIfRequest, view: View) -> None:
     """Check that groups exist, without revealing groups that the viewer may not see.
 
     Raises:

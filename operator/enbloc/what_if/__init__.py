@@ -5,7 +5,16 @@
 For the command and for the page. All of it is pure; nothing is written.
 """
 
-from enbloc.what_if.asking import MOST_MEMBERS, MOST_NODES, Asked, report, scale
+from enbloc.what_if.asking import MOST_MEMBERS, MOST_NODES, WhatIfRequest, report, scale
 from enbloc.what_if.report import Report, Subject, text
 
-__all__ = ["MOST_MEMBERS", "MOST_NODES", "Asked", "Report", "Subject", "report", "scale", "text"]
+__all__ = [
+    "MOST_MEMBERS",
+    "MOST_NODES",
+    "Report",
+    "Subject",
+    "WhatIfRequest",
+    "report",
+    "scale",
+    "text",
+]

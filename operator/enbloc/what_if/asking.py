@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.controller.sources.at_once import KINDS
-from enbloc.controller.submission import Created, Known, Submission, submission
+from enbloc.controller.submission import Created, Submission, SubmissionContext, submission
 from enbloc.engine.events import FactSeen, NamespaceSeen, PodSeen
 from enbloc.errors import UsageError
 from enbloc.model.groups import GroupKey
 from enbloc.model.selectors import Labels
 from enbloc.simulation import (
-    Answer,
-    Present,
-    Question,
+    PresentState,
     SimulatedCluster,
+    WhatIfAnswer,
+    WhatIfQuestion,
     created,
     more_nodes,
     resized,
@@ -36,7 +36,7 @@ _CLASSLESS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WhatIfRequest:
     """The question as a user asks it.
 
     Attributes:
@@ -74,10 +74,10 @@ def scale(given: str) -> tuple[str, int]:
 
 
 def report(
-    present: Present,
-    asked: Asked,
+    present: PresentState,
+    asked: WhatIfRequest,
     admission: Admission | None,
-    answer: Callable[[Question], Answer],
+    answer: Callable[[WhatIfQuestion], WhatIfAnswer],
 ) -> Report:
     """Answer the question.
 
@@ -105,11 +105,11 @@ def report(
     return Report(_change(asked), answer(question), made, notes)
 
 
-def _nodes_and_groups(cluster: SimulatedCluster, asked: Asked) -> Question:
+def _nodes_and_groups(cluster: SimulatedCluster, asked: WhatIfRequest) -> WhatIfQuestion:
     """The parts of the question about nodes and existing groups."""
-    question = Question()
+    question = WhatIfQuestion()
 
-    def then(part: Question) -> None:
+    def then(part: WhatIfQuestion) -> None:
         """Add a part; the next parts see the cluster after it."""
         nonlocal question
         cluster.tell(part.events)
@@ -132,8 +132,8 @@ def _key(name: str, namespace: str) -> GroupKey:
 
 def _submitted(
     cluster: SimulatedCluster,
-    found: Present,
-    asked: Asked,
+    found: PresentState,
+    asked: WhatIfRequest,
     given: Sequence[Manifest],
     admission: Admission,
 ) -> Submission:
@@ -145,7 +145,7 @@ def _submitted(
     expansion = expand(given, KINDS, asked.namespace, only=asked.only)
     _makes_pods(expansion)
     kept = {prefix for profile in found.profiles.values() for prefix in profile.annotations}
-    known = Known(
+    known = SubmissionContext(
         schedulers=tuple(found.profiles),
         pods=tuple(cluster.pods.values()),
         groups=cluster.groups,
@@ -167,18 +167,18 @@ def _makes_pods(expansion: Expansion) -> None:
     raise UsageError(f"no pod is made of what is given{said}; add what makes pods")
 
 
-def _namespaces(found: Present) -> Mapping[str, Labels]:
+def _namespaces(found: PresentState) -> Mapping[str, Labels]:
     return {each.name: each.labels for each in found.events if isinstance(each, NamespaceSeen)}
 
 
-def _ours(made: Submission, found: Present) -> Sequence[Created]:
+def _ours(made: Submission, found: PresentState) -> Sequence[Created]:
     """The pods that enbloc places."""
     return [
         each for each in made.pods if each.pod.scheduler in found.profiles and not each.pod.node
     ]
 
 
-def _placed_by_others(made: Submission, found: Present) -> None:
+def _placed_by_others(made: Submission, found: PresentState) -> None:
     """Check that enbloc places a pod of each object.
 
     Raises:
@@ -202,7 +202,7 @@ def _placed_by_others(made: Submission, found: Present) -> None:
         raise ExceptionGroup("no scheduler of ours places them", [*map(UsageError, problems)])
 
 
-def _others(made: Submission, found: Present) -> Iterator[str]:
+def _others(made: Submission, found: PresentState) -> Iterator[str]:
     """Notes on pods that another scheduler places, of objects with pods that enbloc places."""
     for each in made.pods:
         if each.pod.scheduler not in found.profiles and not each.pod.node:
@@ -212,7 +212,9 @@ def _others(made: Submission, found: Present) -> Iterator[str]:
             )
 
 
-def _created(cluster: SimulatedCluster, made: Submission, ours: Sequence[Created]) -> Question:
+def _created(
+    cluster: SimulatedCluster, made: Submission, ours: Sequence[Created]
+) -> WhatIfQuestion:
     """The question for created pods, in waves per object; pods with a node exist from the start."""
     there = [PodSeen(each.pod) for each in made.pods if each.pod.node]
     objects: dict[str, dict[int, list[Created]]] = {}
@@ -231,7 +233,7 @@ def _classless(submitted: Submission) -> bool:
     return any(not (claim.storage_class or claim.volume) for claim in claims)
 
 
-def _change(asked: Asked) -> str:
+def _change(asked: WhatIfRequest) -> str:
     """The change of nodes, as the beginning of a sentence; "" = none."""
     parts: list[str] = []
     if asked.without:

@@ -15,7 +15,7 @@ from enbloc.model.node import Node
 from enbloc.model.pods import PodKey
 from enbloc.model.quantity import render
 from enbloc.model.text import clipped, several
-from enbloc.simulation import Affected, Answer, Evicted, Sized, Waiting, group_of
+from enbloc.simulation import Affected, EvictedPod, Sized, Waiting, WhatIfAnswer, group_of
 
 #: The most items that a sentence names, and the most lines of a list, unless wide.
 _MOST_NAMED: Final = 5
@@ -69,7 +69,7 @@ class Report:
     """
 
     change: str
-    answer: Answer
+    answer: WhatIfAnswer
     created: Sequence[Created]
     notes: Sequence[str]
     names_nodes: bool = True
@@ -275,8 +275,8 @@ def _offer(node: Node | None) -> str:
     return f" ({', '.join(said)})"
 
 
-def _evicted(evicted: Sequence[Evicted], most: int) -> str:
-    pods: dict[GroupKey, list[Evicted]] = {}
+def _evicted(evicted: Sequence[EvictedPod], most: int) -> str:
+    pods: dict[GroupKey, list[EvictedPod]] = {}
     for each in evicted:
         pods.setdefault(each.group, []).append(each)
     said = [
@@ -286,7 +286,7 @@ def _evicted(evicted: Sequence[Evicted], most: int) -> str:
     return several(said, most)
 
 
-def _groups(evicted: Sequence[Evicted]) -> Iterator[str]:
+def _groups(evicted: Sequence[EvictedPod]) -> Iterator[str]:
     for each in evicted:
         yield f"pod {each.pod}" if each.group.name.startswith("/") else str(each.group)
 

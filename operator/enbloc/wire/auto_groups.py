@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
-from enbloc.model.claims import Claims
+from enbloc.model.claims import Adoptions
 from enbloc.model.dns_names import LABEL, SUBDOMAIN
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED
@@ -218,7 +218,7 @@ class AutoGroups:
         self._in: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
         self._on: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
         self._groups: set[GroupKey] = set()
-        self.claims: Final = Claims()
+        self.claims: Final = Adoptions()
 
     def pod(self, found: PodObject, pod: Pod, *, ready: bool = False) -> Pod:
         """The pod, with the group that it belongs to.

@@ -23,7 +23,7 @@ from enbloc.model.groups import (
     MOST_RUNS_KEPT,
     Group,
     GroupKey,
-    Memory,
+    GroupMemory,
     OnIncomplete,
     RunMemory,
 )
@@ -349,10 +349,10 @@ def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, in
     return quantities(named, "spec.minResources", problems)
 
 
-def _memory(status: PodGroupStatusObject) -> Memory:
+def _memory(status: PodGroupStatusObject) -> GroupMemory:
     said = {each.type: each.message or "" for each in status.conditions or ()
             if each.status == "True"}  # fmt: skip
-    return Memory(
+    return GroupMemory(
         run_name=status.run or "",
         started=_maybe_seconds(status.started_time),
         succeeded=status.succeeded or 0,

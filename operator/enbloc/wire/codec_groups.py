@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from enbloc.model.claims import claimed
+from enbloc.model.claims import adopted
 from enbloc.model.groups import Role, SubGroup, tree_of
 from enbloc.model.trees import Tree, least_of
 from enbloc.wire.objects import PodGroupSpecObject
@@ -62,7 +62,7 @@ def claims(found: Mapping[str, Any]) -> dict[str, str]:
         read = msgspec.convert(spec, PodGroupSpecObject)
     except msgspec.ValidationError:
         return {}
-    return claimed(_roles(read, Problems()))
+    return adopted(_roles(read, Problems()))
 
 
 def _roles(spec: PodGroupSpecObject, problems: Problems) -> tuple[Role, ...]:

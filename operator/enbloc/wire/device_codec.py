@@ -14,27 +14,27 @@ import msgspec
 
 from enbloc.devices.facts import (
     SCHEDULING,
+    AllocatedDevice,
     Allocation,
     Amounts,
-    Ask,
     AttributeValue,
-    Capacity,
+    CapacityPolicy,
     ClaimSpec,
     Config,
-    Constraint,
     Consumer,
     Consumption,
     Device,
+    DeviceCapacity,
     DeviceClass,
+    DeviceConstraint,
+    DeviceReach,
     DeviceState,
     DeviceTaint,
     DeviceToleration,
-    Policy,
     Request,
     ResourceClaim,
     ResourceSlice,
-    Result,
-    Site,
+    SubRequest,
     Traits,
     Unreadable,
     Version,
@@ -93,7 +93,7 @@ def read_resource_claim(obj: Mapping[str, Any]) -> ResourceClaim | Unreadable:
 
 def resource_slice(obj: SliceObject) -> ResourceSlice:
     """A ResourceSlice."""
-    spec, problems = obj.spec, _Told()
+    spec, problems = obj.spec, _BoundedProblems()
     driver = _shared(spec.driver)
     devices: list[Device] = []
     for position, each in enumerate(spec.devices or ()):
@@ -107,7 +107,7 @@ def resource_slice(obj: SliceObject) -> ResourceSlice:
         pool=_shared(spec.pool.name),
         generation=spec.pool.generation,
         count=spec.pool.resource_slice_count,
-        site=None if spec.per_device_node_selection and named == Site() else named,
+        site=None if spec.per_device_node_selection and named == DeviceReach() else named,
         devices=tuple(devices),
         counters=tuple(
             (_shared(each.name), _counters(each, f"spec.sharedCounters[{at}]", problems))
@@ -133,7 +133,7 @@ def device_class(obj: ClassObject) -> DeviceClass:
 
 def resource_claim(obj: ClaimObject) -> ResourceClaim:
     """A ResourceClaim."""
-    metadata, status, problems = obj.metadata, obj.status, _Told()
+    metadata, status, problems = obj.metadata, obj.status, _BoundedProblems()
     owner = controller_of(metadata.owner_references)
     uid = owner.uid if owner else ""
     marked = (metadata.annotations or {}).get(EXTENDED_CLAIM_KEY) == "true"
@@ -163,7 +163,7 @@ def _is_pod_group(owner: OwnerReference) -> bool:
     return owner.kind == "PodGroup" and owner.api_version.startswith(f"{SCHEDULING}/")
 
 
-class _Told(Problems):
+class _BoundedProblems(Problems):
     """Problems of one object, of which there may be as many as it has devices."""
 
     def append(self, problem: str) -> None:
@@ -179,7 +179,7 @@ def _device(obj: DeviceObject, driver: str, path: str, problems: Problems) -> De
     told, basic = len(problems), obj.basic or obj
     attributes = _attributes(basic, driver, path, problems)
     names = tuple(sorted(attributes))
-    unread = _Told()
+    unread = _BoundedProblems()
     traits = Traits(
         names=names,
         capacity=_capacity(basic, path, unread, problems),
@@ -247,18 +247,18 @@ def _value(given: AttributeObject) -> AttributeValue | None:
 
 def _capacity(
     device: BasicDevice, path: str, unread: Problems, problems: Problems
-) -> tuple[Capacity, ...]:
-    found: list[Capacity] = []
+) -> tuple[DeviceCapacity, ...]:
+    found: list[DeviceCapacity] = []
     for name, each in sorted((device.capacity or {}).items()):
         where = f"{path}.capacity[{quoted(name)}]"
         value = _amount(each.value, f"{where}.value", unread)
         if value < 0:
             problems.append(f"{where}.value: {quoted(str(each.value))} is negative")
-        found.append(Capacity(_shared(name), value, _policy(each, where, unread)))
+        found.append(DeviceCapacity(_shared(name), value, _policy(each, where, unread)))
     return tuple(found)
 
 
-def _policy(given: CapacityObject, path: str, unread: Problems) -> Policy | None:
+def _policy(given: CapacityObject, path: str, unread: Problems) -> CapacityPolicy | None:
     policy: PolicyObject | None = given.request_policy
     if policy is None:
         return None
@@ -269,7 +269,7 @@ def _policy(given: CapacityObject, path: str, unread: Problems) -> Policy | None
     minimum = _maybe(within.min if within else None, f"{where}.validRange.min", unread)
     if within is not None and minimum is None:
         unread.append(f"{where}.validRange.min: missing")
-    return Policy(
+    return CapacityPolicy(
         default=_maybe(policy.default, f"{where}.default", unread),
         values=tuple(
             _amount(each, f"{where}.validValues", unread) for each in policy.valid_values or ()
@@ -305,16 +305,16 @@ def _site(
     everywhere: bool | None,
     path: str,
     problems: Problems,
-) -> Site:
+) -> DeviceReach:
     if node:
-        return Site(_shared(node))
+        return DeviceReach(_shared(node))
     if everywhere:
-        return Site(everywhere=True)
+        return DeviceReach(everywhere=True)
     told = len(problems)
     terms = required_node_terms(selector, f"{path}.nodeSelector", problems)
     if len(problems) > told:  # what is not understood selects nothing
-        return Site()
-    return Site(terms=terms)
+        return DeviceReach()
+    return DeviceReach(terms=terms)
 
 
 # ── classes, claims ──────────────────────────────────────────────────────────────────────────
@@ -350,9 +350,9 @@ def _request(given: RequestObject, path: str, problems: Problems) -> Request:
     return Request(given.name)
 
 
-def _ask(given: AskObject, name: str, path: str, problems: Problems) -> Ask:
+def _ask(given: AskObject, name: str, path: str, problems: Problems) -> SubRequest:
     capacity = (given.capacity.requests if given.capacity else None) or {}
-    return Ask(
+    return SubRequest(
         name=name,
         device_class=given.device_class_name or "",
         selectors=_selectors(given.selectors),
@@ -367,11 +367,11 @@ def _ask(given: AskObject, name: str, path: str, problems: Problems) -> Ask:
     )
 
 
-def _constraint(given: ConstraintObject) -> Constraint:
+def _constraint(given: ConstraintObject) -> DeviceConstraint:
     requests = given.requests or ()
     if given.match_attribute is not None:
-        return Constraint(given.match_attribute, requests=requests)
-    return Constraint(given.distinct_attribute or "", distinct=True, requests=requests)
+        return DeviceConstraint(given.match_attribute, requests=requests)
+    return DeviceConstraint(given.distinct_attribute or "", distinct=True, requests=requests)
 
 
 def _selectors(given: Iterable[SelectorObject] | None) -> tuple[str, ...]:
@@ -408,7 +408,7 @@ def _allocation(given: AllocationObject, problems: Problems) -> Allocation:
     at = given.allocation_timestamp
     return Allocation(
         results=tuple(
-            Result(
+            AllocatedDevice(
                 request=each.request,
                 driver=_shared(each.driver),
                 pool=_shared(each.pool),

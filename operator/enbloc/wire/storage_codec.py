@@ -220,7 +220,7 @@ def volume_attachment(obj: AttachmentObject) -> VolumeAttachment:
     )
 
 
-class Reader(NamedTuple):
+class FactReader(NamedTuple):
     """The Struct to decode an object into, and the function that makes a fact of it."""
 
     struct: type[Any]
@@ -228,14 +228,14 @@ class Reader(NamedTuple):
 
 
 #: Readers by kind.
-READERS: Final[Mapping[str, Reader]] = {
-    PersistentVolume.kind: Reader(PersistentVolumeObject, persistent_volume),
-    PersistentVolumeClaim.kind: Reader(ClaimObject, persistent_volume_claim),
-    StorageClass.kind: Reader(StorageClassObject, storage_class),
-    CSINode.kind: Reader(CSINodeObject, csi_node),
-    CSIDriver.kind: Reader(CSIDriverObject, csi_driver),
-    CSIStorageCapacity.kind: Reader(CSIStorageCapacityObject, csi_storage_capacity),
-    VolumeAttachment.kind: Reader(AttachmentObject, volume_attachment),
+READERS: Final[Mapping[str, FactReader]] = {
+    PersistentVolume.kind: FactReader(PersistentVolumeObject, persistent_volume),
+    PersistentVolumeClaim.kind: FactReader(ClaimObject, persistent_volume_claim),
+    StorageClass.kind: FactReader(StorageClassObject, storage_class),
+    CSINode.kind: FactReader(CSINodeObject, csi_node),
+    CSIDriver.kind: FactReader(CSIDriverObject, csi_driver),
+    CSIStorageCapacity.kind: FactReader(CSIStorageCapacityObject, csi_storage_capacity),
+    VolumeAttachment.kind: FactReader(AttachmentObject, volume_attachment),
 }
 
 

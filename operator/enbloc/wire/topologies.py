@@ -13,7 +13,7 @@ from enbloc.model.text import quoted
 from enbloc.model.topology import (
     MOST_LEVELS,
     WHICHEVER,
-    Apart,
+    KeepApart,
     Level,
     Slice,
     Topology,
@@ -108,7 +108,7 @@ def _slice(number: int, given: SliceObject, problems: Problems) -> Slice:
     return Slice(given.size or 0, _level(f"{field}.required", given.required, problems))
 
 
-def _apart(number: int, given: ApartObject, problems: Problems) -> Apart:
+def _apart(number: int, given: ApartObject, problems: Problems) -> KeepApart:
     field = f"spec.topology.apart[{number}]"
     labels = given.from_.match_labels if given.from_ is not None else None
     most = 1 if given.max is None else given.max
@@ -120,7 +120,7 @@ def _apart(number: int, given: ApartObject, problems: Problems) -> Apart:
         problems.append(f"{field}.max: {most} is below 1; leave it out for 1")
     if given.mode not in (None, "Required", "Preferred"):
         problems.append(f'{field}.mode: "{given.mode}" is unknown; use Required or Preferred')
-    return Apart(
+    return KeepApart(
         _level(f"{field}.level", given.level, problems),
         tuple(sorted((labels or {}).items())),
         most,

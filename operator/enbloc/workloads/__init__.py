@@ -14,7 +14,7 @@ from enbloc.workloads.admission import (
 from enbloc.workloads.claims import Claimed, claimed
 from enbloc.workloads.expand import EXPANDERS, Expansion, expand
 from enbloc.workloads.fields import read
-from enbloc.workloads.making import MOST_PODS, Json, Planned
+from enbloc.workloads.making import MOST_PODS, Json, PlannedPod
 from enbloc.workloads.manifests import MOST_BYTES, Manifest, manifests
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Expansion",
     "Json",
     "Manifest",
-    "Planned",
+    "PlannedPod",
     "PriorityClass",
     "claimed",
     "default_storage_class",

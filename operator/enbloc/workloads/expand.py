@@ -21,7 +21,7 @@ from enbloc.workloads import (
     volcano,
 )
 from enbloc.workloads.fields import Named, read
-from enbloc.workloads.making import Expander, Json, Maker, Owner, Planned
+from enbloc.workloads.making import Expander, Json, Maker, Owner, PlannedPod
 from enbloc.workloads.manifests import Manifest
 
 _TRAINING: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
@@ -100,7 +100,7 @@ class Expansion:
         notes: remarks about the objects, one line each.
     """
 
-    pods: Sequence[Planned]
+    pods: Sequence[PlannedPod]
     objects: Sequence[Json]
     beside: Mapping[str, Sequence[Json]] = field(default_factory=dict[str, Sequence[Json]])
     claims: Sequence[Json] = ()

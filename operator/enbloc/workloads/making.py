@@ -25,7 +25,7 @@ _DEEPEST: Final = 6
 Json = Mapping[str, Any]
 
 
-class Planned(NamedTuple):
+class PlannedPod(NamedTuple):
     """A pod that would be created.
 
     Attributes:
@@ -46,7 +46,7 @@ class Owner(NamedTuple):
 
     Attributes:
         body: the object as JSON, with namespace and UID.
-        wave: the first wave of its pods; see `Planned`.
+        wave: the first wave of its pods; see `PlannedPod`.
         field: the path of its spec in the object that was asked about.
     """
 
@@ -132,7 +132,7 @@ class Maker:
     namespace: str
     only: bool = False
     beside: Mapping[tuple[str, str], Json] = field(default_factory=dict[tuple[str, str], Json])
-    pods: list[Planned] = field(default_factory=list[Planned])
+    pods: list[PlannedPod] = field(default_factory=list[PlannedPod])
     objects: list[Json] = field(default_factory=list[Json])
     claims: list[Json] = field(default_factory=list[Json])
     notes: dict[str, None] = field(default_factory=dict[str, None])
@@ -300,14 +300,14 @@ class Maker:
             "spec": {**template.spec, **(spec or {})},
         }
         wave = owner.wave if wave is None else wave
-        self.pods.append(Planned(made, wave, self._asked, owner.path(at)))
+        self.pods.append(PlannedPod(made, wave, self._asked, owner.path(at)))
         return made
 
     def alone(self, owner: Owner) -> None:
         """Add a pod that is itself in a file."""
         read(owner.body, PodFields, owner.where)
         self.check(1, owner, "metadata")
-        self.pods.append(Planned({**owner.body}, owner.wave, self._asked, "spec"))
+        self.pods.append(PlannedPod({**owner.body}, owner.wave, self._asked, "spec"))
 
 
 def _stored(body: Json, name: str, namespace: str, uid: str) -> Json:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from enbloc.config.current import current
 from enbloc.config.defaults import DEFAULTS, GONE, TAKEN_IN
 from enbloc.config.documents import Source, parse, plain, stamped
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.migrate.itemize import Setting, itemized
 from enbloc.config.migrate.stripping import without_foreign
 from enbloc.config.migrate.volcano import from_volcano, is_volcano, spelled_out
@@ -39,7 +39,7 @@ class Conversion:
     @property
     def lost(self) -> int:
         """How many settings no longer have an effect."""
-        return sum(each.outcome is Outcome.LOST for each in self.settings)
+        return sum(each.outcome is SettingOutcome.LOST for each in self.settings)
 
 
 def convert(

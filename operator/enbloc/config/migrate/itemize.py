@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from enbloc.config.documents import WHERE
-from enbloc.config.findings import Finding, Outcome
+from enbloc.config.findings import ConfigFinding, SettingOutcome
 from enbloc.config.hiding import hidden
 from enbloc.model.text import QUOTE_LIMIT, clipped
 
 #: From best to worst; if a setting has several outcomes, the worst counts.
 _WORSE: Final = (
-    Outcome.BUILT_IN,
-    Outcome.NOT_NEEDED,
-    Outcome.KEPT,
-    Outcome.CHANGED,
-    Outcome.LOST,
+    SettingOutcome.BUILT_IN,
+    SettingOutcome.NOT_NEEDED,
+    SettingOutcome.KEPT,
+    SettingOutcome.CHANGED,
+    SettingOutcome.LOST,
 )
 #: Findings about these fields are about the entry that has them.
 _OF_THE_ENTRY: Final = ("name", "weight")
@@ -40,14 +40,14 @@ class Setting:
     source: str
     path: str
     value: str
-    outcome: Outcome
+    outcome: SettingOutcome
     text: str
 
 
 def itemized(
     source: str,
     document: Mapping[str, Any],
-    findings: Iterable[Finding],
+    findings: Iterable[ConfigFinding],
 ) -> Iterator[Setting]:
     """Every setting of a document in its order, then what was said of fields that it lacks.
 
@@ -58,7 +58,7 @@ def itemized(
         document: as it was written.
         findings: notes and warnings about this document.
     """
-    said: defaultdict[str, list[Finding]] = defaultdict(list)
+    said: defaultdict[str, list[ConfigFinding]] = defaultdict(list)
     for each in dict.fromkeys(findings):
         said[each.path].append(each)
     used: set[str] = set()
@@ -80,8 +80,8 @@ def itemized(
 _HEAD: Final = ("apiVersion", "kind", WHERE)
 
 
-def _setting(source: str, path: str, value: str, found: list[Finding]) -> Setting:
-    worst = max((each.outcome for each in found), key=_WORSE.index, default=Outcome.KEPT)
+def _setting(source: str, path: str, value: str, found: list[ConfigFinding]) -> Setting:
+    worst = max((each.outcome for each in found), key=_WORSE.index, default=SettingOutcome.KEPT)
     texts = dict.fromkeys(each.text for each in found if each.outcome is worst)
     return Setting(source, path, value, worst, "; ".join(texts))
 

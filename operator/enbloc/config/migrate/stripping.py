@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError
 
 from enbloc.config.documents import WHERE
-from enbloc.config.findings import Findings, Outcome
+from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.foreign import (
     COSCHEDULING,
     COSCHEDULING_ARGUMENTS,
@@ -133,7 +133,7 @@ class _Profile:
         for each in entries:
             if _name(each) in off:
                 text = f"default plugins gave way to {name}, which is gone, and run again"
-                self._findings.note(each[WHERE], Outcome.CHANGED, text)
+                self._findings.note(each[WHERE], SettingOutcome.CHANGED, text)
         found["disabled"] = [each for each in entries if _name(each) not in off]
 
     def _arguments(self, configs: list[Any]) -> Iterator[Any]:
@@ -151,13 +151,13 @@ class _Profile:
 
     def _coscheduling(self, path: str, key: str, value: Any) -> None:
         if key in ("apiVersion", "kind"):
-            self._findings.note(path, Outcome.NOT_NEEDED, "the arguments are gone")
+            self._findings.note(path, SettingOutcome.NOT_NEEDED, "the arguments are gone")
         elif key in TIMEOUTS:
             self._timeout(path, value)
         elif key in COSCHEDULING_ARGUMENTS:
             self._findings.note(path, *COSCHEDULING_ARGUMENTS[key])
         else:
-            self._findings.note(path, Outcome.LOST, "has no equivalent")
+            self._findings.note(path, SettingOutcome.LOST, "has no equivalent")
 
     def _timeout(self, path: str, value: Any) -> None:
         try:
@@ -165,7 +165,7 @@ class _Profile:
         except PydanticCustomError:
             found = -1
         if value is None or found == 0:
-            self._findings.note(path, Outcome.KEPT, "the default, as here: 60 s")
+            self._findings.note(path, SettingOutcome.KEPT, "the default, as here: 60 s")
         elif not 0 < found < 2**31:
             self._findings.problem(path, "must be a number of seconds above 0")
         else:
@@ -174,7 +174,7 @@ class _Profile:
                 "scheduleTimeoutSeconds of the EnblocConfiguration, for all profiles; a gang in "
                 "the queue holds nothing and waits without limit"
             )
-            self._findings.note(path, Outcome.CHANGED, text)
+            self._findings.note(path, SettingOutcome.CHANGED, text)
 
 
 def _name(entry: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from enbloc.config.defaults import DEFAULTS
-from enbloc.config.findings import Findings, Outcome, meant
+from enbloc.config.findings import Findings, SettingOutcome, meant
 from enbloc.config.migrate import volcano_tables as tables
 from enbloc.config.models import KIND, VERSION
 from enbloc.model.qualified_names import qualified_name_problem
@@ -82,7 +82,7 @@ class _Conversion:
         if document.get("metrics"):
             self._findings.note("metrics", *tables.METRICS)
         for key in _without(document, "actions", "tiers", "configurations", "metrics"):
-            self._findings.note(str(key), Outcome.NOT_NEEDED, f"{_NO_EFFECT} no such field")
+            self._findings.note(str(key), SettingOutcome.NOT_NEEDED, f"{_NO_EFFECT} no such field")
         return self._document()
 
     def _mappings(
@@ -108,7 +108,7 @@ class _Conversion:
             return True
         near = meant(name, table)
         text = f'"{name}" is no {what} of Volcano that enbloc knows'
-        self._findings.note(path, Outcome.LOST, f"{text}; {near}" if near else text)
+        self._findings.note(path, SettingOutcome.LOST, f"{text}; {near}" if near else text)
         return False
 
     def _configuration(self, path: str, given: Mapping[str, Any]) -> None:
@@ -143,24 +143,26 @@ class _Conversion:
         elif name == tables.STRATEGY and scores:
             self._strategy(path, given)
         elif name in (tables.NODE_ORDER, tables.BINPACK, tables.STRATEGY):
-            self._findings.note(where, Outcome.NOT_NEEDED, "enableNodeOrder switches it off")
+            self._findings.note(where, SettingOutcome.NOT_NEEDED, "enableNodeOrder switches it off")
 
-    def _switch(self, path: str, name: str, key: str, outcome: Outcome, *, off: bool) -> None:
+    def _switch(
+        self, path: str, name: str, key: str, outcome: SettingOutcome, *, off: bool
+    ) -> None:
         note = self._findings.note
         if key not in tables.SWITCHES:
             near = meant(key, tables.SWITCHES)
             text = f"{_NO_EFFECT} no such switch"
-            note(path, Outcome.NOT_NEEDED, f"{text}; {near}" if near else text)
-        elif outcome in (Outcome.LOST, Outcome.NOT_NEEDED):
-            note(path, Outcome.NOT_NEEDED, f"goes with {name}")
+            note(path, SettingOutcome.NOT_NEEDED, f"{text}; {near}" if near else text)
+        elif outcome in (SettingOutcome.LOST, SettingOutcome.NOT_NEEDED):
+            note(path, SettingOutcome.NOT_NEEDED, f"goes with {name}")
         elif key in tables.OF_PREEMPTION:
-            note(path, Outcome.NOT_NEEDED, "preemption goes by priority alone")
+            note(path, SettingOutcome.NOT_NEEDED, "preemption goes by priority alone")
         elif off and (name, key) in tables.ALWAYS:
-            note(path, Outcome.LOST, f"not switched off: {tables.ALWAYS[name, key]}")
+            note(path, SettingOutcome.LOST, f"not switched off: {tables.ALWAYS[name, key]}")
         elif off and key == "enableNodeOrder":
-            note(path, Outcome.KEPT, "its scores are left out")
+            note(path, SettingOutcome.KEPT, "its scores are left out")
         else:
-            note(path, Outcome.NOT_NEEDED, "nothing here to switch")
+            note(path, SettingOutcome.NOT_NEEDED, "nothing here to switch")
 
     def _predicates(self, where: str, given: Mapping[str, Any]) -> None:
         for key, value in given.items():
@@ -168,17 +170,17 @@ class _Conversion:
             plugin = tables.FILTERS.get(key)
             if plugin is None:
                 row = tables.OTHER_PREDICATES.get(key)
-                self._findings.note(path, *(row or (Outcome.LOST, "has no equivalent")))
+                self._findings.note(path, *(row or (SettingOutcome.LOST, "has no equivalent")))
                 continue
             on = _boolean(value)
             if on is None:
                 text = f"{_NO_EFFECT} true and false"
-                self._findings.note(path, Outcome.NOT_NEEDED, text)
+                self._findings.note(path, SettingOutcome.NOT_NEEDED, text)
                 continue
             if not on and plugin not in self._off:
                 self._off.append(plugin)
             self._findings.note(
-                path, Outcome.KEPT, f"{plugin} is {'on' if on else 'off'} at filter"
+                path, SettingOutcome.KEPT, f"{plugin} is {'on' if on else 'off'} at filter"
             )
 
     def _node_order(self, where: str, given: Mapping[str, Any]) -> None:
@@ -193,11 +195,11 @@ class _Conversion:
             else:
                 self._scores[plugin] = weight
                 if _is_weight(given.get(key)):
-                    self._findings.note(path, Outcome.KEPT, _weighed(plugin, weight))
+                    self._findings.note(path, SettingOutcome.KEPT, _weighed(plugin, weight))
         for key in given:
             if key not in tables.SCORES:
                 text = f"{_NO_EFFECT} no such argument"
-                self._findings.note(f"{where}.{key}", Outcome.NOT_NEEDED, text)
+                self._findings.note(f"{where}.{key}", SettingOutcome.NOT_NEEDED, text)
 
     def _binpack(self, path: str, given: Mapping[str, Any]) -> None:
         where = f"{path}.arguments"
@@ -218,17 +220,17 @@ class _Conversion:
         for key, value in given.items():
             if key not in known and key.removeprefix("binpack.resources.") not in resources:
                 text = f"{_NO_EFFECT} no such argument"
-                self._findings.note(f"{where}.{key}", Outcome.NOT_NEEDED, text)
+                self._findings.note(f"{where}.{key}", SettingOutcome.NOT_NEEDED, text)
             elif key == "binpack.resources" or _is_weight(value):
                 weighed = key == "binpack.weight"
                 text = _weighed(_FIT, weight) if weighed else "a resource of the strategy"
-                self._findings.note(f"{where}.{key}", Outcome.KEPT, text)
+                self._findings.note(f"{where}.{key}", SettingOutcome.KEPT, text)
         self._score_by(path, _Fit("MostAllocated", weight, resources))
 
     def _strategy(self, path: str, given: Mapping[str, Any]) -> None:
         where = f"{path}.arguments"
         for key in _without(given, "resourceStrategyFitWeight", "resources"):
-            self._findings.note(f"{where}.{key}", Outcome.LOST, "has no equivalent")
+            self._findings.note(f"{where}.{key}", SettingOutcome.LOST, "has no equivalent")
         weight = self._weight(where, given, "resourceStrategyFitWeight", 10)
         listed = given.get("resources")
         if not isinstance(listed, dict) or not listed:
@@ -239,7 +241,7 @@ class _Conversion:
             each = each if isinstance(each, dict) else {}  # noqa: PLW2901  # as Volcano reads it
             if qualified_name_problem(str(name)):
                 text = "names no single resource, and NodeResourcesFit needs each by its name"
-                self._findings.note(f"{where}.resources.{name}", Outcome.LOST, text)
+                self._findings.note(f"{where}.resources.{name}", SettingOutcome.LOST, text)
                 continue
             found = each.get("type")
             types.add(found if found == "MostAllocated" else "LeastAllocated")
@@ -249,15 +251,15 @@ class _Conversion:
             self._score_by(path, _Fit(types.pop(), weight, resources))
         elif types:
             text = "NodeResourcesFit has one scoringStrategy for all resources, not one for each"
-            self._findings.note(path, Outcome.LOST, text)
+            self._findings.note(path, SettingOutcome.LOST, text)
 
     def _score_by(self, path: str, fit: _Fit) -> None:
         resources = {name: weight for name, weight in fit.resources.items() if weight}
         if not fit.weight or not resources:
-            self._findings.note(path, Outcome.KEPT, "its weight is 0, so it scores nothing")
+            self._findings.note(path, SettingOutcome.KEPT, "its weight is 0, so it scores nothing")
         elif self._fit is not None:
             text = "NodeResourcesFit has one scoringStrategy, and an earlier plugin has it"
-            self._findings.note(path, Outcome.LOST, text)
+            self._findings.note(path, SettingOutcome.LOST, text)
         else:
             self._fit = fit._replace(resources=_bounded(resources))
 
@@ -267,10 +269,10 @@ class _Conversion:
         path = f"{where}.{key}"
         if type(value) is not int:
             text = f"{_NO_EFFECT} whole numbers without quotes, so it is {default}"
-            self._findings.note(path, Outcome.NOT_NEEDED, text)
+            self._findings.note(path, SettingOutcome.NOT_NEEDED, text)
             return default
         if value < 0:
-            self._findings.note(path, Outcome.LOST, "a negative weight has no equivalent")
+            self._findings.note(path, SettingOutcome.LOST, "a negative weight has no equivalent")
             return 0
         if value > _LARGEST:
             self._findings.problem(path, f"must be at most {_LARGEST}, is {value}")
@@ -305,22 +307,22 @@ class _Conversion:
         if self._fit is not None:
             if self._least and not self._spreading:
                 text = f"{tables.LEAST}, {self._least} by default, gives way to binpack"
-                self._findings.note(self._ordering, Outcome.CHANGED, text)
+                self._findings.note(self._ordering, SettingOutcome.CHANGED, text)
             for path, weight in weights.items():
                 if path and weight:
                     text = (
                         "gives way: NodeResourcesFit has one scoringStrategy, and binpack sets it"
                     )
-                    self._findings.note(path, Outcome.LOST, text)
+                    self._findings.note(path, SettingOutcome.LOST, text)
                 elif path:
-                    self._findings.note(path, Outcome.KEPT, "0 scores nothing")
+                    self._findings.note(path, SettingOutcome.KEPT, "0 scores nothing")
             return self._fit
         difference = self._most - self._least
         strategy = "MostAllocated" if difference > 0 else "LeastAllocated"
         both = bool(self._most and self._least)
         for path in filter(None, weights):
             text = f"{strategy}: {_weighed(_FIT, abs(difference))}"
-            self._findings.note(path, Outcome.CHANGED if both else Outcome.KEPT, text)
+            self._findings.note(path, SettingOutcome.CHANGED if both else SettingOutcome.KEPT, text)
         return _Fit(strategy, abs(difference), {CPU: 1, MEMORY: 1}) if difference else None
 
 

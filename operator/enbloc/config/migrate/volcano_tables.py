@@ -9,35 +9,35 @@ pkg/scheduler/conf/scheduler_conf.go PluginOption.
 from collections.abc import Mapping
 from typing import Final
 
-from enbloc.config.findings import Outcome
+from enbloc.config.findings import SettingOutcome
 
 _KUEUE: Final = "no queues here: let Kueue admit Jobs, and enbloc place what is admitted"
 _BY_PRIORITY: Final = "DefaultPreemption evicts whole gangs of lower priority"
 _DEVICES: Final = "devices are whole ones, as node resources count them"
 
-Row = tuple[Outcome, str]
+Row = tuple[SettingOutcome, str]
 
 ACTIONS: Final[Mapping[str, Row]] = {
     "enqueue": (
-        Outcome.NOT_NEEDED,
+        SettingOutcome.NOT_NEEDED,
         "a PodGroup is let in as soon as it exists, so that its pods can be created",
     ),
-    "allocate": (Outcome.BUILT_IN, "a gang is placed whole, on one snapshot, or not at all"),
-    "backfill": (Outcome.BUILT_IN, "pods without requests are placed like all others"),
-    "preempt": (Outcome.BUILT_IN, _BY_PRIORITY),
-    "reclaim": (Outcome.LOST, _KUEUE),
-    "gangpreempt": (Outcome.BUILT_IN, _BY_PRIORITY),
-    "gangreclaim": (Outcome.LOST, _KUEUE),
-    "shuffle": (Outcome.LOST, "running pods are never moved: the descheduler does that"),
-    "elect": (Outcome.LOST, "minResources keep capacity for a gang that is let in"),
-    "reserve": (Outcome.LOST, "minResources keep capacity for a gang that is let in"),
+    "allocate": (SettingOutcome.BUILT_IN, "a gang is placed whole, on one snapshot, or not at all"),
+    "backfill": (SettingOutcome.BUILT_IN, "pods without requests are placed like all others"),
+    "preempt": (SettingOutcome.BUILT_IN, _BY_PRIORITY),
+    "reclaim": (SettingOutcome.LOST, _KUEUE),
+    "gangpreempt": (SettingOutcome.BUILT_IN, _BY_PRIORITY),
+    "gangreclaim": (SettingOutcome.LOST, _KUEUE),
+    "shuffle": (SettingOutcome.LOST, "running pods are never moved: the descheduler does that"),
+    "elect": (SettingOutcome.LOST, "minResources keep capacity for a gang that is let in"),
+    "reserve": (SettingOutcome.LOST, "minResources keep capacity for a gang that is let in"),
 }
 
 #: Who is in the way of a higher priority is evicted only where one of these is listed.
 PREEMPTING: Final = ("preempt", "gangpreempt")
 #: What is said where none of them is.
 NOT_PREEMPTING: Final[Row] = (
-    Outcome.KEPT,
+    SettingOutcome.KEPT,
     "neither preempt nor gangpreempt is listed, so DefaultPreemption is off at postFilter",
 )
 
@@ -47,67 +47,73 @@ BINPACK: Final = "binpack"
 STRATEGY: Final = "resource-strategy-fit"
 
 PLUGINS: Final[Mapping[str, Row]] = {
-    "gang": (Outcome.BUILT_IN, "minMember and minTaskMember are placed together or not at all"),
-    "priority": (Outcome.BUILT_IN, "PrioritySort: groups by priority, then by time"),
+    "gang": (
+        SettingOutcome.BUILT_IN,
+        "minMember and minTaskMember are placed together or not at all",
+    ),
+    "priority": (SettingOutcome.BUILT_IN, "PrioritySort: groups by priority, then by time"),
     "conformance": (
-        Outcome.NOT_NEEDED,
+        SettingOutcome.NOT_NEEDED,
         "system-* pods give way to none that is not above them; minRuntimes protects others",
     ),
-    PREDICATES: (Outcome.KEPT, "the default plugins at filter"),
-    NODE_ORDER: (Outcome.KEPT, "the default plugins at score, with the weights below"),
-    BINPACK: (Outcome.CHANGED, "NodeResourcesFit with scoringStrategy MostAllocated"),
-    STRATEGY: (Outcome.CHANGED, "NodeResourcesFit with a scoringStrategy"),
+    PREDICATES: (SettingOutcome.KEPT, "the default plugins at filter"),
+    NODE_ORDER: (SettingOutcome.KEPT, "the default plugins at score, with the weights below"),
+    BINPACK: (SettingOutcome.CHANGED, "NodeResourcesFit with scoringStrategy MostAllocated"),
+    STRATEGY: (SettingOutcome.CHANGED, "NodeResourcesFit with a scoringStrategy"),
     "overcommit": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "nothing limits how many groups wait with their pods: use ResourceQuota or Kueue",
     ),
-    "proportion": (Outcome.LOST, _KUEUE),
-    "capacity": (Outcome.LOST, _KUEUE),
+    "proportion": (SettingOutcome.LOST, _KUEUE),
+    "capacity": (SettingOutcome.LOST, _KUEUE),
     "drf": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "no fairness by share: groups of equal priority go by time, in turns by namespace",
     ),
     "sla": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "a group's time in the queue gives it no capacity beyond its turn: use priority",
     ),
     "tdm": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "no revocable nodes by time of day: taint them, and change the taint by a CronJob",
     ),
     "numaaware": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "no NUMA zones here: a kubelet may reject a member, and the gang is repaired elsewhere",
     ),
     "task-topology": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "write pod affinity and anti-affinity between the tasks into the pod templates",
     ),
-    "rescheduling": (Outcome.LOST, "running pods are never moved: the descheduler does that"),
-    "usage": (Outcome.LOST, "nothing here reads measured load; requests decide"),
+    "rescheduling": (
+        SettingOutcome.LOST,
+        "running pods are never moved: the descheduler does that",
+    ),
+    "usage": (SettingOutcome.LOST, "nothing here reads measured load; requests decide"),
     "pdb": (
-        Outcome.BUILT_IN,
+        SettingOutcome.BUILT_IN,
         "running members are evicted through the Eviction API, so PodDisruptionBudgets hold",
     ),
     "nodegroup": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "write node affinity into the pods, or give a profile NodeAffinity's addedAffinity",
     ),
     "network-topology-aware": (
-        Outcome.BUILT_IN,
+        SettingOutcome.BUILT_IN,
         "HyperNodes and networkTopology of PodGroups are read; its weights have no equivalent",
     ),
-    "deviceshare": (Outcome.LOST, _DEVICES),
+    "deviceshare": (SettingOutcome.LOST, _DEVICES),
     "resourcequota": (
-        Outcome.NOT_NEEDED,
+        SettingOutcome.NOT_NEEDED,
         "the API server holds pods to their ResourceQuota when they are created",
     ),
     "cdp": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "use minRuntimes of EnblocConfiguration, by PriorityClass and namespace",
     ),
     "extender": (
-        Outcome.LOST,
+        SettingOutcome.LOST,
         "Volcano's extenders speak a protocol of their own: kube-scheduler's can go to `extenders`",
     ),
 }
@@ -173,9 +179,9 @@ FILTERS: Final[Mapping[str, str]] = {
 }
 #: Other arguments of predicates.
 OTHER_PREDICATES: Final[Mapping[str, Row]] = {
-    "predicate.CacheEnable": (Outcome.NOT_NEEDED, "answers are kept where that is right"),
-    "predicate.GPUSharingEnable": (Outcome.LOST, _DEVICES),
-    "predicate.GPUNumberEnable": (Outcome.LOST, _DEVICES),
+    "predicate.CacheEnable": (SettingOutcome.NOT_NEEDED, "answers are kept where that is right"),
+    "predicate.GPUSharingEnable": (SettingOutcome.LOST, _DEVICES),
+    "predicate.GPUNumberEnable": (SettingOutcome.LOST, _DEVICES),
 }
 
 LEAST: Final = "leastrequested.weight"
@@ -194,7 +200,10 @@ SCORES: Final[Mapping[str, tuple[str, int]]] = {
 
 #: Argument of an action → what becomes of it; the others go with their action.
 CONFIGURATIONS: Final[Mapping[str, Row]] = {
-    "predicateErrorCacheEnable": (Outcome.NOT_NEEDED, "answers are kept where that is right"),
+    "predicateErrorCacheEnable": (
+        SettingOutcome.NOT_NEEDED,
+        "answers are kept where that is right",
+    ),
     "overcommit-factor": PLUGINS["overcommit"],
 }
 METRICS: Final[Row] = PLUGINS["usage"]

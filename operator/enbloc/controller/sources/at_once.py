@@ -67,7 +67,7 @@ def called_for_at_once(
     Raises:
         UsageError: an object cannot be read.
     """
-    asked = _Asked.of([*_origins(objects)], frozenset(ours), schedulers)
+    asked = _Inputs.of([*_origins(objects)], frozenset(ours), schedulers)
     wanted = dict(asked.wanted())
     declaring = DeclaringPods(ours, lambda _: None)
     for pod in pods:
@@ -83,7 +83,7 @@ def called_for_at_once(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Inputs:
     origins: Mapping[ObjectKey, Origin]
     forest: Forest
     ours: frozenset[str]
@@ -95,7 +95,7 @@ class _Asked:
         read: Sequence[tuple[Origin, TreeNode | None]],
         ours: frozenset[str],
         schedulers: Callable[[GroupKey], Collection[str]],
-    ) -> "_Asked":
+    ) -> "_Inputs":
         """Resolve the objects of trees to their place in the tree."""
         forest = Forest()
         for origin, node in read:

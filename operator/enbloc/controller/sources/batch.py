@@ -14,8 +14,8 @@ from enbloc.client.paths import JOBS, STATEFUL_SETS
 from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
 from enbloc.controller.sources.topology_keys import with_topology
 from enbloc.controller.sources.workloads import (
-    Part,
     Template,
+    WorkloadPart,
     bounded,
     metadata_of,
     of_roles,
@@ -24,7 +24,7 @@ from enbloc.controller.sources.workloads import (
 from enbloc.wire.auto_groups import JOB, STATEFUL_SET, group_name
 
 
-class JobSpec(Part):
+class JobSpec(WorkloadPart):
     """`spec` of a Job."""
 
     parallelism: int | None = None
@@ -44,7 +44,7 @@ class WorkloadJob(SourceObject):
     spec: JobSpec = msgspec.field(default_factory=JobSpec)
 
 
-class _SetSpec(Part):
+class _SetSpec(WorkloadPart):
     replicas: int | None = None
     pod_management_policy: str | None = None
     template: Template | None = None

@@ -72,7 +72,7 @@ _SECONDS: Final = {
 }
 
 
-class Said(NamedTuple):
+class DeclaredKey(NamedTuple):
     """A key and its value; the kind is "annotation" or "label"."""
 
     kind: str
@@ -92,7 +92,7 @@ def declaration(
     if _DECLARING.isdisjoint(annotations) and _DECLARING.isdisjoint(labels):
         return None
     said = tuple(
-        Said(kind, key, pairs[key])
+        DeclaredKey(kind, key, pairs[key])
         for kind, pairs in (("annotation", annotations), ("label", labels))
         for key in _READ
         if key in pairs
@@ -107,7 +107,7 @@ def declaration(
 
 
 @lru_cache(maxsize=256)  # most pods declare the same as their siblings
-def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
+def _declaration(said: tuple[DeclaredKey, ...]) -> Derived | RefusedGroup | None:
     found = _sized(said)
     if not isinstance(found, Derived):
         return found
@@ -115,7 +115,7 @@ def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
         {each.key: each.value for each in said if each.kind == kind}
         for kind in ("label", "annotation")
     )
-    theirs = kueue.Asked()
+    theirs = kueue.KueueTopology()
     try:
         near = topology_said(labels, annotations) or koordinators(annotations)
     except ValueError as error:
@@ -130,7 +130,7 @@ def _declaration(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
     )
 
 
-def _sized(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
+def _sized(said: tuple[DeclaredKey, ...]) -> Derived | RefusedGroup | None:
     """The PodGroup without its topology."""
     first = {each.key: each for each in reversed(said)}
     minimums = [first[key] for key in MINIMUMS if key in first]
@@ -152,7 +152,7 @@ def _sized(said: tuple[Said, ...]) -> Derived | RefusedGroup | None:
     return Derived(spec, ignored=clipped("; ".join(notes)))
 
 
-def _minimum(said: Said) -> int:
+def _minimum(said: DeclaredKey) -> int:
     number = int(said.value) if _NUMBER.fullmatch(said.value) else 0
     if not 1 <= number <= LARGEST:
         raise ValueError(
@@ -162,7 +162,7 @@ def _minimum(said: Said) -> int:
     return number
 
 
-def _contradictions(used: Said, said: tuple[Said, ...]) -> Iterator[str]:
+def _contradictions(used: DeclaredKey, said: tuple[DeclaredKey, ...]) -> Iterator[str]:
     """Notes on other keys, or a label beside the annotation, that state another minimum."""
     for other in said:
         if other.key in MINIMUMS and other is not used and other.value != used.value:
@@ -175,7 +175,7 @@ def _contradictions(used: Said, said: tuple[Said, ...]) -> Iterator[str]:
 # ── Koordinator ──────────────────────────────────────────────────────────────────────────────
 
 
-def _timeout(said: Said) -> int:
+def _timeout(said: DeclaredKey) -> int:
     """A Go duration in whole seconds, rounded up, at most LONGEST_TIMEOUT.
 
     Raises:
@@ -190,7 +190,7 @@ def _timeout(said: Said) -> int:
     return min(ceil(seconds), LONGEST_TIMEOUT)
 
 
-def _koordinator(first: Mapping[str, Said], minimum: int) -> Iterator[str]:
+def _koordinator(first: Mapping[str, DeclaredKey], minimum: int) -> Iterator[str]:
     """Notes on Koordinator's annotations that have no effect."""
     total, mode = first.get(_KOORDINATOR_TOTAL), first.get(_KOORDINATOR_MODE)
     groups, match = first.get(_KOORDINATOR_GROUPS), first.get(_KOORDINATOR_MATCH)

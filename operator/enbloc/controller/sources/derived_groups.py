@@ -20,7 +20,7 @@ from enbloc.controller.answers import group_version, readable_group
 from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DERIVED_KEY, Condition
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.wire import codec
 from enbloc.wire.objects import OwnerReference, PodGroupObject
 
@@ -76,7 +76,7 @@ class DerivedGroups:
     def __init__(
         self,
         client: Client,
-        problems: Problems,
+        problems: ActiveProblems,
         wanted: Callable[[GroupKey], WantedGroup | None],
         outdated: Callable[[Mapping[str, Any]], bool],
         refused: Callable[[GroupKey, str], None] = lambda _key, _why: None,

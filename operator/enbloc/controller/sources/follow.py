@@ -57,7 +57,7 @@ from enbloc.controller.sources.waits import Waits, notice
 from enbloc.model import names
 from enbloc.model.groups import GroupKey
 from enbloc.model.text import clipped
-from enbloc.telemetry import Problems
+from enbloc.telemetry import ActiveProblems
 from enbloc.wire import codec
 from enbloc.wire.objects import Metadata, PodGroupObject
 
@@ -93,7 +93,7 @@ class Sources:
         sources: Sequence[Source[Any]],
         *,
         members: Members,
-        problems: Problems,
+        problems: ActiveProblems,
         recorder: Recorder,
         now: Callable[[], float],
         scheduler_names: Collection[str],
@@ -115,7 +115,7 @@ class Sources:
         self._was_ours: LRUCache[str, None] = LRUCache(TOLD)  # by UID
         self._waits = Waits()
         #: What keeps sources from being read; it does not affect readiness.
-        self._unread = Problems()
+        self._unread = ActiveProblems()
         self.derived: Final = DerivedGroups(
             writer, problems, self._wanted, self._outdated, self._not_as_wanted
         )

@@ -22,7 +22,13 @@ from enbloc.controller.sources.source import (
     SourceObject,
 )
 from enbloc.controller.sources.topology_keys import PodMetadata, with_topology
-from enbloc.controller.sources.workloads import Part, bounded, metadata_of, of_roles, requests
+from enbloc.controller.sources.workloads import (
+    WorkloadPart,
+    bounded,
+    metadata_of,
+    of_roles,
+    requests,
+)
 from enbloc.wire.auto_groups import JOB_SET, group_name
 
 RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)
@@ -30,16 +36,16 @@ _IN_ORDER: Final = "InOrder"
 _COMPLETE: Final = "Complete"
 
 
-class _JobTemplate(Part):
+class _JobTemplate(WorkloadPart):
     spec: JobSpec = msgspec.field(default_factory=JobSpec)
 
 
-class _Dependency(Part):
+class _Dependency(WorkloadPart):
     name: str = ""
     status: str = ""
 
 
-class _ReplicatedJob(Part):
+class _ReplicatedJob(WorkloadPart):
     name: str = ""
     replicas: int | None = None
     template: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
@@ -56,11 +62,11 @@ class _ReplicatedJob(Part):
         return requests(self.template.spec.template, self.size)
 
 
-class _StartupPolicy(Part):
+class _StartupPolicy(WorkloadPart):
     startup_policy_order: str | None = None
 
 
-class _Spec(Part):
+class _Spec(WorkloadPart):
     replicated_jobs: tuple[_ReplicatedJob, ...] | None = None
     startup_policy: _StartupPolicy | None = None
 

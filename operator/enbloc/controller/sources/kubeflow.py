@@ -14,8 +14,8 @@ from enbloc.client.paths import Resource
 from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
 from enbloc.controller.sources.topology_keys import with_topology
 from enbloc.controller.sources.workloads import (
-    Part,
     Template,
+    WorkloadPart,
     bounded,
     metadata_of,
     minimum_of,
@@ -28,24 +28,24 @@ _GROUP: Final = "kubeflow.org"
 _WAITS: Final = "WaitForWorkersReady"
 
 
-class _Replicas(Part):
+class _Replicas(WorkloadPart):
     replicas: int | None = None
     template: Template | None = None
 
 
-class _SchedulingPolicy(Part):
+class _SchedulingPolicy(WorkloadPart):
     min_available: int | None = None
 
 
-class _RunPolicy(Part):
+class _RunPolicy(WorkloadPart):
     scheduling_policy: _SchedulingPolicy | None = None
 
 
-class _Elastic(Part):
+class _Elastic(WorkloadPart):
     min_replicas: int | None = None
 
 
-class _Spec(Part):
+class _Spec(WorkloadPart):
     run_policy: _RunPolicy | None = None
     elastic_policy: _Elastic | None = None
     launcher_creation_policy: str | None = None

@@ -40,7 +40,7 @@ KEYS: Final = (
 )  # fmt: skip
 
 
-class Together(NamedTuple):
+class PodSetGroup(NamedTuple):
     """Pods that must be in one domain together.
 
     Attributes:
@@ -54,7 +54,7 @@ class Together(NamedTuple):
     near: Mapping[str, str]
 
 
-class Asked(NamedTuple):
+class KueueTopology(NamedTuple):
     """The topology that the pods of a group ask for.
 
     Attributes:
@@ -65,12 +65,12 @@ class Asked(NamedTuple):
     """
 
     topology: Mapping[str, Any] = {}
-    parts: tuple[Together, ...] = ()
+    parts: tuple[PodSetGroup, ...] = ()
     everybody: bool = False
     ignored: tuple[str, ...] = ()
 
 
-def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
+def asked(templates: Mapping[str, Mapping[str, str]]) -> KueueTopology:
     """The topology that the pods of a group ask for.
 
     A constraint applies to the pods of one template, or of all templates with the same
@@ -80,7 +80,7 @@ def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
         templates: labels and annotations of each template, or of a pod, by name.
     """
     if any(key in pairs for pairs in templates.values() for key in _ADMITTED):
-        return Asked()
+        return KueueTopology()
     parts = tuple(_together(templates))
     slices, note = _slices(templates)
     notes = [*_unusable(templates), note]
@@ -95,10 +95,10 @@ def asked(templates: Mapping[str, Mapping[str, str]]) -> Asked:
             topology["slices"] = slices
         if topology:
             topology["name"] = NAME
-        return Asked(topology, ignored=tuple(filter(None, notes)))
+        return KueueTopology(topology, ignored=tuple(filter(None, notes)))
     notes.append(_disagreeing(templates))
     near = tuple(part for part in parts if part.near)
-    return Asked({}, near, len(near) == len(parts), tuple(filter(None, notes)))
+    return KueueTopology({}, near, len(near) == len(parts), tuple(filter(None, notes)))
 
 
 def _near(pairs: Mapping[str, str]) -> dict[str, str]:
@@ -119,7 +119,7 @@ def _unusable(templates: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield f"annotation {key} is ignored: a node label {problem}"
 
 
-def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[Together]:
+def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[PodSetGroup]:
     """The templates grouped by domain; each template is in exactly one group."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, pairs in templates.items():
@@ -128,9 +128,11 @@ def _together(templates: Mapping[str, Mapping[str, str]]) -> Iterator[Together]:
     for (group, _), names in groups.items():
         near = [_near(templates[name]) for name in names]
         if all(each == near[0] for each in near):
-            yield Together(group, tuple(names), near[0])
+            yield PodSetGroup(group, tuple(names), near[0])
         else:
-            yield from (Together("", (name,), own) for name, own in zip(names, near, strict=True))
+            yield from (
+                PodSetGroup("", (name,), own) for name, own in zip(names, near, strict=True)
+            )
 
 
 def _disagreeing(templates: Mapping[str, Mapping[str, str]]) -> str:

@@ -21,8 +21,8 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.controller.sources.topology_keys import with_topology
 from enbloc.controller.sources.workloads import (
-    Part,
     Template,
+    WorkloadPart,
     bounded,
     metadata_of,
     minimum_of,
@@ -34,21 +34,21 @@ RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets",
 _LEADER_READY: Final = "LeaderReady"
 
 
-class _RollingUpdate(Part):
+class _RollingUpdate(WorkloadPart):
     max_surge: int | str | None = None
 
 
-class _Rollout(Part):
+class _Rollout(WorkloadPart):
     rolling_update_configuration: _RollingUpdate | None = None
 
 
-class _Group(Part):
+class _Group(WorkloadPart):
     size: int | None = None
     leader_template: Template | None = None
     worker_template: Template | None = None
 
 
-class _Spec(Part):
+class _Spec(WorkloadPart):
     replicas: int | None = None
     startup_policy: str | None = None
     rollout_strategy: _Rollout | None = None

@@ -15,7 +15,7 @@ from enbloc.controller.sources.source import Derived, RefusedGroup, Source, Sour
 from enbloc.controller.sources.topology_keys import with_topology
 from enbloc.controller.sources.workloads import (
     MetadataOnly,
-    Part,
+    WorkloadPart,
     bounded,
     metadata_of,
     of_roles,
@@ -25,7 +25,7 @@ from enbloc.wire.auto_groups import HEAD, RAY_CLUSTER, group_name
 RESOURCE: Final = Resource("ray.io", "v1", "rayclusters", RAY_CLUSTER)
 
 
-class _WorkerGroup(Part):
+class _WorkerGroup(WorkloadPart):
     group_name: str = ""
     replicas: int | None = None
     min_replicas: int | None = None
@@ -45,11 +45,11 @@ class _WorkerGroup(Part):
         return bounded(replicas * max(1, bounded(self.num_of_hosts)))
 
 
-class _HeadGroup(Part):
+class _HeadGroup(WorkloadPart):
     template: MetadataOnly | None = None
 
 
-class _Spec(Part):
+class _Spec(WorkloadPart):
     enable_in_tree_autoscaling: bool | None = None
     head_group_spec: _HeadGroup | None = None
     worker_group_specs: tuple[_WorkerGroup, ...] | None = None

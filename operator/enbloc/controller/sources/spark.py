@@ -16,7 +16,7 @@ from enbloc.controller.sources.source import Derived, RefusedGroup, Source, Sour
 from enbloc.controller.sources.topology_keys import PodMetadata, with_topology
 from enbloc.controller.sources.workloads import (
     MetadataOnly,
-    Part,
+    WorkloadPart,
     bounded,
     metadata_of,
     of_roles,
@@ -31,12 +31,12 @@ RESOURCE: Final = Resource(
 _DEFAULT_EXECUTORS: Final = 2
 
 
-class _Gpu(Part):
+class _Gpu(WorkloadPart):
     name: str = ""
     quantity: int | None = None
 
 
-class _Pod(Part):
+class _Pod(WorkloadPart):
     cores: int | None = None
     core_request: str | None = None
     memory: str | None = None
@@ -57,13 +57,13 @@ class _Pod(Part):
         )
 
 
-class _Allocation(Part):
+class _Allocation(WorkloadPart):
     enabled: bool | None = None
     initial_executors: int | None = None
     min_executors: int | None = None
 
 
-class _Spec(Part):
+class _Spec(WorkloadPart):
     type: str | None = None
     memory_overhead_factor: str | None = None
     driver: _Pod = msgspec.field(default_factory=_Pod)

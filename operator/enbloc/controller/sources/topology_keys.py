@@ -158,7 +158,7 @@ def with_topology(
     return _of_others(found, kueue.asked(pairs))
 
 
-def _of_others(found: Derived, asked: kueue.Asked) -> Derived:
+def _of_others(found: Derived, asked: kueue.KueueTopology) -> Derived:
     """The PodGroup with the topology that Kueue's annotations ask for."""
     spec = {**found.spec, _FIELD: asked.topology} if asked.topology else found.spec
     notes: tuple[str, ...] = asked.ignored
@@ -172,7 +172,7 @@ def _of_others(found: Derived, asked: kueue.Asked) -> Derived:
 
 
 def _parted(
-    spec: Mapping[str, Any], parts: Sequence[kueue.Together], *, everybody: bool
+    spec: Mapping[str, Any], parts: Sequence[kueue.PodSetGroup], *, everybody: bool
 ) -> tuple[Mapping[str, Any], Sequence[str]]:
     """The spec with the topologies of parts, and notes on those that have no effect.
 

@@ -445,7 +445,7 @@ def _phase(before: str, counts: _Counts) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _TrueCondition:
     """The condition that is True; the other of the two is False."""
 
     kind: str
@@ -453,29 +453,29 @@ class _Told:
     message: str
 
 
-def _told(counts: _Counts, view: GroupView) -> _Told | None:
+def _told(counts: _Counts, view: GroupView) -> _TrueCondition | None:
     """Why the group waits, or that it does not; None = keep the conditions as they are."""
     if counts.ready:
-        return _Told("Scheduled", READY, "")
+        return _TrueCondition("Scheduled", READY, "")
     if counts.valid < max(1, counts.minimum):
         text = (
             "Not enough valid tasks for gang-scheduling, "
             f"valid: {counts.valid}, min: {max(1, counts.minimum)}"
         )
-        return _Told("Unschedulable", "NotEnoughTasks", text)
+        return _TrueCondition("Unschedulable", "NotEnoughTasks", text)
     if counts.short:
         text = f"Not enough valid pods of each task for gang-scheduling, {counts.short}"
-        return _Told("Unschedulable", "NotEnoughPodsOfTask", text)
+        return _TrueCondition("Unschedulable", "NotEnoughPodsOfTask", text)
     condition = view.condition(Condition.SCHEDULED)
     reason = str(condition.get("reason", ""))
     if condition.get("status") != "False" or reason in _UNDECIDED:
         return None
     why = "NotEnoughResources" if reason in _LACK else reason
-    return _Told("Unschedulable", why, str(condition.get("message", "")))
+    return _TrueCondition("Unschedulable", why, str(condition.get("message", "")))
 
 
 def _conditions(
-    standing: Sequence[Any], told: _Told, found: VolcanoPodGroup, now: float
+    standing: Sequence[Any], told: _TrueCondition, found: VolcanoPodGroup, now: float
 ) -> Iterator[Mapping[str, Any]]:
     """All conditions: others' unchanged, and ours updated."""
     said = False
@@ -485,7 +485,7 @@ def _conditions(
             said = True
             yield _condition(condition, "True", told, found, now)
         elif kind in ("Scheduled", "Unschedulable") and condition.get("status") != "False":
-            past = _Told(str(kind), told.reason, told.message)
+            past = _TrueCondition(str(kind), told.reason, told.message)
             yield _condition(condition, "False", past, found, now)
         else:
             yield condition
@@ -494,7 +494,7 @@ def _conditions(
 
 
 def _condition(
-    before: Mapping[str, Any], status: str, told: _Told, found: VolcanoPodGroup, now: float
+    before: Mapping[str, Any], status: str, told: _TrueCondition, found: VolcanoPodGroup, now: float
 ) -> Mapping[str, Any]:
     """One condition; each change of its status or reason gets a new transitionID."""
     wanted = {"type": told.kind, "status": status, "reason": told.reason}

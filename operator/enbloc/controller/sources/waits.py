@@ -28,7 +28,7 @@ _EVENTS: Final[Mapping[str, EventReason]] = {
 _OVER: Final = frozenset({Reason.STARTING, Reason.RUNNING, Reason.SUCCEEDED})
 
 
-class Said(NamedTuple):
+class WaitCondition(NamedTuple):
     """What to report of a PodGroup."""
 
     type: str
@@ -45,7 +45,7 @@ class Waits:
     def __init__(self) -> None:
         self._told: LRUCache[str, EventReason] = LRUCache(TOLD)
 
-    def news(self, found: Mapping[str, Any]) -> Said | None:
+    def news(self, found: Mapping[str, Any]) -> WaitCondition | None:
         """What to report of this PodGroup now; None = nothing new.
 
         Args:
@@ -58,14 +58,14 @@ class Waits:
             return None
         if reason is not None and reason is not before:
             self._told[uid] = reason
-            return Said("Warning" if EVENTS[reason].warning else "Normal", reason, message)
+            return WaitCondition("Warning" if EVENTS[reason].warning else "Normal", reason, message)
         if reason is None and before is not None and ready.get("reason") in _OVER:
             del self._told[uid]
-            return Said("Normal", EventReason.GANG_SCHEDULED, message)
+            return WaitCondition("Normal", EventReason.GANG_SCHEDULED, message)
         return None
 
 
-def notice(said: Said, found: Mapping[str, Any], owner: Mapping[str, Any]) -> Notice:
+def notice(said: WaitCondition, found: Mapping[str, Any], owner: Mapping[str, Any]) -> Notice:
     """The event on the owner.
 
     Args:

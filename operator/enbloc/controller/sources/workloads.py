@@ -21,18 +21,18 @@ from enbloc.wire.codec_specs import pod_class
 from enbloc.wire.objects import PodObject, PodSpecObject
 
 
-class Part(msgspec.Struct, gc=False, rename="camel"):
+class WorkloadPart(msgspec.Struct, gc=False, rename="camel"):
     """The base of workloads' fields: camelCase names, outside the garbage collector."""
 
 
-class Template(Part):
+class Template(WorkloadPart):
     """`template` of pods, with metadata and spec."""
 
     metadata: PodMetadata | None = None
     spec: PodSpecObject | None = None
 
 
-class MetadataOnly(Part):
+class MetadataOnly(WorkloadPart):
     """`template` of pods, with metadata only."""
 
     metadata: PodMetadata | None = None

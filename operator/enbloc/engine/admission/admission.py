@@ -12,8 +12,8 @@ from enbloc.engine.effects import EventType
 from enbloc.engine.packing import PLACING_STEPS, takers
 from enbloc.engine.plan import GANG_PLUGIN, Plan
 from enbloc.engine.policies import Pause, Policy
-from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, Place, Subqueue
-from enbloc.engine.report import NOWHERE, PENDING, Explanation, Overdue, topology_status
+from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, QueuePlace, Subqueue
+from enbloc.engine.report import NOWHERE, PENDING, Overdue, ReasonAndMessage, topology_status
 from enbloc.engine.state import Members
 from enbloc.engine.tally import (
     ACTIVE,
@@ -30,15 +30,15 @@ from enbloc.engine.turn import End, Ending, Turn
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason, Reason
 
 #: The queues of kube-scheduler; all others are gated there, or placed.
 _QUEUES: Final = {
-    Place.ACTIVE: ACTIVE,
-    Place.BACKOFF: BACKOFF,
-    Place.WAITING: UNSCHEDULABLE,
+    QueuePlace.ACTIVE: ACTIVE,
+    QueuePlace.BACKOFF: BACKOFF,
+    QueuePlace.WAITING: UNSCHEDULABLE,
 }
 
 #: At most this many groups are refused without an attempt per turn.
@@ -68,9 +68,9 @@ class Admission:
         settings = core.settings
         self._overdue = Overdue(settings.missing_grace, settings.waiting_grace)
         #: Why a group is not scheduled; groups that are missing here have not been tried yet.
-        self._why: dict[GroupKey, Explanation] = {}
+        self._why: dict[GroupKey, ReasonAndMessage] = {}
 
-    def why(self, key: GroupKey) -> Explanation:
+    def why(self, key: GroupKey) -> ReasonAndMessage:
         """Return why a group is not scheduled now."""
         return self._why.get(key, PENDING)
 
@@ -92,7 +92,7 @@ class Admission:
             if not pods or (place.parked and self._plans.of(item.key) is not None):
                 continue
             census.pods[_QUEUES.get(place, GATED)] += pods
-            if place is Place.WAITING or place is Place.BACKOFF:
+            if place is QueuePlace.WAITING or place is QueuePlace.BACKOFF:
                 for name in item.rejectors:
                     census.refused[name, item.profile.name if item.profile else ""] += pods
             if not item.solo:
@@ -124,7 +124,7 @@ class Admission:
         due = self._queue.due(turn.now)
         turn.behind = len(due) >= MOST_DUE
         for item in due:
-            waited = item.place is Place.WAITING
+            waited = item.place is QueuePlace.WAITING
             if waited:  # no event for long: determine the cause anew
                 self._precheck.forget(item.key)
             if item.fingerprint is None:  # a plugin failed before the group could be tried
@@ -243,7 +243,9 @@ class Admission:
             profile = self._groups.profile(facts)
             if misplaced:
                 item.keep_out(profile)
-                self.refused(turn, members, facts, Explanation(Reason.SCHEDULER_ERROR, misplaced))
+                self.refused(
+                    turn, members, facts, ReasonAndMessage(Reason.SCHEDULER_ERROR, misplaced)
+                )
                 return
             self._why[members.key] = PENDING
             first = item.admit(profile, mark, turn.now)
@@ -259,7 +261,7 @@ class Admission:
         staying = self._victims.staying(item.key)
         if staying:
             text = f"evicting {staying} members to release capacity"
-            why, plugin = Explanation(self._leaves_for(item.key), text), ""
+            why, plugin = ReasonAndMessage(self._leaves_for(item.key), text), ""
         pause = None
         if why is None and facts.pending:
             pause = self._pause(facts, turn.now)
@@ -274,7 +276,7 @@ class Admission:
             self.refused(turn, members, facts, why)
             return True
         self._queue.decided(item)
-        self._queue.park(item, Place.IDLE if why is None else Place.GATED, plugin)
+        self._queue.park(item, QueuePlace.IDLE if why is None else QueuePlace.GATED, plugin)
         if why is not None:
             self._why[members.key] = why
             if not staying:  # it lacks members or is invalid, and still holds capacity
@@ -290,7 +292,7 @@ class Admission:
         preempted = eviction and eviction.reason is Reason.PREEMPTION_BY_SCHEDULER
         return Reason.PREEMPTED if preempted else Reason.TIMED_OUT
 
-    def _wait(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+    def _wait(self, turn: Turn, facts: GroupFacts, why: ReasonAndMessage) -> None:
         """Report what a group that may not be tried waits for; expected objects after a while."""
         overdue = self._overdue.told(facts.key)
         if facts.group is not None or not overdue:
@@ -299,7 +301,7 @@ class Admission:
         if overdue or not to_come:
             self._tell(turn, facts, why)
 
-    def _tell(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+    def _tell(self, turn: Turn, facts: GroupFacts, why: ReasonAndMessage) -> None:
         name = self._groups.profile(facts).name
         if facts.group is None:
             self._reporter.missing_group(turn, facts, name)
@@ -339,7 +341,7 @@ class Admission:
         turn: Turn,
         members: Members,
         facts: GroupFacts,
-        why: Explanation,
+        why: ReasonAndMessage,
         who: Plan | Ending | None = None,
         searched: int = 0,
         *,
@@ -385,12 +387,12 @@ class Admission:
         else:
             self._unplaced(turn, facts, profile.name, why)
 
-    def _unplaced(self, turn: Turn, facts: GroupFacts, profile: str, why: Explanation) -> None:
+    def _unplaced(self, turn: Turn, facts: GroupFacts, profile: str, why: ReasonAndMessage) -> None:
         nominated = (policy.nominated(facts.key) for policy in self._policies)
         found = next(filter(None, nominated), NOWHERE)
         self._reporter.unplaced(turn, facts, profile, why, found)
 
-    def _failed(self, key: GroupKey, why: Explanation) -> None:
+    def _failed(self, key: GroupKey, why: ReasonAndMessage) -> None:
         for policy in self._policies:
             policy.failed(key, why)
 
@@ -408,24 +410,26 @@ class Admission:
         facts = self._groups.facts(members)
         item = self.item(members)
         item.renew()
-        self._queue.park(item, Place.IDLE)
+        self._queue.park(item, QueuePlace.IDLE)
         if ending.end in (End.REJECTED, End.FAILED):
             reason = Reason.SCHEDULER_ERROR
             if ending.rejectors:  # a gang that a plugin holds up does not lack capacity
                 reason = Reason.UNSCHEDULABLE if facts.solo else Reason.WAITING_ON_PERMIT
             item.settle(fingerprint(facts))
-            self.refused(turn, members, facts, Explanation(reason, ending.message), ending)
+            self.refused(turn, members, facts, ReasonAndMessage(reason, ending.message), ending)
             return
         causes = {refusal.cause for refusal in ending.refusals}
         pending = {pod.uid for pod in facts.pending}
         unseen = [refusal for refusal in ending.refusals if refusal.uid in pending]
-        if Cause.NAMESPACE_TERMINATING in causes:
+        if RefusalCause.NAMESPACE_TERMINATING in causes:
             # Its pods are being deleted: there is nothing to report or to try.
             item.settle(fingerprint(facts))
-        elif Cause.SCHEDULER_ERROR in causes and facts.pending:
-            text = next(r.message for r in ending.refusals if r.cause is Cause.SCHEDULER_ERROR)
+        elif RefusalCause.SCHEDULER_ERROR in causes and facts.pending:
+            text = next(
+                r.message for r in ending.refusals if r.cause is RefusalCause.SCHEDULER_ERROR
+            )
             item.settle(fingerprint(facts))
-            why = Explanation(Reason.SCHEDULER_ERROR, f"binding rejected: {text}")
+            why = ReasonAndMessage(Reason.SCHEDULER_ERROR, f"binding rejected: {text}")
             self.refused(turn, members, facts, why)
         elif unseen:
             # The watch has yet to show what happened to the member. That change of the group ends
@@ -441,7 +445,7 @@ class Admission:
             self._why[members.key] = PENDING
             note = self._scheduled(facts)
             kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
-            self._reporter.transition(turn, facts, Explanation(Reason.SCHEDULED, note))
+            self._reporter.transition(turn, facts, ReasonAndMessage(Reason.SCHEDULED, note))
             self._reporter.group_event(turn, facts, kind, scheduled, note)
 
     def _scheduled(self, facts: GroupFacts) -> str:

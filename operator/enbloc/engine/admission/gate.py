@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gate: whether a group may be tried, and which changes of it justify another attempt."""
 
-from enbloc.engine.report import Explanation
+from enbloc.engine.report import ReasonAndMessage
 from enbloc.engine.state import MOST_RUNS
 from enbloc.engine.trial import asked_status
 from enbloc.errors import PluginError
@@ -15,30 +15,30 @@ from enbloc.model.names import Reason
 
 def gate(
     profile: Profile, group: Group | None, facts: GroupFacts
-) -> tuple[Explanation | None, str]:
+) -> tuple[ReasonAndMessage | None, str]:
     """Return why this group may not be tried (None = it may), and the plugin that refuses it.
 
     "" = no plugin: only a change of the group itself can help.
     """
     if facts.problem:
-        return Explanation(Reason.INVALID_SPEC, facts.problem), ""
+        return ReasonAndMessage(Reason.INVALID_SPEC, facts.problem), ""
     if facts.superseded:
         text = "a newer attempt of its JobSet exists; missing members of this one are not scheduled"
-        return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
+        return ReasonAndMessage(Reason.WAITING_FOR_MEMBERS, text), ""
     if facts.crowded:
         text = f"{MOST_RUNS} runs of this PodGroup are live; waiting for one to end"
-        return Explanation(Reason.WAITING_FOR_MEMBERS, text), ""
+        return ReasonAndMessage(Reason.WAITING_FOR_MEMBERS, text), ""
     quorum = facts.quorum and not facts.idle_roles
     for plugin in profile.pre_enqueue:
         name = plugin.name if quorum else ""
         try:
             status = asked_status(plugin.name, "PreEnqueue", plugin.pre_enqueue, group, facts)
         except PluginError as error:
-            return Explanation(Reason.SCHEDULER_ERROR, str(error)), name
+            return ReasonAndMessage(Reason.SCHEDULER_ERROR, str(error)), name
         if not status.ok:
-            return Explanation(Reason.WAITING_FOR_MEMBERS, status.message), name
+            return ReasonAndMessage(Reason.WAITING_FOR_MEMBERS, status.message), name
     # The quorum is the engine's own rule: no profile can switch it off (semantics §2.3).
-    return None if quorum else Explanation(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
+    return None if quorum else ReasonAndMessage(Reason.WAITING_FOR_MEMBERS, facts.missing()), ""
 
 
 def group_action(before: Group | None, group: Group) -> Action:

@@ -24,7 +24,7 @@ from enbloc.engine.choices import meets
 from enbloc.engine.effects import Attempt
 from enbloc.engine.plan import Assignment, Plan
 from enbloc.engine.ranks import ranks_of
-from enbloc.engine.topology import Planned, misplaced
+from enbloc.engine.topology import PlannedMember, misplaced
 from enbloc.engine.turn import Refusal
 from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
@@ -231,7 +231,7 @@ class OpenPlan:
         if self.facts.locality is None:
             return False
         planned = [
-            Planned(a.pod, nodes.row(a.node), self.rank(a.pod.uid))
+            PlannedMember(a.pod, nodes.row(a.node), self.rank(a.pod.uid))
             for a in self._order
             if self._stages[a.pod.uid] is not MemberStage.LOST
         ]

@@ -26,7 +26,7 @@ from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
 from enbloc.ledgers import ledgers_of
-from enbloc.model.binding import Cause
+from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
@@ -291,7 +291,7 @@ class Plans:
 
     def _do_without(self, turn: Turn, open_plan: OpenPlan, uid: PodUID, why: str) -> None:
         """Drop a surplus member that cannot be prepared; the others are bound without it."""
-        refusal = Refusal(uid, Cause.SCHEDULER_ERROR, why)
+        refusal = Refusal(uid, RefusalCause.SCHEDULER_ERROR, why)
         open_plan.unprepared.append(refusal)
         self._lose(turn, open_plan, uid)
         self._settle(turn, open_plan)

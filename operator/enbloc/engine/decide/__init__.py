@@ -8,17 +8,17 @@ its `floor` first), `explain` writes the message, `decision` records what a repl
 """
 
 from enbloc.engine.decide.attempts import Attempts, Planner
-from enbloc.engine.decide.cycle import Placer, Room, schedule_group
-from enbloc.engine.decide.decision import Decision, NamedOpinion, Question, VictimSearch
+from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group
+from enbloc.engine.decide.decision import Decision, DecisionInput, NamedOpinion, VictimSearch
 
 __all__ = [
+    "AllowedCapacity",
     "Attempts",
     "Decision",
+    "DecisionInput",
     "NamedOpinion",
     "Placer",
     "Planner",
-    "Question",
-    "Room",
     "VictimSearch",
     "schedule_group",
 ]

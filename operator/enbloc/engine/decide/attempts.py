@@ -15,7 +15,7 @@ from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
 from enbloc.engine.decide.assign import place_group
-from enbloc.engine.decide.cycle import Placer, Room, schedule_group, to_be_admitted
+from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group, to_be_admitted
 from enbloc.engine.decide.decision import Decision, VictimSearch, question
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
@@ -23,7 +23,7 @@ from enbloc.engine.plan import Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy, Preemptions
 from enbloc.engine.preemption import Searched, preempting
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
-from enbloc.engine.report import Explanation
+from enbloc.engine.report import ReasonAndMessage
 from enbloc.engine.state import Members, Reservation
 from enbloc.engine.trial import Search, Trial, preferring
 from enbloc.engine.turn import Turn
@@ -152,7 +152,7 @@ class Attempts:
             room = None
             plan = Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
         else:
-            room = Room(self._min_resources.capacity(), wanted) if wanted else None
+            room = AllowedCapacity(self._min_resources.capacity(), wanted) if wanted else None
             bound = members.bound
             asked = question(facts, bound, trial, room, core.plans.reserved(profile), turn.now)
             never = partial(self._refutations.of, core.state.epoch, facts, bound, hurried=hurried)
@@ -208,7 +208,7 @@ class Attempts:
         facts: GroupFacts,
         profile: Profile,
         plan: Plan,
-        room: Room | None,
+        room: AllowedCapacity | None,
     ) -> Plan | None:
         """Return the plan of a group that fits nowhere, after a try to preempt others.
 
@@ -270,7 +270,7 @@ class Attempts:
         reason = _REASONS[plan.verdict]
         if reason is Reason.UNSCHEDULABLE and not members.solo and self._awaits_claims(plan, facts):
             reason = Reason.WAITING_FOR_MEMBERS
-        why = Explanation(reason, plan.message, misfits, detail)
+        why = ReasonAndMessage(reason, plan.message, misfits, detail)
         searched = plan.steps + plan.refuting
         if plan.unfinished:
             searched += _STEPS_OF_EFFORT

@@ -39,7 +39,7 @@ _TOO_MANY_HOSTS: Final = (
 )
 
 
-class Room:
+class AllowedCapacity:
     """What a group may take of the cluster where capacity is reserved; for one decision.
 
     Attributes:
@@ -67,7 +67,7 @@ def schedule_group(
     plan_id: str,
     facts: GroupFacts,
     trial: Trial,
-    room: Room | None,
+    room: AllowedCapacity | None,
     never: Callable[[Trial, int], Refutation],
     steps: int,
 ) -> Plan:
@@ -134,7 +134,7 @@ def _given_up(plan: Plan, why: str) -> Plan:
 
 
 def _in_domains(
-    facts: GroupFacts, trial: Trial, room: Room | None
+    facts: GroupFacts, trial: Trial, room: AllowedCapacity | None
 ) -> tuple[ReservedDomains | None, DueInDomain | None]:
     """Return what others have reserved in single domains, and what the group needs free in one.
 
@@ -158,7 +158,7 @@ class Placer(NamedTuple):
         steps: how much a search may cost.
     """
 
-    room: Room | None
+    room: AllowedCapacity | None
     steps: int
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1) -> tuple[Outcome, Trial]:
@@ -218,7 +218,7 @@ def _assignments(outcome: Outcome, tried: Trial) -> tuple[Assignment, ...]:
 
 
 def _refused_as_a_whole(
-    plan_id: str, facts: GroupFacts, trial: Trial, room: Room | None
+    plan_id: str, facts: GroupFacts, trial: Trial, room: AllowedCapacity | None
 ) -> Plan | None:
     """Return a refusal of the group before any of its members is considered, if there is one."""
     refused = _group_pre_filtered(plan_id, facts, trial)
@@ -279,7 +279,7 @@ def to_be_admitted(facts: GroupFacts) -> bool:
     return facts.deficit and not (facts.started and facts.held_in_part)
 
 
-def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: Room) -> Plan | None:
+def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: AllowedCapacity) -> Plan | None:
     """Return a refusal if the group lacks capacity that it wants before any member starts."""
     if not to_be_admitted(facts):
         return None
@@ -302,7 +302,7 @@ def _no(plan_id: str, facts: GroupFacts, verdict: PlanResult, message: str) -> P
     return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({GANG_PLUGIN}))
 
 
-def _kept(plan: Plan, room: Room, before: Nodes) -> Plan:
+def _kept(plan: Plan, room: AllowedCapacity, before: Nodes) -> Plan:
     """Return what of a plan fits beside the capacity that others have reserved."""
     stay, why = room.capacity.kept(room.wanted, plan.assignments, before)
     if not stay:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.decide.cycle import Room
+from enbloc.engine.decide.cycle import AllowedCapacity
 from enbloc.engine.plan import Plan
 from enbloc.engine.preemption import Searched
 from enbloc.engine.state import Reservation
@@ -55,7 +55,7 @@ class NamedOpinion(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DecisionInput:
     """The input of a decision, beyond the tables of nodes, pods, namespaces and workloads.
 
     Attributes:
@@ -98,7 +98,7 @@ class Question:
 class Decision(NamedTuple):
     """A question and its answer."""
 
-    question: Question
+    question: DecisionInput
     plan: Plan
 
     @property
@@ -117,7 +117,7 @@ class VictimSearch(NamedTuple):
     """
 
     plan: str
-    question: Question
+    question: DecisionInput
     searched: Searched
 
     @property
@@ -130,16 +130,16 @@ def question(
     facts: GroupFacts,
     held: Sequence[Pod],
     trial: Trial,
-    room: Room | None,
+    room: AllowedCapacity | None,
     plans: Sequence[Plan],
     now: float,
-) -> Question:
+) -> DecisionInput:
     """Return the input of the next decision; cheap, since facts are only referenced."""
     nodes = trial.snapshot.nodes
     lifted = trial.changes
     names = nodes.names if lifted else ()
     reserved, wanted = _numbered(room) if room else ((), None)
-    return Question(
+    return DecisionInput(
         at=now,
         profile=trial.profile.name,
         facts=facts,
@@ -154,7 +154,7 @@ def question(
     )
 
 
-def _numbered(room: Room) -> tuple[tuple[Reservation, ...], Reservation]:
+def _numbered(room: AllowedCapacity) -> tuple[tuple[Reservation, ...], Reservation]:
     """Replace keys of QueueSort, which may be of any type, by numbers that keep their order."""
     keys = sorted({room.wanted.order, *(each.order for each in room.capacity.reservations)})
     numbers = {key: (number,) for number, key in enumerate(keys)}

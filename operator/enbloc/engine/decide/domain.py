@@ -24,14 +24,14 @@ from enbloc.engine.decide.shares import Shares, of_no_part, shares_of, without
 from enbloc.engine.decide.slices import (
     MOST_ROWS,
     OF_A_MEMBER,
-    Effort,
     PlaceFloor,
+    ReadBudget,
     place_slices,
 )
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
-    Candidate,
-    Candidates,
+    DomainCandidate,
+    DomainCandidates,
     DueInDomain,
     along_the_tree,
     domains_of,
@@ -106,7 +106,7 @@ class _Deficit(NamedTuple):
 
     facts: GroupFacts
     locality: Locality
-    candidates: Candidates
+    candidates: DomainCandidates
     trial: Trial
     alike: ClassKey | None
 
@@ -128,7 +128,7 @@ class _Search:
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
         self._place, self.steps = place, steps
         self._tries, self._sure = tries, sure
-        self.effort = Effort(MOST_ROWS)
+        self.effort = ReadBudget(MOST_ROWS)
 
     def floor(
         self,
@@ -153,7 +153,7 @@ class _Search:
             yield self._beside(facts, locality, trial)
             return
         kinds = frozenset(trial.keys(facts.pending))
-        candidates = Candidates(
+        candidates = DomainCandidates(
             domains_of(nodes, levels.labels),
             levels,
             room_now(_counted(facts), kinds, trial, _COUNTING),
@@ -215,7 +215,7 @@ class _Search:
         self.steps -= floor.outcome.steps
         return floor
 
-    def _in_candidate(self, deficit: _Deficit, candidate: Candidate) -> PlacedFloor:
+    def _in_candidate(self, deficit: _Deficit, candidate: DomainCandidate) -> PlacedFloor:
         """Place the deficit in a domain: on as few of its parts as suffice, else anywhere in it."""
         *parts, whole = candidate.masks
         for mask in candidate.masks:
@@ -229,7 +229,7 @@ class _Search:
         return self._on_rows(deficit, candidate, whole, self.steps // 2)
 
     def _on_rows(
-        self, deficit: _Deficit, candidate: Candidate, mask: Mask, steps: int
+        self, deficit: _Deficit, candidate: DomainCandidate, mask: Mask, steps: int
     ) -> PlacedFloor:
         """Place the deficit on some rows of a domain (bool[N])."""
         facts, locality, candidates, trial, _ = deficit
@@ -444,7 +444,7 @@ def _counted(facts: GroupFacts) -> GroupFacts:
     return replace(facts, roles=(), choice=None, total=total)
 
 
-def _in_rank_order(floor: PlacedFloor, candidates: Candidates, trial: Trial) -> PlacedFloor:
+def _in_rank_order(floor: PlacedFloor, candidates: DomainCandidates, trial: Trial) -> PlacedFloor:
     """Put neighbouring ranks near each other; members with volumes or devices keep those."""
     needed = floor.outcome.needed
     keys = trial.keys([pod for pod, _ in needed])
@@ -455,7 +455,7 @@ def _in_rank_order(floor: PlacedFloor, candidates: Candidates, trial: Trial) -> 
     return floor._replace(trial=tried)
 
 
-def _outside(candidates: Candidates, level: int, domain: int, trial: Trial) -> str:
+def _outside(candidates: DomainCandidates, level: int, domain: int, trial: Trial) -> str:
     """Return why members may not be on a node."""
     if level < 0:
         return "node(s) were not chosen"

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
-from enbloc.engine.decide.slices import OUTSIDE, Effort, slice_region
+from enbloc.engine.decide.slices import OUTSIDE, ReadBudget, slice_region
 from enbloc.engine.ranks import ranks_of
 from enbloc.engine.topology import chain_of, domains_of, inside, region_of
 from enbloc.engine.trial import Outcome, Trial
@@ -20,7 +20,7 @@ _LOOKS: Final = 8
 
 
 def place_near(
-    locality: Locality, effort: Effort, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
+    locality: Locality, effort: ReadBudget, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
 ) -> Trial:
     """Place what else fits, each where the others of its part are, the nearest nodes first.
 
@@ -62,7 +62,7 @@ def place_near(
 
 
 def _in_slices(
-    locality: Locality, effort: Effort, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
+    locality: Locality, effort: ReadBudget, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
 ) -> Trial:
     """Place what else fits, each with the others of its slice, in rank order.
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.ranks import ranks_of
-from enbloc.engine.topology import Candidates, domains_of, held_ranks, inside, rows_around
+from enbloc.engine.topology import DomainCandidates, domains_of, held_ranks, inside, rows_around
 from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import Floor, GroupFacts, Lacking, Locality
 from enbloc.model.member_index import member_index
@@ -43,7 +43,7 @@ OF_A_MEMBER: Final = 1000
 OUTSIDE: Final = "node(s) were outside of the domain of their slice"
 
 
-class Effort:
+class ReadBudget:
     """How many rows a decision may still read.
 
     Attributes:
@@ -84,11 +84,11 @@ def ranks_by_need(facts: GroupFacts) -> Mapping[PodUID, int]:
 def place_slices(
     facts: GroupFacts,
     locality: Locality,
-    candidates: Candidates,
+    candidates: DomainCandidates,
     trial: Trial,
     mask: Mask,
     place: PlaceFloor,
-    effort: Effort,
+    effort: ReadBudget,
 ) -> PlacedFloor:
     """Place the deficit slice by slice, in rank order.
 
@@ -122,11 +122,11 @@ class _Placing:
         self,
         facts: GroupFacts,
         locality: Locality,
-        candidates: Candidates,
+        candidates: DomainCandidates,
         trial: Trial,
         place: PlaceFloor,
         ranks: Mapping[PodUID, int],
-        effort: Effort,
+        effort: ReadBudget,
     ) -> None:
         self._facts, self._locality, self._candidates = facts, locality, candidates
         self._origin = self.trial = trial

@@ -9,7 +9,7 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.packing.model import Apart, Need, Packing, Shared
+from enbloc.engine.packing.model import KindsApart, Need, Packing, Shared
 from enbloc.model.amounts import sums
 from enbloc.model.quantity import render
 from enbloc.model.resources import MEMORY
@@ -128,7 +128,9 @@ def _of_pools(packing: Packing, need: Need) -> Shortage | None:
     return Shortage(members * takes, free, name, need.kinds, unit=scarce[0].unit, members=members)
 
 
-def _apart(packing: Packing, rule: Apart, kinds: Sequence[int], each: npt.NDArray[np.int64]) -> int:
+def _apart(
+    packing: Packing, rule: KindsApart, kinds: Sequence[int], each: npt.NDArray[np.int64]
+) -> int:
     """Return how many members fit if only equal or all mutually excluding kinds conflict."""
     alike = [kind for kind in kinds if rule.pairs[kind, kind]]
     clique = bool(rule.pairs[np.ix_(alike, alike)].all())

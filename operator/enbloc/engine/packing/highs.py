@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.packing.model import Apart, Counts, Packing
+from enbloc.engine.packing.model import Counts, KindsApart, Packing
 
 #: HiGHS uses floats; above this, its refutation could be a rounding error.
 _LARGEST: Final = 2**31
@@ -188,7 +188,7 @@ def _add_pools(model: _Model, packing: Packing, column: npt.NDArray[np.int64]) -
             model.add(column[kinds, rows].tolist(), factors, -np.inf, pool.free)
 
 
-def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> None:
+def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: KindsApart) -> None:
     """Add at most one of those that exclude each other in each domain."""
     cliques: list[tuple[int, ...]] = []
     for clique in _cliques(apart.pairs):
@@ -209,7 +209,11 @@ def _add_apart(model: _Model, column: npt.NDArray[np.int64], apart: Apart) -> No
 
 
 def _one(
-    model: _Model, kind: int, apart: Apart, members: list[list[int]], stand_in: dict[int, list[int]]
+    model: _Model,
+    kind: int,
+    apart: KindsApart,
+    members: list[list[int]],
+    stand_in: dict[int, list[int]],
 ) -> list[int]:
     """Return variables whose sum is 1 if any of a kind is in the domain, and 0 if none is."""
     if apart.pairs[kind, kind]:

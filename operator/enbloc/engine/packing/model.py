@@ -20,7 +20,7 @@ from enbloc.engine.trial import ClassKey, Trial, asked
 from enbloc.framework import decide, searching
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
-from enbloc.framework.searching import Together
+from enbloc.framework.searching import OneDomain
 from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod
@@ -53,7 +53,7 @@ class Need(NamedTuple):
     kinds: tuple[int, ...]
 
 
-class Apart(NamedTuple):
+class KindsApart(NamedTuple):
     """Kinds that may not share a domain.
 
     Attributes:
@@ -112,7 +112,7 @@ class Packing:
     rows: npt.NDArray[np.intp]
     room: Amounts
     places: Counts
-    apart: tuple[Apart, ...]
+    apart: tuple[KindsApart, ...]
     pools: tuple[Shared, ...] = ()
     likeness: npt.NDArray[np.int64] | None = None
     complete: bool = True
@@ -138,7 +138,9 @@ class Packing:
             rows=self.rows[chosen],
             room=self.room[chosen],
             places=self.places[:, chosen],
-            apart=tuple(Apart(key, domains[chosen], pairs) for key, domains, pairs in self.apart),
+            apart=tuple(
+                KindsApart(key, domains[chosen], pairs) for key, domains, pairs in self.apart
+            ),
             pools=tuple(pool._replace(rows=pool.rows[chosen]) for pool in self.pools),
             likeness=None if self.likeness is None else self.likeness[chosen],
         )
@@ -214,7 +216,7 @@ class Packing:
         return not any(_clashes(counts, each) for each in self.apart)
 
 
-def _clashes(counts: Counts, apart: Apart) -> bool:
+def _clashes(counts: Counts, apart: KindsApart) -> bool:
     """Whether two that exclude each other share a domain."""
     size = int(apart.domains.max(initial=0)) + 1
     inside = np.array([np.bincount(apart.domains, line, size) for line in counts])[:, 1:]
@@ -461,7 +463,7 @@ def _places(request: Amounts, room: Amounts, most: int) -> Amounts:
     return places
 
 
-def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterator[Together]:
+def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterator[OneDomain]:
     """Yield domains in one of which some of these pods must be, as plugins declare them.
 
     Args:
@@ -480,7 +482,7 @@ def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterat
                 for key in asked(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot):
                     users.setdefault(key, np.zeros(len(pods), np.bool_))[at] = True
     for key, those in users.items():
-        yield Together(those, nodes.domains(key) if key else np.arange(1, len(nodes) + 1))
+        yield OneDomain(those, nodes.domains(key) if key else np.arange(1, len(nodes) + 1))
 
 
 def takers(profile: Profile) -> frozenset[str]:
@@ -499,10 +501,10 @@ def numbered(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     return np.argsort(np.argsort(first))[inverse][1:].astype(np.int64, copy=False)
 
 
-def _apart(key: str, codes: npt.NDArray[np.int64], pairs: npt.NDArray[np.bool_]) -> Apart:
+def _apart(key: str, codes: npt.NDArray[np.int64], pairs: npt.NDArray[np.bool_]) -> KindsApart:
     domains = numbered(codes)
     each_its_own = len(codes) == domains.max(initial=0)
-    return Apart("" if each_its_own else key, domains, pairs)
+    return KindsApart("" if each_its_own else key, domains, pairs)
 
 
 class _Exclusions:

@@ -26,7 +26,7 @@ from enbloc.engine.packing.one_by_one import MOST_MEMBERS, OneByOne
 from enbloc.engine.packing.orders import other_orders
 from enbloc.engine.trial import ClassKey, Outcome, Search, Trial, confining, place_deficit
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.searching import Together
+from enbloc.framework.searching import OneDomain
 from enbloc.model.nodes import Mask
 from enbloc.model.pods import Pod, PodUID
 
@@ -141,7 +141,7 @@ class _Stage(NamedTuple):
 
 
 def _domains(
-    facts: GroupFacts, packing: Packing, trial: Trial, sets: Sequence[Together], budget: int
+    facts: GroupFacts, packing: Packing, trial: Trial, sets: Sequence[OneDomain], budget: int
 ) -> _Stage:
     """Try one domain after the other, smallest first, if members must be together."""
     steps = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.engine.queue import Backoff
-from enbloc.engine.report import Explanation
+from enbloc.engine.report import ReasonAndMessage
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
@@ -38,8 +38,8 @@ class Pause:
 
     until: float
     refused: bool
-    cause: Explanation
-    why: Explanation
+    cause: ReasonAndMessage
+    why: ReasonAndMessage
 
 
 #: The parts of a PodGroup's spec that matter for whether it can be placed.
@@ -62,7 +62,7 @@ class _Releases:
     refused: bool
     times: int
     until: float
-    why: Explanation
+    why: ReasonAndMessage
     spec: _Spec | None
     members: frozenset[PodSpec]
 
@@ -78,7 +78,7 @@ class Pauses:
         return _name(key) in self._of
 
     def release(
-        self, facts: GroupFacts, members: frozenset[PodSpec], why: Explanation, now: float
+        self, facts: GroupFacts, members: frozenset[PodSpec], why: ReasonAndMessage, now: float
     ) -> None:
         """Record that a group begins to release its capacity at its deadline.
 
@@ -124,7 +124,7 @@ class Pauses:
             f"evicted at the deadline {releases.times} times in a row, so the next attempt waits "
             f"until status.nextAttemptTime or a change of the spec; last: {releases.why.message}"
         )
-        why = Explanation(reason, text)
+        why = ReasonAndMessage(reason, text)
         return Pause(releases.until, releases.refused, releases.why, why)
 
     def end(self, key: GroupKey) -> None:

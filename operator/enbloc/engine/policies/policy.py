@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 
 from enbloc.engine.policies.pauses import Pause
-from enbloc.engine.report import Explanation
+from enbloc.engine.report import ReasonAndMessage
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -29,7 +29,7 @@ class Policy:
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Review a changed group while the Bindings of its minimum are not under way."""
 
-    def failed(self, group: GroupKey, why: Explanation) -> None:
+    def failed(self, group: GroupKey, why: ReasonAndMessage) -> None:
         """Learn why the deficit of a group was not placed, or that its members do not exist."""
 
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:

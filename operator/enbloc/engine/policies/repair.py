@@ -27,8 +27,8 @@ from enbloc.engine.effects import EventType
 from enbloc.engine.eviction import Eviction, Victims
 from enbloc.engine.policies.pauses import Pause, Pauses
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.queue import Place, SchedulingQueue
-from enbloc.engine.report import PENDING, Explanation, Reporter
+from enbloc.engine.queue import QueuePlace, SchedulingQueue
+from enbloc.engine.report import PENDING, ReasonAndMessage, Reporter
 from enbloc.engine.state import Groups, Members, Order
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
@@ -79,7 +79,7 @@ class Gang:
         return group.on_incomplete is OnIncomplete.RESTART and self.facts.quorum
 
 
-class Planner(Protocol):
+class RepairPlanner(Protocol):
     """What repair calls on the decision cycle."""
 
     def planning(self, group: GroupKey) -> bool:
@@ -122,7 +122,7 @@ class _Open:
     deadline: float = math.inf
     able: bool = False
     failed: bool = False
-    why: Explanation = PENDING
+    why: ReasonAndMessage = PENDING
     fresh: bool = False
     not_before: float = -math.inf
     stuck_with: GroupKey | None = None
@@ -173,7 +173,7 @@ class Repair(Policy):
         queue: SchedulingQueue,
         victims: Victims,
         reporter: Reporter,
-        planner: Planner,
+        planner: RepairPlanner,
         default_timeout: float,
     ) -> None:
         self._groups, self._order, self._queue = groups, order, queue
@@ -244,7 +244,7 @@ class Repair(Policy):
         """Return how many members of a group are to be evicted and do not terminate yet."""
         return self._victims.staying(key)
 
-    def failed(self, group: GroupKey, why: Explanation) -> None:
+    def failed(self, group: GroupKey, why: ReasonAndMessage) -> None:
         """Record why the deficit of this group was not placed, or that its members do not exist.
 
         Each time that it lacked capacity, it is compared with the others again: another gang may
@@ -413,7 +413,7 @@ class Repair(Policy):
         """Whether a gang is about to be tried, and so may need no eviction."""
         stalled = self._planner.stalled()
         items = (self._queue.get(key) for key in self._open if key.namespace not in stalled)
-        return any(item is not None and item.place is Place.ACTIVE for item in items)
+        return any(item is not None and item.place is QueuePlace.ACTIVE for item in items)
 
     def _gang(self, key: GroupKey) -> Gang | None:
         """Return a partially bound gang, unless it is being placed or evicted."""

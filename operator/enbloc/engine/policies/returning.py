@@ -12,7 +12,7 @@ from typing import Final
 
 from enbloc.engine.policies.pauses import Pause
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.report import Explanation
+from enbloc.engine.report import ReasonAndMessage
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
@@ -24,7 +24,7 @@ RETURN_SECONDS: Final = 2.0
 #: The longest wait after the first pod was created, seconds.
 LONGEST_SECONDS: Final = 10.0
 
-_WHY: Final = Explanation(
+_WHY: Final = ReasonAndMessage(
     Reason.WAITING_FOR_MEMBERS, "its pods are being created anew; waiting for the last of them"
 )
 
@@ -57,7 +57,7 @@ def _unlisted(facts: GroupFacts) -> Sequence[Pod]:
     return [pod for pod in facts.pending if pod.role and pod.role not in listed]
 
 
-def _why(pods: Sequence[Pod]) -> Explanation:
+def _why(pods: Sequence[Pod]) -> ReasonAndMessage:
     roles = ", ".join(sorted({pod.role for pod in pods}))
     text = f"waiting until its PodGroup can list what its new pods belong to: {roles}"
-    return Explanation(Reason.WAITING_FOR_MEMBERS, text)
+    return ReasonAndMessage(Reason.WAITING_FOR_MEMBERS, text)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemption: which pods of lower priority are evicted for a group that fits nowhere."""
 
-from enbloc.engine.preemption.candidates import Candidates
-from enbloc.engine.preemption.effort import Effort
+from enbloc.engine.preemption.candidates import VictimCandidates
+from enbloc.engine.preemption.effort import StepAccount
 from enbloc.engine.preemption.gang import preempt_for_gang
 from enbloc.engine.preemption.lone import (
     NodeCandidate,
@@ -23,7 +23,7 @@ from enbloc.engine.preemption.protection import (
 from enbloc.engine.preemption.search import (
     EVERYWHERE,
     LookedAt,
-    Places,
+    PlacesOnceGone,
     Searched,
     preempting,
     search,
@@ -32,19 +32,19 @@ from enbloc.engine.preemption.units import Preemption, Unit, cost, decided_witho
 
 __all__ = [
     "EVERYWHERE",
-    "Candidates",
-    "Effort",
     "EvictionCounts",
     "LookedAt",
     "MinRuntime",
     "NodeCandidate",
     "NodeCandidates",
-    "Places",
+    "PlacesOnceGone",
     "Preemption",
     "PreemptionLimits",
     "Protection",
     "Searched",
+    "StepAccount",
     "Unit",
+    "VictimCandidates",
     "candidates_for_pod",
     "cost",
     "could_go",

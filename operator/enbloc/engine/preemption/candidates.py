@@ -35,7 +35,7 @@ _SLOW_WORK: Final = 1e12
 _FOUND_A_STEP: Final = 64
 
 
-class OpenPlan(Protocol):
+class PlanInUse(Protocol):
     """The part of an open plan that is used here."""
 
     @property
@@ -60,7 +60,7 @@ class _Tiers(NamedTuple):
     surplus: Mapping[PodUID, Unit]
 
 
-class Candidates:
+class VictimCandidates:
     """The units of lower priority than a group, found on demand.
 
     Static pods are excluded, which only their kubelet can end, as are pods of Kubernetes' own
@@ -90,7 +90,7 @@ class Candidates:
         state: ClusterState,
         groups: Groups,
         facts: GroupFacts,
-        plan_of: Callable[[GroupKey], OpenPlan | None],
+        plan_of: Callable[[GroupKey], PlanInUse | None],
         leaving: AbstractSet[PodUID],
         spared: Container[PodUID],
         now: float,

@@ -10,7 +10,7 @@ STEPS_PER_SECOND: Final = 20_000
 MOST_STEPS: Final = 40_000
 
 
-class Effort:
+class StepAccount:
     """An account of steps that fills up with time; a search may overdraw it.
 
     So a thousand groups that preemption cannot help take no more of a second than one.

@@ -35,7 +35,7 @@ class Units(Protocol):
         ...
 
 
-class Places(Protocol):
+class PlacesOnceGone(Protocol):
     """Tells where a group may be placed once others have left."""
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1, /) -> tuple[Outcome, Trial]:
@@ -110,7 +110,7 @@ def search(
     trial: Trial,
     units: LookedAt,
     budgets: Iterable[Budget],
-    place: Places,
+    place: PlacesOnceGone,
     choose: Callable[[Pod, NodeCandidates], Preemption] = preempt_for_pod,
 ) -> Preemption:
     """Find the victims for a group that fits nowhere.

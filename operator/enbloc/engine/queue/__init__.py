@@ -8,7 +8,7 @@ fail.
 """
 
 from enbloc.engine.queue.capacity_precheck import CapacityPrecheck, Refutations
-from enbloc.engine.queue.item import Backoff, Item, Place
+from enbloc.engine.queue.item import Backoff, Item, QueuePlace
 from enbloc.engine.queue.rotation import Subqueue
 from enbloc.engine.queue.scheduling_queue import MOST_DUE, SchedulingQueue
 
@@ -17,7 +17,7 @@ __all__ = [
     "Backoff",
     "CapacityPrecheck",
     "Item",
-    "Place",
+    "QueuePlace",
     "Refutations",
     "SchedulingQueue",
     "Subqueue",

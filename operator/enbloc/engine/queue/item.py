@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from enbloc.engine.queue.rotation import STRICT, Entry, Rotation, Subqueue
+from enbloc.engine.queue.rotation import STRICT, QueueEntry, Rotation, Subqueue
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
 
 
-class Place(enum.Enum):
+class QueuePlace(enum.Enum):
     """The place of an item; exactly one. Items of the first four are in no list."""
 
     IDLE = "nothing to decide"
@@ -29,7 +29,9 @@ class Place(enum.Enum):
         return self in _PARKED
 
 
-_PARKED: Final = frozenset({Place.IDLE, Place.GATED, Place.DECIDING, Place.PLANNED})
+_PARKED: Final = frozenset(
+    {QueuePlace.IDLE, QueuePlace.GATED, QueuePlace.DECIDING, QueuePlace.PLANNED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class Item:
     key: GroupKey
     solo: bool
     attempts: int = 0
-    place: Place = Place.IDLE
+    place: QueuePlace = QueuePlace.IDLE
     unschedulable: int = 0
     errors: int = 0
     counted: int = 0
@@ -107,7 +109,7 @@ class Item:
     called: bool = False
     sort_key: tuple[Any, ...] = ()
     subqueue: Subqueue = STRICT
-    listed: tuple[Rotation, Entry] | None = None
+    listed: tuple[Rotation, QueueEntry] | None = None
     deferred: bool = False
     let_by: int = 0
     profile: Profile | None = None

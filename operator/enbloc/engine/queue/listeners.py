@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from enbloc.engine.batch import Batch, Concerned, HintOf
-from enbloc.engine.queue.item import Item, Place
+from enbloc.engine.queue.item import Item, QueuePlace
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import GroupKey
@@ -45,7 +45,7 @@ class Listeners:
         """List a group under its rejectors, or its gate; it may be listed under some already."""
         if item.gate:
             self._gated.setdefault(item.gate, {})[item.key] = None
-        if item.place is Place.WAITING:
+        if item.place is QueuePlace.WAITING:
             for name in item.rejectors:
                 self._waiting.setdefault(name, {})[item.key] = None
 
@@ -53,7 +53,7 @@ class Listeners:
         """Remove a group that no longer waits."""
         if item.gate:
             self._gated[item.gate].pop(item.key, None)
-        if item.place is Place.WAITING:
+        if item.place is QueuePlace.WAITING:
             for name in item.rejectors:
                 self._waiting[name].pop(item.key, None)
 

@@ -57,7 +57,7 @@ class Subqueue(NamedTuple):
 STRICT: Final = Subqueue(None, "")
 
 
-class Entry(NamedTuple):
+class QueueEntry(NamedTuple):
     """A group in a list, sorted by key, then by ticket (oldest first); tickets are unique."""
 
     key: tuple[Any, ...]
@@ -66,7 +66,7 @@ class Entry(NamedTuple):
     subqueue: Subqueue = STRICT
 
 
-class History:
+class FailureHistory:
     """Which namespaces and owners failed, and when last, counted in failures.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Row(NamedTuple):
     """A namespace or owner that takes turns: its last failure, its first entry, and its name."""
 
     last: int
-    first: Entry
+    first: QueueEntry
     name: str
 
 
@@ -116,7 +116,7 @@ class _Turns:
         self._rows: list[_Row] = []
         self._of: dict[str, _Row] = {}
 
-    def put(self, name: str, last: int, first: Entry | None) -> None:
+    def put(self, name: str, last: int, first: QueueEntry | None) -> None:
         """Put one in its place; without an entry, remove it."""
         row = self._of.pop(name, None)
         if row is not None:
@@ -126,7 +126,7 @@ class _Turns:
             insort(self._rows, row)
 
     @property
-    def first(self) -> Entry | None:
+    def first(self) -> QueueEntry | None:
         """The first entry of the first row; None without any."""
         return self._rows[0].first if self._rows else None
 
@@ -149,7 +149,7 @@ class _Namespace:
     """Owners that take turns, each with its entries in order."""
 
     def __init__(self) -> None:
-        self.owners: dict[str, list[Entry]] = {}
+        self.owners: dict[str, list[QueueEntry]] = {}
         self.turns = _Turns()
 
 
@@ -168,10 +168,10 @@ class Rotation:
         history: which namespaces and owners failed; may be shared.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: FailureHistory) -> None:
         self._history = history
         #: All entries, sorted.
-        self._order: list[Entry] = []
+        self._order: list[QueueEntry] = []
         #: The number of entries of each namespace; without zeros.
         self._namespaces: Counter[str] = Counter()
         #: The entries by level; also empty while the only entry came alone.
@@ -181,7 +181,7 @@ class Rotation:
         #: The lower level that last had a turn, after many attempts in vain.
         self._lower: Level = ()
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[QueueEntry]:
         """Iterate over all entries in order; do not change it meanwhile."""
         return iter(self._order)
 
@@ -192,7 +192,7 @@ class Rotation:
         """Whether there is an entry of another namespace than these."""
         return any(name not in namespaces for name in self._namespaces)
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: QueueEntry) -> None:
         """Add an entry."""
         insort(self._order, entry)
         self._namespaces[entry.group.namespace] += 1
@@ -201,7 +201,7 @@ class Rotation:
         for each in (entry,) if self._levels else tuple(self._order):
             self._index(each)
 
-    def _index(self, entry: Entry) -> None:
+    def _index(self, entry: QueueEntry) -> None:
         key, namespace, owner = _place(entry.subqueue)
         level = self._levels.get(key)
         if level is None:
@@ -213,7 +213,7 @@ class Rotation:
         if entries[0] is entry:
             self._arrange(entry.subqueue)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: QueueEntry) -> None:
         """Remove an entry that is here."""
         del self._order[bisect_left(self._order, entry)]
         namespace = entry.group.namespace
@@ -253,7 +253,7 @@ class Rotation:
         within.turns.put(owner, last(subqueue), entries[0] if entries else None)
         level.turns.put(namespace, last(subqueue[:2]), within.turns.first)
 
-    def first(self) -> Entry | None:
+    def first(self) -> QueueEntry | None:
         """Return the entry whose turn it is; None without any."""
         if len(self._order) <= 1:
             return self._order[0] if self._order else None
@@ -273,7 +273,7 @@ class Rotation:
         level = self._levels[self._level()]
         return level.turns.anew or level.namespaces[level.turns.next(failed=False)].turns.anew
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> QueueEntry | None:
         """Remove and return the entry that `first` returns."""
         entry = self.first()
         if entry is not None:

@@ -33,9 +33,15 @@ from typing import Any, Final
 
 from enbloc.engine import tally as counted
 from enbloc.engine.batch import Batch
-from enbloc.engine.queue.item import Backoff, Item, Place
+from enbloc.engine.queue.item import Backoff, Item, QueuePlace
 from enbloc.engine.queue.listeners import Hints, Listeners, Refused, concerned
-from enbloc.engine.queue.rotation import MOST_IN_VAIN, Entry, History, Rotation, Subqueue
+from enbloc.engine.queue.rotation import (
+    MOST_IN_VAIN,
+    FailureHistory,
+    QueueEntry,
+    Rotation,
+    Subqueue,
+)
 from enbloc.framework.hints import Happening
 from enbloc.model.groups import GroupKey
 
@@ -78,7 +84,7 @@ class SchedulingQueue:
         self._items: dict[GroupKey, Item] = {}
         #: Which namespaces and owners failed, and when last; all lists share it, but those set
         #: aside.
-        self._history = History()
+        self._history = FailureHistory()
         #: ACTIVE groups that were not called up or set aside.
         self._active = Rotation(self._history)
         #: Groups in BACKOFF that are tried once no group is active; not those held by an error.
@@ -89,9 +95,9 @@ class SchedulingQueue:
         #: turns.
         self._aside: dict[str, Rotation] = {}
         #: A heap of the groups that go before all others; stale entries are skipped.
-        self._called_up: list[Entry] = []
+        self._called_up: list[QueueEntry] = []
         #: A heap of when items in BACKOFF and WAITING are due; stale entries are skipped.
-        self._timers: list[Entry] = []
+        self._timers: list[QueueEntry] = []
         self._listeners = Listeners()
         #: Events since the oldest of `_deciding` was popped, at most MOST_REMEMBERED; and the
         #: number of events before the first of them.
@@ -121,10 +127,10 @@ class SchedulingQueue:
         """Forget a group."""
         item = self._items.pop(key, None)
         if item is not None:
-            self._move(item, Place.IDLE)
+            self._move(item, QueuePlace.IDLE)
             self.decided(item)
 
-    def _move(self, item: Item, place: Place) -> None:
+    def _move(self, item: Item, place: QueuePlace) -> None:
         """Move an item to another list, or to another place in the same list."""
         self._tickets += 1
         if item.listed is not None:
@@ -135,14 +141,14 @@ class SchedulingQueue:
         item.ticket = self._tickets
         self._listeners.leave(item)
         item.gate, item.place = "", place
-        item.held = item.held and place is Place.BACKOFF
+        item.held = item.held and place is QueuePlace.BACKOFF
 
     def _list(self, item: Item, rotation: Rotation) -> None:
         entry = _entry(item)
         item.listed = rotation, entry
         rotation.push(entry)
 
-    def park(self, item: Item, place: Place, gate: str = "") -> None:
+    def park(self, item: Item, place: QueuePlace, gate: str = "") -> None:
         """Try this group only after something of its own changes.
 
         Args:
@@ -166,7 +172,7 @@ class SchedulingQueue:
         """
         if event:
             self._count(counted.ACTIVE, event, item)
-        self._move(item, Place.ACTIVE)
+        self._move(item, QueuePlace.ACTIVE)
         self._list(item, self._active)
 
     def _count(self, queue: str, event: str, item: Item) -> None:
@@ -184,9 +190,9 @@ class SchedulingQueue:
         item.sort_key, item.subqueue = sort_key, subqueue or item.subqueue
         if (item.sort_key, item.subqueue) == before:
             return
-        if item.place is Place.ACTIVE:
+        if item.place is QueuePlace.ACTIVE:
             self.activate(item)
-        elif item.place is Place.BACKOFF:
+        elif item.place is QueuePlace.BACKOFF:
             self.back_off(item)
 
     def back_off(self, item: Item) -> None:
@@ -194,8 +200,8 @@ class SchedulingQueue:
 
         Only time ends the pause after an error.
         """
-        self._move(item, Place.BACKOFF)
-        heapq.heappush(self._timers, Entry((item.ready_at,), item.ticket, item.key))
+        self._move(item, QueuePlace.BACKOFF)
+        heapq.heappush(self._timers, QueueEntry((item.ready_at,), item.ticket, item.key))
         if not item.errors:
             self._list(item, self._held if item.held else self._early)
 
@@ -210,10 +216,10 @@ class SchedulingQueue:
         """
         self.decided(item)
         item.errors = max(item.errors, 1) if error else 0
-        if item.place is Place.BACKOFF and item.held and item.ready_at == until:
+        if item.place is QueuePlace.BACKOFF and item.held and item.ready_at == until:
             return
         item.ready_at, item.called = until, False
-        self._move(item, Place.BACKOFF)
+        self._move(item, QueuePlace.BACKOFF)
         item.held = True
         self._count(counted.BACKOFF, counted.HELD_BACK, item)
         self.back_off(item)
@@ -236,15 +242,15 @@ class SchedulingQueue:
         item = self._items[entry.group]
         if item.listed is not None and item.listed[1] is entry:
             item.listed = None
-        if item.place is Place.BACKOFF:
+        if item.place is QueuePlace.BACKOFF:
             self._count(counted.ACTIVE, counted.TAKEN_EARLY, item)
-        self._move(item, Place.DECIDING)
+        self._move(item, QueuePlace.DECIDING)
         self._deciding.pop(item.key, None)  # move it to the end
         item.first_unseen = self._first_event + len(self._events)
         self._deciding[item.key] = None
         return item
 
-    def _next_called_up(self) -> Entry | None:
+    def _next_called_up(self) -> QueueEntry | None:
         """Return the next called-up entry, unless a group of a higher level is active.
 
         After many attempts in vain, the levels do not matter.
@@ -304,7 +310,7 @@ class SchedulingQueue:
         cost = 1 + steps // STEPS_OF_ONE
         if item.called:
             self._in_vain += cost
-        self.park(item, Place.DECIDING)
+        self.park(item, QueuePlace.DECIDING)
         item.let_by, item.deferred = 0, False
         self._end_turn(item, cost)
         item.infeasible = infeasible
@@ -340,8 +346,8 @@ class SchedulingQueue:
         """Set a popped group aside until its namespace is resumed."""
         self.decided(item)
         item.called = False
-        self._move(item, Place.ACTIVE)
-        self._list(item, self._aside.setdefault(item.key.namespace, Rotation(History())))
+        self._move(item, QueuePlace.ACTIVE)
+        self._list(item, self._aside.setdefault(item.key.namespace, Rotation(FailureHistory())))
 
     def resume(self, stalled: Collection[str]) -> None:
         """Reactivate the first group that was set aside in each namespace but these."""
@@ -379,12 +385,12 @@ class SchedulingQueue:
         self._listeners.enter(item)
 
     def _wait(self, item: Item, now: float) -> None:
-        item.place = Place.WAITING
+        item.place = QueuePlace.WAITING
         self._count(counted.UNSCHEDULABLE, counted.ATTEMPT_FAILED, item)
         self._listeners.enter(item)
         # As upstream, every group is tried at last, even if a hint was wrong.
         latest = (now + self._longest_wait,)
-        heapq.heappush(self._timers, Entry(latest, item.ticket, item.key))
+        heapq.heappush(self._timers, QueueEntry(latest, item.ticket, item.key))
 
     def call_up(
         self, item: Item, lacked: Callable[[Item], bool], alike: Callable[[Item], object]
@@ -413,7 +419,7 @@ class SchedulingQueue:
                 break
             other = self._items[entry.group]
             kind = alike(other)
-            early = other.place is Place.BACKOFF and not other.held
+            early = other.place is QueuePlace.BACKOFF and not other.held
             if (early and not lacked(other)) or (kind is not None and kind in self._called_kinds):
                 passed += 1
                 continue
@@ -424,7 +430,7 @@ class SchedulingQueue:
         if called:
             self.decided(item)
             for each in (*called, item):
-                self._move(each, Place.ACTIVE)
+                self._move(each, QueuePlace.ACTIVE)
                 each.called = each is not item
                 self._count(counted.ACTIVE, counted.CALLED_UP, each)
                 heapq.heappush(self._called_up, _entry(each))
@@ -436,7 +442,7 @@ class SchedulingQueue:
         item.deferred = False
         self._called_kinds.clear()
         self._let_go(callers=True)  # the free capacity has changed
-        self.park(item, Place.PLANNED)
+        self.park(item, QueuePlace.PLANNED)
         item.rejectors = item.pending = frozenset()
 
     def _let_go(self, *, callers: bool) -> None:
@@ -543,18 +549,18 @@ class SchedulingQueue:
         first = self._first_of(self._timers)
         return first.key[0] if first is not None else None
 
-    def _first_of(self, heap: list[Entry]) -> Entry | None:
+    def _first_of(self, heap: list[QueueEntry]) -> QueueEntry | None:
         """Drop stale entries from a heap, and return its first entry."""
         while heap and not self._stands(heap[0]):
             heapq.heappop(heap)
         return heap[0] if heap else None
 
-    def _stands(self, entry: Entry) -> bool:
+    def _stands(self, entry: QueueEntry) -> bool:
         """Whether a heap entry is not stale."""
         item = self._items.get(entry.group)
         return item is not None and item.ticket == entry.ticket
 
-    def _item_of(self, entry: Entry) -> Item | None:
+    def _item_of(self, entry: QueueEntry) -> Item | None:
         """Return the item of a heap entry; None = the entry is stale."""
         return self._items[entry.group] if self._stands(entry) else None
 
@@ -563,5 +569,5 @@ class SchedulingQueue:
         return iter(self._items.values())
 
 
-def _entry(item: Item) -> Entry:
-    return Entry(item.sort_key, item.ticket, item.key, item.subqueue)
+def _entry(item: Item) -> QueueEntry:
+    return QueueEntry(item.sort_key, item.ticket, item.key, item.subqueue)

@@ -6,7 +6,7 @@
 `replay` repeats a decision, `whatif` plans for a cluster without some nodes.
 """
 
-from enbloc.engine.replay.dump import Dump, Shown, take_dump
+from enbloc.engine.replay.dump import Dump, ShownObjects, take_dump
 from enbloc.engine.replay.file import DumpFile, decoded, encoded
 from enbloc.engine.replay.replay import Replayed, replay_plan
 from enbloc.engine.replay.whatif import Aftermath, WhatIf
@@ -16,7 +16,7 @@ __all__ = [
     "Dump",
     "DumpFile",
     "Replayed",
-    "Shown",
+    "ShownObjects",
     "WhatIf",
     "decoded",
     "encoded",

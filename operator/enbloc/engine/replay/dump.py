@@ -38,7 +38,7 @@ def take_dump(core: Core) -> "Dump":
     """
     log, state, groups = core.state.log, core.state, core.groups
     entries = (entry for entry in log.entries if isinstance(entry, Entry))
-    shown = Shown(
+    shown = ShownObjects(
         tuple(state.pods.values()),
         tuple(groups.pod_groups()),
         tuple(groups.classes.values()),
@@ -56,7 +56,7 @@ def take_dump(core: Core) -> "Dump":
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownObjects:
     """The last state that the API server showed of objects that are in no table.
 
     Attributes:
@@ -92,7 +92,7 @@ class Dump:
     checkpoint: Checkpoint
     entries: Sequence[Entry]
     whole: bool
-    shown: Shown
+    shown: ShownObjects
 
     def decisions(self) -> Sequence[Decision]:
         """The decisions that it holds, the first one first."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from enbloc.devices.owners import Withdrawn
-from enbloc.engine.decide import Decision, NamedOpinion, Question, VictimSearch
+from enbloc.engine.decide import Decision, DecisionInput, NamedOpinion, VictimSearch
 from enbloc.engine.events import (
     FactGone,
     FactSeen,
@@ -28,10 +28,10 @@ from enbloc.engine.events import (
 )
 from enbloc.engine.plan import Assignment, Plan, PlanResult
 from enbloc.engine.preemption import Preemption, Searched, Unit
-from enbloc.engine.replay.dump import Dump, Entry, Shown
+from enbloc.engine.replay.dump import Dump, Entry, ShownObjects
 from enbloc.engine.state import (
     Checkpoint,
-    Pending,
+    ClaimUserSeen,
     PlanWithdrawn,
     Reservation,
     Seat,
@@ -304,7 +304,7 @@ class _Writer:
         self._places[id(thing)] = (thing, place)  # a kept object keeps its identity
         return place
 
-    def shown(self, shown: Shown) -> _Shown:
+    def shown(self, shown: ShownObjects) -> _Shown:
         return _Shown(
             tuple(map(self.pod, shown.pods)),
             [sparse(group) for group in shown.groups],
@@ -335,7 +335,7 @@ class _Writer:
                 return _fact(fact)
             case FactGone(kind, name):
                 return _Fact(kind, name)
-            case Pending(uid, pending):
+            case ClaimUserSeen(uid, pending):
                 return _Pending(uid, None if pending is None else self.pod(pending))
             case PlanWithdrawn(member, decided):
                 return _Withdrawn(member, decided)
@@ -344,7 +344,7 @@ class _Writer:
             case VictimSearch(plan_id, question, searched):
                 return self._search(plan_id, question, searched)
 
-    def _search(self, plan: str, question: Question, searched: Searched) -> _VictimSearch:
+    def _search(self, plan: str, question: DecisionInput, searched: Searched) -> _VictimSearch:
         units, found = searched.units, searched.found
         every = [unit for each in (*units.values(), found.victims) for unit in each]
         first = [unit.of or unit for unit in every]  # a minimum precedes what goes with it
@@ -366,7 +366,7 @@ class _Writer:
         of = None if unit.of is None else numbers[unit.of]
         return _Unit(tuple(map(self.pod, unit.pods)), sparse(unit, "pods", "of"), of)
 
-    def _question(self, question: Question) -> _Question:
+    def _question(self, question: DecisionInput) -> _Question:
         consulted = ((self.pod(pod), named) for pod, named in question.consulted)
         return _Question(
             at=question.at,
@@ -459,7 +459,7 @@ class _Reader:
             withdrawn={each.member: each.decided for each in file.withdrawn if each.decided},
         )
         entries = tuple(map(self._entry, file.entries))
-        shown = Shown(
+        shown = ShownObjects(
             tuple(self._pods[ref] for ref in file.shown.pods),
             tuple(_thing(Group, given) for given in file.shown.groups),
             file.shown.classes,
@@ -487,7 +487,7 @@ class _Reader:
             case _Fact(kind, key, fact):
                 return FactGone(kind, key) if fact is None else FactSeen(_read(entry))
             case _Pending(uid, ref):
-                return Pending(uid, None if ref is None else self._pods[ref])
+                return ClaimUserSeen(uid, None if ref is None else self._pods[ref])
             case _Withdrawn(member, decided):
                 return PlanWithdrawn(member, decided)
             case _Decision():
@@ -515,10 +515,10 @@ class _Reader:
         }
         return Searched(by_node, entry.budgets, found)
 
-    def _question(self, entry: _Question) -> Question:
+    def _question(self, entry: _Question) -> DecisionInput:
         pending = tuple(self._pods[ref] for ref in entry.pending)
         facts = _thing(GroupFacts, {**entry.facts, "pending": []})
-        return Question(
+        return DecisionInput(
             at=entry.at,
             profile=entry.profile,
             facts=replace(facts, pending=pending),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from enbloc.engine.binding import ledgers_over
 from enbloc.engine.decide import (
+    AllowedCapacity,
     Decision,
+    DecisionInput,
     Placer,
-    Question,
-    Room,
     VictimSearch,
     schedule_group,
 )
@@ -133,7 +133,7 @@ def searched(
     return search(question.facts, plugin, trial, units, entry.searched.budgets, place)
 
 
-def _profile(question: Question, profiles: Mapping[str, Profile]) -> Profile:
+def _profile(question: DecisionInput, profiles: Mapping[str, Profile]) -> Profile:
     profile = profiles.get(question.profile)
     if profile is None:
         known = ", ".join(sorted(profiles))
@@ -141,13 +141,13 @@ def _profile(question: Question, profiles: Mapping[str, Profile]) -> Profile:
     return profile
 
 
-def _room(question: Question) -> Room | None:
+def _room(question: DecisionInput) -> AllowedCapacity | None:
     if question.wanted is None:
         return None
-    return Room(Capacity(question.reserved), question.wanted)
+    return AllowedCapacity(Capacity(question.reserved), question.wanted)
 
 
-def _trial(question: Question, arrays: Arrays, profile: Profile) -> Trial:
+def _trial(question: DecisionInput, arrays: Arrays, profile: Profile) -> Trial:
     rankings = Rankings()
     rankings.selected.enter(question.selected, question.facts.key.namespace)
     snapshot = arrays.snapshot(ledgers_over(profile, question.plans))

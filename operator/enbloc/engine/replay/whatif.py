@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
-from enbloc.engine.decide import Placer, Room, schedule_group
+from enbloc.engine.decide import AllowedCapacity, Placer, schedule_group
 from enbloc.engine.events import FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
@@ -216,13 +216,15 @@ class WhatIf:
         adjust(trial, facts, core.state.claims, self._order)
         return trial
 
-    def _room(self, loser: _Loser, facts: GroupFacts) -> Room | None:
+    def _room(self, loser: _Loser, facts: GroupFacts) -> AllowedCapacity | None:
         wanted = self._min_resources.wanted(loser.members, facts)
         if wanted is None:
             return None
         order = self._order.of(facts.key) or wanted.order
         due = _without(wanted.due, loser.members, loser.lost)
-        return Room(self._min_resources.capacity(), wanted._replace(order=order, due=due))
+        return AllowedCapacity(
+            self._min_resources.capacity(), wanted._replace(order=order, due=due)
+        )
 
 
 def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:

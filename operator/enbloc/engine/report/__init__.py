@@ -9,7 +9,7 @@ in which domains of its topology a group is.
 """
 
 from enbloc.engine.report.advice import advise
-from enbloc.engine.report.conditions import PENDING, Explanation, Progress
+from enbloc.engine.report.conditions import PENDING, Progress, ReasonAndMessage
 from enbloc.engine.report.overdue import Overdue
 from enbloc.engine.report.preparations import preparing
 from enbloc.engine.report.reporter import NOWHERE, Reporter
@@ -18,9 +18,9 @@ from enbloc.engine.report.whereabouts import counted, topology_status
 __all__ = [
     "NOWHERE",
     "PENDING",
-    "Explanation",
     "Overdue",
     "Progress",
+    "ReasonAndMessage",
     "Reporter",
     "advise",
     "counted",

@@ -15,7 +15,7 @@ from enbloc.model.pods import Pod, PodKey
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ReasonAndMessage:
     """Why a group is not scheduled now: a reason of the API, and a sentence.
 
     Attributes:
@@ -60,12 +60,12 @@ _WAITS: Final = (
 )
 
 #: Nothing is decided yet.
-PENDING = Explanation(Reason.PENDING, "waiting for its turn")
+PENDING = ReasonAndMessage(Reason.PENDING, "waiting for its turn")
 
 
 def conditions(
     facts: GroupFacts,
-    why: Explanation,
+    why: ReasonAndMessage,
     progress: Progress,
     *,
     ever: bool,
@@ -110,7 +110,7 @@ def _satisfied(facts: GroupFacts, *, satisfied: bool) -> ConditionValue:
 
 
 def _scheduled(
-    facts: GroupFacts, why: Explanation, progress: Progress, *, ever: bool
+    facts: GroupFacts, why: ReasonAndMessage, progress: Progress, *, ever: bool
 ) -> tuple[ConditionValue, ...]:
     floor = facts.total
     if not facts.deficit and facts.group is not None and not facts.problem:
@@ -122,15 +122,15 @@ def _scheduled(
         return (scheduled, _initially(placed))
     status: bool | None = False
     if progress.binding:
-        why = Explanation(Reason.BINDING, progress.binding)
+        why = ReasonAndMessage(Reason.BINDING, progress.binding)
     elif why.reason is Reason.PENDING:
         status = None
     elif facts.started and floor.held and not facts.problem and why.reason not in _LEAVING:
         lost = f"{floor.held} of {floor.minimum} members are left"
-        why = Explanation(Reason.BELOW_MINIMUM, f"{lost}: {why.message}")
+        why = ReasonAndMessage(Reason.BELOW_MINIMUM, f"{lost}: {why.message}")
     if progress.preempted and not progress.binding and why.reason in _WAITS:
         status = False
-        why = Explanation(Reason.PREEMPTED, f"{progress.preempted}; {why.message}")
+        why = ReasonAndMessage(Reason.PREEMPTED, f"{progress.preempted}; {why.message}")
     scheduled = ConditionValue(Condition.SCHEDULED, status, why.reason, why.message)
     if not ever:
         return (scheduled,)

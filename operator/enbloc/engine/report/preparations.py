@@ -8,7 +8,7 @@ from typing import Final
 from enbloc.engine.plan import Assignment
 from enbloc.ledgers import Ledgers
 from enbloc.model.text import several
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 
 #: The most claims that are named.
 _MOST_NAMED: Final = 3
@@ -41,12 +41,12 @@ def preparing(members: Sequence[Assignment], ledgers: Ledgers) -> str:
     return f"waiting for {', and for '.join(said)}" if said else ""
 
 
-def _bound(key: str, known: Known) -> bool:
+def _bound(key: str, known: KnownObjects) -> bool:
     claim = known.claims.get(key)
     return claim is not None and claim.bound
 
 
-def _told(key: str, known: Known) -> str:
+def _told(key: str, known: KnownObjects) -> str:
     """Return a claim by name, with the provisioner of its volume."""
     name = key.partition("/")[2]
     claim = known.claims.get(key)

@@ -15,9 +15,9 @@ from enbloc.engine.effects import (
     SetPodCondition,
     TopologyStatus,
 )
-from enbloc.engine.queue import Item, Place
+from enbloc.engine.queue import Item, QueuePlace
 from enbloc.engine.report.authorship import Authorship
-from enbloc.engine.report.conditions import Explanation, Progress, conditions
+from enbloc.engine.report.conditions import Progress, ReasonAndMessage, conditions
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -51,7 +51,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _NOTE_LIMIT else text[: _NOTE_LIMIT - 4] + " ..."
 
 
-def _of_member(own: str, facts: GroupFacts, why: Explanation) -> str:
+def _of_member(own: str, facts: GroupFacts, why: ReasonAndMessage) -> str:
     """Return what a group waits for, for a member; `own` is why it fits no node itself."""
     # If the PodGroup does not exist, the message is about just that.
     group = f"PodGroup {facts.key}: {why.message}" if facts.group is not None else why.message
@@ -133,7 +133,7 @@ class Reporter:
         runs: Sequence[Members],
         facts: GroupFacts,
         item: Item,
-        why: Explanation,
+        why: ReasonAndMessage,
         progress: Progress,
         *,
         notes: Sequence[str] = (),
@@ -171,7 +171,7 @@ class Reporter:
             ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
         satisfied = self._satisfied(turn, members, facts)
         replaced = self._authorship.replaced(members)
-        waits = item.place is Place.BACKOFF
+        waits = item.place is QueuePlace.BACKOFF
         status = SetGroupStatus(
             group=name,
             uid=group.uid,
@@ -234,7 +234,7 @@ class Reporter:
         turn: Turn,
         facts: GroupFacts,
         reporter: str,
-        why: Explanation,
+        why: ReasonAndMessage,
         nominated: Mapping[PodUID, str] = NOWHERE,
     ) -> None:
         """Report a failed decision on every pending member, and once on the group.
@@ -271,7 +271,7 @@ class Reporter:
         self.tell_members(turn, facts, why, reporter)
         self.transition(turn, facts, why)
 
-    def gated(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+    def gated(self, turn: Turn, facts: GroupFacts, why: ReasonAndMessage) -> None:
         """Replace outdated conditions of the members of a group that may not be tried.
 
         An invalid spec is always reported: it does not go away by itself.
@@ -283,7 +283,9 @@ class Reporter:
                 self._pod_condition(turn, pod, why.reason, why.message)
         self.transition(turn, facts, why)
 
-    def tell_members(self, turn: Turn, facts: GroupFacts, why: Explanation, reporter: str) -> None:
+    def tell_members(
+        self, turn: Turn, facts: GroupFacts, why: ReasonAndMessage, reporter: str
+    ) -> None:
         """Notify pending members by an event of what their gang waits for, once for each reason.
 
         In a large gang the oldest are notified, those that do not fit first: events for all would
@@ -302,7 +304,7 @@ class Reporter:
                 kind = EventType.WARNING
                 self._emit_pod(turn, pod, kind, reason, "Scheduling", note, reporter)
 
-    def transition(self, turn: Turn, facts: GroupFacts, why: Explanation) -> None:
+    def transition(self, turn: Turn, facts: GroupFacts, why: ReasonAndMessage) -> None:
         """Write one event on the group when the reason changes to one that has an event."""
         if facts.key.podgroup in self._others or self._said.get(facts.key) is why.reason:
             return
@@ -359,7 +361,7 @@ class Reporter:
                 f"PodGroup {name} is not in namespace {namespace}: a pod joins a PodGroup of its "
                 f"own namespace; write the name alone, {name.rpartition('/')[2]}"
             )
-        why = Explanation(Reason.POD_GROUP_NOT_FOUND, text)
+        why = ReasonAndMessage(Reason.POD_GROUP_NOT_FOUND, text)
         for pod in facts.pending:
             self._pod_condition(turn, pod, why.reason, why.message)
         self.tell_members(turn, facts, why, reporter)

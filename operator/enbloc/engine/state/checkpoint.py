@@ -24,7 +24,7 @@ from enbloc.ledgers import Decisions, Ledgers, own_ledgers
 from enbloc.model.ledger import Fact
 from enbloc.model.node import Node
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels, Selector
@@ -55,7 +55,7 @@ class SeatLeft(msgspec.Struct, frozen=True, gc=False):
     uid: PodUID
 
 
-class Pending(NamedTuple):
+class ClaimUserSeen(NamedTuple):
     """A pod that names claims exists, bound or not; None = it is gone."""
 
     uid: PodUID
@@ -69,7 +69,7 @@ class PlanWithdrawn(NamedTuple):
     decided: Decisions | None = None
 
 
-TableChange = Seat | SeatLeft | ClusterFact | Pending | PlanWithdrawn
+TableChange = Seat | SeatLeft | ClusterFact | ClaimUserSeen | PlanWithdrawn
 TABLE_CHANGES: Final = (
     Seat,
     SeatLeft,
@@ -81,7 +81,7 @@ TABLE_CHANGES: Final = (
     WorkloadGone,
     FactSeen,
     FactGone,
-    Pending,
+    ClaimUserSeen,
     PlanWithdrawn,
 )
 
@@ -143,7 +143,7 @@ class Checkpoint:
         else:
             self._apply(change)
 
-    def _apply(self, change: ClusterFact | Pending | PlanWithdrawn) -> None:  # noqa: C901  # one line for each kind
+    def _apply(self, change: ClusterFact | ClaimUserSeen | PlanWithdrawn) -> None:  # noqa: C901  # one line for each kind
         match change:
             case NodeSeen(node):
                 self._put(node)
@@ -161,7 +161,7 @@ class Checkpoint:
                 self.facts[fact.kind, fact.key] = fact
             case FactGone(kind, key):
                 self.facts.pop((kind, key), None)
-            case Pending(uid, pod):
+            case ClaimUserSeen(uid, pod):
                 _set(self.holders, uid, pod)
             case PlanWithdrawn(member, decided):
                 _set(self.withdrawn, member, decided)
@@ -206,7 +206,7 @@ class Arrays:
             own_ledgers(self.nodes).enter(pod)
         for member, decided in tables.withdrawn.items():
             own_ledgers(self.nodes).withdrawn(member, decided)
-        self._placed = Placed()
+        self._placed = PlacedPods()
         for seat in tables.seats.values():
             self.add(seat)
         self._namespaces = tables.namespaces

@@ -24,7 +24,7 @@ from enbloc.engine import events as happened
 from enbloc.engine.events import ClusterFact
 from enbloc.engine.plan import Plan, Release
 from enbloc.engine.state.checkpoint import (
-    Pending,
+    ClaimUserSeen,
     Seat,
     SeatLeft,
 )
@@ -43,7 +43,7 @@ from enbloc.model.budgets import BudgetTable
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.resources import ResourceSpace
 from enbloc.model.selectors import Labels, Selector
@@ -92,7 +92,7 @@ class ClusterState:
 
     def __init__(self, ours: Container[str] = (), log: int = 0, alive: Container[str] = ()) -> None:
         self.nodes = Nodes(ResourceSpace(), Ledgers())
-        self.placed = Placed()
+        self.placed = PlacedPods()
         self.pods: dict[PodUID, Pod] = {}
         self.namespaces: dict[str, Labels] = {}
         self.budgets = BudgetTable()
@@ -233,7 +233,7 @@ class ClusterState:
         self._nominations.forget(uid)
         own_ledgers(self.nodes).leave(uid)
         if pod is not None and pod.spec.holds:  # for any device that now serves its resources
-            self.log.note(Pending(uid))
+            self.log.note(ClaimUserSeen(uid))
         if pod is None or uid not in self._seats:
             return []
         self.foreign_version += 1
@@ -371,10 +371,10 @@ class ClusterState:
         if pod.finished:
             if known:
                 own_ledgers(self.nodes).leave(pod.uid)
-                self.log.note(Pending(pod.uid))
+                self.log.note(ClaimUserSeen(pod.uid))
         elif old is None or not known or names_others(old, pod):
             own_ledgers(self.nodes).enter(pod)
-            self.log.note(Pending(pod.uid, pod))
+            self.log.note(ClaimUserSeen(pod.uid, pod))
 
     def _notice(self, pod: Pod) -> None:
         """Note the labels that a pod's selectors name; forget those of gone pods if too many."""

@@ -14,7 +14,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.labels import Mask
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.selectors import Labels
 from enbloc.model.topology import Topology
@@ -313,7 +313,7 @@ class Groups:
         """Return the groups whose PodGroup requests a topology."""
         return [members.key for members in self if members.in_topology]
 
-    def placed_below(self, priority: int, placed: Placed) -> Mask:
+    def placed_below(self, priority: int, placed: PlacedPods) -> Mask:
         """Return bool[P]: the placed pods with a lower priority, or group priority."""
         mask: Mask = placed.priority < priority
         runs = (run for key in self._classed for run in self._runs[key])

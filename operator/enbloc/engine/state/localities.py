@@ -9,7 +9,7 @@ from enbloc.framework.facts import Locality
 from enbloc.model.groups import Group
 from enbloc.model.pods import Pod
 from enbloc.model.topology import (
-    Apart,
+    KeepApart,
     Level,
     Topology,
     TopologyLevels,
@@ -48,7 +48,7 @@ def locality_of(
 
 
 def _levels(
-    parts: Sequence[Locality], aparts: Sequence[tuple[Apart, tuple[str, ...]]]
+    parts: Sequence[Locality], aparts: Sequence[tuple[KeepApart, tuple[str, ...]]]
 ) -> tuple[Level, ...]:
     """Return the levels to report for a group that requires and prefers none."""
     if parts:

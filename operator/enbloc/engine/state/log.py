@@ -20,7 +20,7 @@ from enbloc.engine.events import FactSeen
 from enbloc.engine.state.checkpoint import (
     TABLE_CHANGES,
     Checkpoint,
-    Pending,
+    ClaimUserSeen,
     Seat,
     TableChange,
 )
@@ -114,7 +114,7 @@ def _weight(entry: Entry) -> int:
     """Return the bytes of an entry; 0 for seats, and for other changes, which are small."""
     if isinstance(entry, FactSeen):
         return weight_of_fact(entry.fact)
-    if isinstance(entry, Pending):
+    if isinstance(entry, ClaimUserSeen):
         return 0 if entry.pod is None else entry.pod.size
     return 0 if isinstance(entry, TABLE_CHANGES) else entry.weight
 

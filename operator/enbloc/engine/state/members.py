@@ -14,7 +14,7 @@ from enbloc.engine.state.runners import Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
-from enbloc.model.groups import Group, GroupKey, Memory, RunMemory
+from enbloc.model.groups import Group, GroupKey, GroupMemory, RunMemory
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.runs import count_succeeded
@@ -515,7 +515,7 @@ def remembered_runs(group: Group | None) -> Sequence[RunMemory]:
     """
     if group is None:
         return ()
-    memory: Memory = group.memory
+    memory: GroupMemory = group.memory
     if memory.runs or not memory.run_name:
         return tuple(run for run in memory.runs if run.name)
     return (

@@ -10,11 +10,11 @@ None of it runs for a group that requests no topology.
 """
 
 from enbloc.engine.topology.apart import opinions_apart, worse_rows
-from enbloc.engine.topology.candidates import Candidate, Candidates, most_tried
+from enbloc.engine.topology.candidates import DomainCandidate, DomainCandidates, most_tried
 from enbloc.engine.topology.ranks import along_the_tree
 from enbloc.engine.topology.refusals import no_domain, too_small
 from enbloc.engine.topology.regions import (
-    Planned,
+    PlannedMember,
     chain_of,
     held_ranks,
     held_rows,
@@ -36,11 +36,11 @@ from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
 
 __all__ = [
-    "Candidate",
-    "Candidates",
+    "DomainCandidate",
+    "DomainCandidates",
     "Domains",
     "DueInDomain",
-    "Planned",
+    "PlannedMember",
     "ReservedDomains",
     "Taken",
     "Tries",

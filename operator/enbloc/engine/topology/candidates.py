@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from enbloc.engine.topology.reserved import DueInDomain
-from enbloc.engine.topology.room import LevelRoom, Room, fewest, largest_first
+from enbloc.engine.topology.room import LevelRoom, RowCapacity, fewest, largest_first
 from enbloc.engine.topology.tree import Domains, Numbers
 from enbloc.model.nodes import Mask
 from enbloc.model.topology import TopologyLevels
@@ -29,7 +29,7 @@ _MOST_EQUAL: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DomainCandidate:
     """A domain in which the deficit may fit.
 
     Attributes:
@@ -43,7 +43,7 @@ class Candidate:
     masks: Sequence[Mask]
 
 
-class Candidates:
+class DomainCandidates:
     """The domains for a deficit, and the message if none holds it.
 
     Args:
@@ -59,7 +59,7 @@ class Candidates:
         self,
         domains: Domains,
         levels: TopologyLevels,
-        room: Room,
+        room: RowCapacity,
         held: Iterable[int],
         worse: Mask | None = None,
         due: DueInDomain | None = None,
@@ -111,13 +111,13 @@ class Candidates:
 
     # ── in order ─────────────────────────────────────────────────────────────────────────────
 
-    def __iter__(self) -> Iterator[Candidate]:
+    def __iter__(self) -> Iterator[DomainCandidate]:
         """Yield all candidates, best first; expensive facts are computed on demand."""
         innermost = -1 if self.levels.preferred is None else self.levels.preferred
         outermost = -1 if self.levels.required is None else self.levels.required
         for level in range(innermost, outermost - 1, -1):
             for domain in self._in_order(level) if level >= 0 else self._everywhere():
-                yield Candidate(level, domain, self._masks(level, domain))
+                yield DomainCandidate(level, domain, self._masks(level, domain))
 
     def _everywhere(self) -> Sequence[int]:
         return [0] if self.room.everywhere().enough[0] else []

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 
 from enbloc.engine.packing import Packing
-from enbloc.engine.topology.candidates import Candidates
+from enbloc.engine.topology.candidates import DomainCandidates
 from enbloc.engine.topology.regions import held_rows
 from enbloc.engine.topology.room import room_of
 from enbloc.engine.topology.tree import domains_of
@@ -13,7 +13,7 @@ from enbloc.framework.facts import Locality
 from enbloc.model.nodes import Nodes
 
 
-def no_domain(candidates: Candidates, tried: int, nodes: Nodes, *, everywhere: bool) -> str:
+def no_domain(candidates: DomainCandidates, tried: int, nodes: Nodes, *, everywhere: bool) -> str:
     """Return why no domain of the required level holds the deficit; "" = none is required.
 
     Args:
@@ -33,7 +33,7 @@ def no_domain(candidates: Candidates, tried: int, nodes: Nodes, *, everywhere: b
     return f"no domain of {name} takes {members}, though {tried} may have room for so many"
 
 
-def _none_large_enough(candidates: Candidates, required: int, nodes: Nodes) -> str:
+def _none_large_enough(candidates: DomainCandidates, required: int, nodes: Nodes) -> str:
     level, members = candidates.levels.levels[required], candidates.room.members
     best = candidates.best()
     said = f"no node is in a domain of {level.name}"
@@ -76,7 +76,7 @@ def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> 
     said = ""
     for packing in packings:
         members = packing.needs[0].members
-        found = Candidates(domains, locality.levels, room_of(packing, len(nodes)), held)
+        found = DomainCandidates(domains, locality.levels, room_of(packing, len(nodes)), held)
         best = found.best()
         if best is None or not best[1] or found.may_hold():
             return ""
@@ -89,7 +89,7 @@ def too_small(locality: Locality, packings: Sequence[Packing], nodes: Nodes) -> 
     return said
 
 
-def _but(candidates: Candidates, level: int, domain: int, room: int) -> str:
+def _but(candidates: DomainCandidates, level: int, domain: int, room: int) -> str:
     """Return why a domain with room for enough members is refuted; "" = it has no such room.
 
     Args:

@@ -133,7 +133,7 @@ def held_ranks(locality: Locality, nodes: Nodes) -> list[tuple[int, int]]:
     ]
 
 
-class Planned(NamedTuple):
+class PlannedMember(NamedTuple):
     """A member of a plan, the row where it is to be (None = that is gone), and its rank."""
 
     pod: Pod
@@ -141,7 +141,7 @@ class Planned(NamedTuple):
     rank: int | None
 
 
-def misplaced(locality: Locality, planned: Sequence[Planned], nodes: Nodes) -> bool:
+def misplaced(locality: Locality, planned: Sequence[PlannedMember], nodes: Nodes) -> bool:
     """Whether these and the held members violate what is required of their domains.
 
     Args:

@@ -19,7 +19,7 @@ from enbloc.model.nodes import Mask
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RowCapacity:
     """What a deficit needs, and what each row of the node table could take of it.
 
     Attributes:
@@ -89,7 +89,9 @@ class LevelRoom:
     enough: Mask
 
 
-def room_now(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial, steps: int) -> Room:
+def room_now(
+    facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial, steps: int
+) -> RowCapacity:
     """Return what a deficit needs, and what is free for it.
 
     Args:
@@ -103,7 +105,9 @@ def room_now(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial, steps
     if slots is not None:
         count = len(facts.pending)
         usable = np.minimum(slots.values, count)
-        return Room((Need(members, (0,)),), (count,), usable[None], usable, slots.values, slots)
+        return RowCapacity(
+            (Need(members, (0,)),), (count,), usable[None], usable, slots.values, slots
+        )
     packing = packing_now(facts, trial, steps)
     return boundless(members, rows) if packing is None else room_of(packing, rows)
 
@@ -117,7 +121,7 @@ def _slots_of_alike(facts: GroupFacts, kinds: Collection[ClassKey], trial: Trial
     return None if requests is None else trial.ranking(pod, key).slots(trial.nodes, requests)
 
 
-def room_of(packing: Packing, rows: int) -> Room:
+def room_of(packing: Packing, rows: int) -> RowCapacity:
     """Return what a packing needs and finds, on a node table of so many rows."""
     places = _of_all(packing.places, packing, rows)
     slots = places.sum(axis=0)
@@ -126,7 +130,9 @@ def room_of(packing: Packing, rows: int) -> Room:
         slots = np.minimum(slots, beyond)
     # If a row takes fewer than its room and their number allow, something else limits it.
     limited = slots < np.minimum(beyond, sum(packing.counts))
-    return Room(packing.needs, packing.counts, places, slots, np.where(limited, slots, beyond))
+    return RowCapacity(
+        packing.needs, packing.counts, places, slots, np.where(limited, slots, beyond)
+    )
 
 
 def _beyond(packing: Packing, rows: int) -> Numbers:
@@ -147,10 +153,10 @@ def _of_all(values: Numbers, packing: Packing, rows: int) -> Numbers:
     return found
 
 
-def boundless(members: int, rows: int) -> Room:
+def boundless(members: int, rows: int) -> RowCapacity:
     """Return room for all members on each row: the real room is unknown."""
     places = np.full((1, rows), members, np.int64)
-    return Room((Need(members, (0,)),), (members,), places, places[0], places[0])
+    return RowCapacity((Need(members, (0,)),), (members,), places, places[0], places[0])
 
 
 def fewest(members: int, sizes: Numbers, groups: Numbers, count: int) -> Numbers:

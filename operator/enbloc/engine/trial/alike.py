@@ -104,7 +104,7 @@ class _Ahead:
         return self._others[place, more]
 
 
-class _Asked(NamedTuple):
+class _Requested(NamedTuple):
     """What is requested beforehand.
 
     Attributes:
@@ -121,9 +121,9 @@ class _Asked(NamedTuple):
 
 
 @lru_cache(16)
-def _asked_ahead(rows: int, count: int) -> _Asked:
+def _asked_ahead(rows: int, count: int) -> _Requested:
     """Return the questions for so many of the best rows and pods; the same for identical gangs."""
     wide = [min(rows, count // more) for more in range(1, min(count, _LEVELS) + 1)]
     levels = np.repeat(np.arange(1, len(wide) + 1), wide)
     places = np.concatenate([np.arange(each) for each in wide])
-    return _Asked(wide, np.cumsum([0, *wide]).tolist(), places, levels)
+    return _Requested(wide, np.cumsum([0, *wide]).tolist(), places, levels)

@@ -159,12 +159,12 @@ def forked(plugin: str, evaluator: decide.Forks) -> object:
 
 def hears(plugin: str, evaluator: object, changes: Sequence[PlacedChange]) -> bool:
     """Tell an evaluator which pods came and left; False = it says that this changes nothing."""
-    if not decide.implements(evaluator, decide.Placed):
+    if not decide.implements(evaluator, decide.TracksPods):
         return True
     return asked(plugin, "Filter", _told, evaluator, changes)
 
 
-def _told(evaluator: decide.Placed, changes: Sequence[PlacedChange]) -> bool:
+def _told(evaluator: decide.TracksPods, changes: Sequence[PlacedChange]) -> bool:
     came, went = evaluator.placed, evaluator.removed
     matters = False
     for pod, row, left in changes:

@@ -213,7 +213,7 @@ class Ranking:
         listeners: dict[int, tuple[str, object]] = {}
         for plugin, evaluator in self._listeners.values():
             fork: object = evaluator
-            if decide.implements(evaluator, decide.Placed):
+            if decide.implements(evaluator, decide.TracksPods):
                 if not decide.implements(evaluator, decide.Forks):
                     return None
                 fork = forks[id(evaluator)] = forked(plugin, evaluator)

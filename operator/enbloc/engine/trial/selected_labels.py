@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Final
 
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Labels, PodAffinityTerm, Selector
@@ -111,7 +111,7 @@ class SelectedLabels:
             self._frozen.pop(scope, None)
 
 
-def required(pods: Iterable[Pod], placed: Placed, namespace: str, *, foreign: bool) -> Named:
+def required(pods: Iterable[Pod], placed: PlacedPods, namespace: str, *, foreign: bool) -> Named:
     """Return the labels by which pods of a namespace differ in where they may go, scores aside.
 
     Args:

@@ -20,14 +20,14 @@ from enbloc.devices.decisions import DeviceClaimDecision, DeviceDecision
 from enbloc.devices.facts import (
     MOST_CONSUMERS,
     SCHEDULING,
+    AllocatedDevice,
     Allocation,
     Consumer,
     ResourceClaim,
-    Result,
     pod_group_id,
 )
 from enbloc.devices.writing import allocation_json
-from enbloc.framework.act import Api, Reply, Seen, Target
+from enbloc.framework.act import Api, ReadObject, Reply, Target
 from enbloc.framework.changes import (
     SHOWN_SECONDS,
     Body,
@@ -270,7 +270,7 @@ async def _ready(bodies: dict[Object, Body], api: Api, timeout: float) -> str:
     until = api.now() + timeout
     waiting = [it for it, body in bodies.items() if _has_conditions(body)]
     while True:
-        seen: list[Seen] = []
+        seen: list[ReadObject] = []
         for it in waiting:
             found = codec.read_resource_claim(bodies[it])
             if not isinstance(found, ResourceClaim) or found.allocation is None:
@@ -349,7 +349,7 @@ def _failure(claim: ResourceClaim, body: Body) -> str:
     return ""
 
 
-def _conditions(result: Result, body: Body) -> list[Any]:
+def _conditions(result: AllocatedDevice, body: Body) -> list[Any]:
     """The driver's conditions of a device of a claim."""
     for device in _list(part(body, "status"), "devices"):
         identity = (device.get("driver"), device.get("pool"), device.get("device"))

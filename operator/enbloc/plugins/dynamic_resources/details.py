@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from enbloc.devices.demand import Demand, DeviceWant
-from enbloc.devices.search import Place
+from enbloc.devices.search import PoolOnNode
 from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -39,7 +39,7 @@ def devices_detail(pod: Pod, nodes: Nodes) -> str:
     if asked.refusal or not asked.demands:
         return ""
     spread = devices.spread(nodes)
-    seen: list[tuple[Place, ...]] = []
+    seen: list[tuple[PoolOnNode, ...]] = []
     for rows in spread.groups(nodes.names, devices.has_own):
         if devices.spent:
             return ""
@@ -54,7 +54,7 @@ def devices_detail(pod: Pod, nodes: Nodes) -> str:
     return " ".join(said[:_MOST_TOLD])
 
 
-def _told(demand: Demand, seen: Sequence[Sequence[Place]]) -> Iterator[tuple[str, bool]]:
+def _told(demand: Demand, seen: Sequence[Sequence[PoolOnNode]]) -> Iterator[tuple[str, bool]]:
     """Each request in words, and whether no node has enough; and unsatisfiable constraints."""
     for alternatives, least in zip(demand.requests, demand.least, strict=True):
         bests = [_best(demand, want, seen) for want in alternatives]
@@ -84,7 +84,7 @@ def _request(want: DeviceWant, alternatives: int, least: int, best: _Best) -> st
     return f"{text}; at most {best.matching} on one node match, and at most {best.free} are free"
 
 
-def _best(demand: Demand, want: DeviceWant, seen: Iterable[Sequence[Place]]) -> _Best:
+def _best(demand: Demand, want: DeviceWant, seen: Iterable[Sequence[PoolOnNode]]) -> _Best:
     """The most that any node has for a request, or an alternative of one."""
     matching = free = 0
     for places in seen:
@@ -94,7 +94,7 @@ def _best(demand: Demand, want: DeviceWant, seen: Iterable[Sequence[Place]]) -> 
     return _Best(matching, free)
 
 
-def _count(demand: Demand, want: DeviceWant, place: Place) -> _Best:
+def _count(demand: Demand, want: DeviceWant, place: PoolOnNode) -> _Best:
     pool, reach, use = place
     if not pool.complete or place.broken:
         return _Best(0, 0)

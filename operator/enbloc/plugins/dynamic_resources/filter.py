@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.devices.asked import Asked, DeviceVerdict, Terms, claim_keys
+from enbloc.devices.asked import DeviceNeeds, DeviceVerdict, Terms, claim_keys
 from enbloc.devices.demand import Demand
 from enbloc.devices.search import CANNOT, told
 from enbloc.devices.table import Devices
@@ -52,7 +52,7 @@ class _Known(NamedTuple):
         numbers: of what these go by.
     """
 
-    asked: Asked
+    asked: DeviceNeeds
     names: Sequence[str]
     mask: Mask
     uses: tuple[Use, ...]
@@ -114,7 +114,7 @@ class DeviceFilter:
             return self._answers(pod, asked, nodes)
         return known.mask.copy()
 
-    def _lasting(self, asked: Asked, nodes: Nodes) -> _Known | None:
+    def _lasting(self, asked: DeviceNeeds, nodes: Nodes) -> _Known | None:
         """The earlier answers, if only some rows must be checked again; None = all must.
 
         It is a new object if more is in use of what several nodes see.
@@ -132,7 +132,7 @@ class DeviceFilter:
             return None
         return known if same else known._replace(uses=uses)
 
-    def _look_again(self, asked: Asked, nodes: Nodes, known: _Known) -> None:
+    def _look_again(self, asked: DeviceNeeds, nodes: Nodes, known: _Known) -> None:
         """Check the rows that had devices again, as more of the shared pools is in use.
 
         Rows that had none have none now: what claims of the plan hold could be exchanged before,
@@ -157,7 +157,7 @@ class DeviceFilter:
                 places = devices.places(names[row], spread)
                 mask[row] = not devices.verdict(asked.demands, names[row], places, joined).reason
 
-    def _answers(self, pod: Pod, asked: Asked, nodes: Nodes, *, move: bool = True) -> Mask:
+    def _answers(self, pod: Pod, asked: DeviceNeeds, nodes: Nodes, *, move: bool = True) -> Mask:
         """bool[N]: the current answers of the rows.
 
         Args:
@@ -180,7 +180,7 @@ class DeviceFilter:
                     mask[rows] = False
         return mask
 
-    def _remember(self, asked: Asked, nodes: Nodes, mask: Mask) -> None:
+    def _remember(self, asked: DeviceNeeds, nodes: Nodes, mask: Mask) -> None:
         """Cache the answers of all rows."""
         unknown = np.full(len(mask), -1, np.int64)
         uses = ledgers_of(nodes).devices.uses()
@@ -243,12 +243,12 @@ class DeviceFilter:
         own = [demand for claim, demand in of if not devices.shared(claim)]
         return most_pods(own, nodes, ever=ever)
 
-    def _now(self, pod: Pod, devices: Devices) -> Asked:
+    def _now(self, pod: Pod, devices: Devices) -> DeviceNeeds:
         """What the pod requests now; named claims may have been decided for others of the plan."""
         return devices.asked(pod) if self._shares else self._asked
 
     def _verdicts(
-        self, pod: Pod, asked: Asked, nodes: Nodes, wanted: Mask, *, moving: bool = False
+        self, pod: Pod, asked: DeviceNeeds, nodes: Nodes, wanted: Mask, *, moving: bool = False
     ) -> Iterator[tuple[Rows, DeviceVerdict]]:
         """The verdicts on groups of rows that see the same, for every group with a wanted row.
 
@@ -322,7 +322,7 @@ class DeviceScore:
         return self._filter.score(pod, nodes)
 
 
-def _unserved(pod: Pod, asked: Asked, nodes: Nodes) -> Mask | None:
+def _unserved(pod: Pod, asked: DeviceNeeds, nodes: Nodes) -> Mask | None:
     """bool[N]: nodes without an extended resource that no devices serve; None = no such node."""
     others = {each.resource for each in pod.spec.extended if each.amount} - asked.served.keys()
     if not asked.served or not others:
@@ -349,7 +349,7 @@ def _split(rows: Rows, masks: Iterable[Mask | None]) -> list[Rows]:
     return parts
 
 
-def _joined(asked: Asked) -> list[Terms]:
+def _joined(asked: DeviceNeeds) -> list[Terms]:
     """Where the current devices of shared claims can be used."""
     return [each.allocation.terms for each in asked.joined if each.allocation.terms is not None]
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from enbloc.devices.demand import Demand
 from enbloc.devices.pools import PoolKey
-from enbloc.devices.search import Place
+from enbloc.devices.search import PoolOnNode
 from enbloc.devices.views import signature
-from enbloc.framework.searching import MOST_TOGETHER, Pool, Together, numberings
+from enbloc.framework.searching import MOST_TOGETHER, OneDomain, SharedCapacity, numberings
 from enbloc.ledgers import ledgers_of
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
@@ -73,7 +73,7 @@ def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
     return found
 
 
-def _left(demand: Demand, place: Place, *, ever: bool) -> int:
+def _left(demand: Demand, place: PoolOnNode, *, ever: bool) -> int:
     """How many devices of a pool the demand can have, by cheap checks."""
     pool, reach, use = place
     if not pool.complete or place.broken:
@@ -89,7 +89,7 @@ def _left(demand: Demand, place: Place, *, ever: bool) -> int:
     return (bits if ever else bits & ~use.taken).bit_count()
 
 
-def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Together]:
+def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[OneDomain]:
     """The sets of nodes that reach a device which a claim of several pods can get.
 
     Without those of single nodes.
@@ -108,7 +108,7 @@ def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[T
                 users.setdefault(claim, np.zeros(len(pods), np.bool_))[at] = True
     if not users:
         return []
-    found: list[Together] = []
+    found: list[OneDomain] = []
     numbered: dict[Demand, tuple[Sequence[npt.NDArray[np.int64]], bool]] = {}
     for (key, demand), those in islice(users.items(), MOST_TOGETHER):
         if demand not in numbered:
@@ -116,7 +116,7 @@ def nodes_of_devices(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[T
         each_domains, complete = numbered[demand]
         name = f"nodes that reach one device for ResourceClaim {key.partition('/')[2]}"
         name = name if complete and not devices.spent else ""
-        found += (Together(those, domains, name) for domains in each_domains)
+        found += (OneDomain(those, domains, name) for domains in each_domains)
     return found
 
 
@@ -134,7 +134,7 @@ def _reaching(demand: Demand, nodes: Nodes, *, ever: bool) -> Iterator[Mask]:
                     break
 
 
-def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]:
+def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[SharedCapacity]:
     """The pools that some of these pods must use, since the rows that see them have nothing else.
 
     Args:
@@ -149,7 +149,7 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]
     spread = devices.spread(nodes)
     rows: dict[PoolKey, npt.NDArray[np.bool_]] = {}
     amounts: dict[PoolKey, list[bool]] = {}
-    sample: dict[PoolKey, Place] = {}
+    sample: dict[PoolKey, PoolOnNode] = {}
     for row, name in enumerate(nodes.names):
         places = devices.places(name, spread)
         served = [[_gives(demand, place) for place in places] for demand in demands]
@@ -164,7 +164,7 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]
             rows.setdefault(key, np.zeros(len(nodes), np.bool_))[row] = True
             seen = sample.setdefault(key, place)
             sample[key] = seen._replace(reach=seen.reach | place.reach)
-    found: list[Pool] = []
+    found: list[SharedCapacity] = []
     for key, bound in amounts.items():
         takes = np.array(
             [
@@ -180,12 +180,14 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Pool]
         ]
         if free and max(free) < UNLIMITED:
             most = _together(demands, bound, sample[key], ever=ever)
-            found.append(Pool(rows[key], takes, most, "devices", f"of pool {'/'.join(key)}"))
+            found.append(
+                SharedCapacity(rows[key], takes, most, "devices", f"of pool {'/'.join(key)}")
+            )
     return found
 
 
 def _together(
-    demands: Sequence[Demand | None], bound: Sequence[bool], place: Place, *, ever: bool
+    demands: Sequence[Demand | None], bound: Sequence[bool], place: PoolOnNode, *, ever: bool
 ) -> int:
     """How many devices of a pool any of these demands can have."""
     bits = 0
@@ -206,5 +208,5 @@ def _own(pod: Pod, nodes: Nodes) -> Demand | None:
     return demand if demand.plain and demand.exclusive else None
 
 
-def _gives(demand: Demand | None, place: Place) -> bool:
+def _gives(demand: Demand | None, place: PoolOnNode) -> bool:
     return demand is not None and _left(demand, place, ever=True) > 0

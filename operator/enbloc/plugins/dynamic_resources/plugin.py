@@ -18,7 +18,7 @@ from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hinting import is_own
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
 from enbloc.framework.normalizing import default_normalize
-from enbloc.framework.searching import Pool, Together
+from enbloc.framework.searching import OneDomain, SharedCapacity
 from enbloc.framework.status import SUCCESS, Code, Status, refuse_for_good
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import Group
@@ -109,7 +109,7 @@ class DynamicResources:
         """The best node gets 100."""
         return default_normalize(scores)
 
-    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[SharedCapacity]:
         """Pools of devices that several nodes see, if these have no other devices."""
         return shared_pools(pods, nodes, ever=ever)
 
@@ -124,7 +124,7 @@ class DynamicResources:
         undecided = any(devices.allocation(key) is None for key in shared)
         return ("",) if undecided else ()
 
-    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Together]:
+    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[OneDomain]:
         """The nodes that reach one device, for pods that share a claim which may get it."""
         return nodes_of_devices(pods, nodes, ever=ever)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.model.nodes import Mask, Nodes
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod
 from enbloc.model.selectors import Labels, PodAffinityTerm, Selector
 from enbloc.model.snapshot import Snapshot
@@ -36,7 +36,7 @@ class WantedTerm:
         inside = self.namespaces is None or namespace in self.namespaces
         return inside and self.selector.matches(labels)
 
-    def among(self, placed: Placed) -> Mask:
+    def among(self, placed: PlacedPods) -> Mask:
         """bool[P]: the placed pods that it matches."""
         mask = placed.matches(self.selector)
         return mask if self.namespaces is None else mask & placed.in_namespaces(self.namespaces)

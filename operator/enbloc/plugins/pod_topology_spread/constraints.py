@@ -13,7 +13,7 @@ import numpy.typing as npt
 from enbloc.model.node_selection import selected
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pins import HOSTNAME
-from enbloc.model.placed import Placed
+from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector, SpreadConstraint
@@ -90,7 +90,7 @@ def _repels(pod: Pod, taint: Taint) -> bool:
     return taint.effect in _HARD_EFFECTS and not tolerated(pod.spec.tolerations, taint)
 
 
-def rows_of(constraint: SpreadConstraint, namespace: str, placed: Placed) -> Rows:
+def rows_of(constraint: SpreadConstraint, namespace: str, placed: PlacedPods) -> Rows:
     """int32[…]: the row of each placed pod that the constraint counts, once per pod."""
     chosen = placed.matches(constraint.selector) & placed.in_namespaces((namespace,))
     return placed.row[chosen & ~placed.terminating]

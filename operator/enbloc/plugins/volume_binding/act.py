@@ -13,7 +13,7 @@ Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/volumebinding/binde
 from collections.abc import Mapping
 from typing import Final
 
-from enbloc.framework.act import Api, Reply, Seen, Target
+from enbloc.framework.act import Api, ReadObject, Reply, Target
 from enbloc.framework.changes import Body, Object, change, failed, look, node_of, part
 from enbloc.framework.status import Status
 from enbloc.model.node_selection import NAME_FIELD
@@ -49,7 +49,7 @@ async def pre_bind(decision: VolumeDecision, target: Target, api: Api, timeout: 
             return failed(written)
         known[claim.claim] = written
     while True:
-        waits: list[Seen] = []
+        waits: list[ReadObject] = []
         for claim in decision.claims:
             try:
                 waits += await _lacking(claim, target, api, known.pop(claim.claim, None))
@@ -194,7 +194,7 @@ async def _selected(claim: VolumeClaimDecision, target: Target, api: Api) -> boo
 
 async def _lacking(
     claim: VolumeClaimDecision, target: Target, api: Api, known: Body | None
-) -> list[Seen]:
+) -> list[ReadObject]:
     """The changes to wait for; none if the claim is bound.
 
     Args:

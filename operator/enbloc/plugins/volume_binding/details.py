@@ -13,7 +13,7 @@ from enbloc.model.resources import MEMORY
 from enbloc.plugins.volume_binding.filter import BindingFilter
 from enbloc.plugins.volume_claims import volumes_of
 from enbloc.storage.facts import PersistentVolumeClaim
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 from enbloc.storage.table import Volumes
 from enbloc.storage.wanted import ClaimStanding, WantedVolume, wanted_by
 
@@ -44,7 +44,7 @@ def _named(claim: PersistentVolumeClaim) -> str:
     return f"PersistentVolumeClaim {claim.name}"
 
 
-def _unbound(claim: PersistentVolumeClaim, known: Known) -> str:
+def _unbound(claim: PersistentVolumeClaim, known: KnownObjects) -> str:
     """What an unbound claim waits for that should be bound regardless of pods."""
     if claim.volume:
         if claim.volume not in known.volumes:
@@ -95,7 +95,7 @@ def _refused(
         yield f"{_named(claim)} needs an available PersistentVolume: {_size(claim)}."
 
 
-def _makes(claim: PersistentVolumeClaim, known: Known) -> bool:
+def _makes(claim: PersistentVolumeClaim, known: KnownObjects) -> bool:
     found = known.classes.get(claim.storage_class)
     return found is not None and found.provisions
 

@@ -12,7 +12,7 @@ import numpy as np
 from enbloc.framework.act import Api, Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Action, ClusterEvent, Happening, Hint, Resource
-from enbloc.framework.searching import MOST_TOGETHER, Pool, Together, numberings
+from enbloc.framework.searching import MOST_TOGETHER, OneDomain, SharedCapacity, numberings
 from enbloc.framework.status import Code, Status, refuse_for_good
 from enbloc.model.nodes import Amounts, Mask, Nodes
 from enbloc.model.pods import Pod
@@ -35,7 +35,7 @@ from enbloc.storage.facts import (
     StorageClass,
 )
 from enbloc.storage.holdings import MOST_CHARGED
-from enbloc.storage.known import Known
+from enbloc.storage.known import KnownObjects
 from enbloc.storage.segments import Segments
 from enbloc.storage.table import Volumes
 from enbloc.storage.wanted import ClaimStanding, WantedVolume, wanted_by
@@ -100,7 +100,7 @@ class VolumeBinding:
         volumes = volumes_of(snapshot.nodes)
         return BindingScore(pod, volumes, wanted_by(pod, volumes.known), self.shape)
 
-    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Pool]:
+    def pools(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[SharedCapacity]:
         """The volumes of each class without a provisioner, and the segments of the others."""
         volumes = volumes_of(nodes)
         asks: dict[str, dict[int, list[PersistentVolumeClaim]]] = {}
@@ -108,7 +108,7 @@ class VolumeBinding:
             wanted = wanted_by(pod, volumes.known) if pod.claims else ()
             for name, claims in BindingFilter(pod, volumes, wanted).own().items():
                 asks.setdefault(name, {})[place] = claims
-        found: list[Pool] = []
+        found: list[SharedCapacity] = []
         for name, claims_of in asks.items():
             each_claim = [claim for claims in claims_of.values() for claim in claims]
             fitting = fitting_any(volumes, name, each_claim, ever=ever)
@@ -120,7 +120,7 @@ class VolumeBinding:
                     amounts[place] = len(claims)
                 rows = np.ones(len(nodes), np.bool_)
                 text = f"of class {name}"
-                found.append(Pool(rows, amounts, fitting.bit_count(), "volumes", text))
+                found.append(SharedCapacity(rows, amounts, fitting.bit_count(), "volumes", text))
             elif segments is not None and not fitting and not ever:
                 for place, claims in claims_of.items():
                     # Filters refuse larger amounts, which anybody may request.
@@ -135,7 +135,7 @@ class VolumeBinding:
         volumes = volumes_of(snapshot.nodes)
         return ("",) if BindingFilter(pod, volumes, wanted_by(pod, volumes.known)).gathers else ()
 
-    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[Together]:
+    def sets(self, pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> Sequence[OneDomain]:
         """The nodes that reach one volume, for pods that share a claim which may get it."""
         volumes = volumes_of(nodes)
         users: dict[str, tuple[PersistentVolumeClaim, Mask]] = {}
@@ -144,12 +144,12 @@ class VolumeBinding:
             for claim in BindingFilter(pod, volumes, wanted).undecided(volumes):
                 _, mask = users.setdefault(claim.key, (claim, np.zeros(len(pods), np.bool_)))
                 mask[at] = True
-        found: list[Together] = []
+        found: list[OneDomain] = []
         for claim, mask in islice(users.values(), MOST_TOGETHER):
             name = f"nodes that reach one volume for PersistentVolumeClaim {claim.name}"
             reaching = nodes_of_volumes(volumes, claim, nodes, ever=ever)
             domains, complete = numberings(reaching, len(nodes))
-            found += (Together(mask, each, name if complete else "") for each in domains)
+            found += (OneDomain(mask, each, name if complete else "") for each in domains)
         return found
 
     def prepares(self, target: Target) -> bool:
@@ -221,7 +221,7 @@ def _unusable(pod: Pod, wanted: WantedVolume) -> str:
             return ""
 
 
-def _untranslatable(wanted: Sequence[WantedVolume], known: Known) -> str:
+def _untranslatable(wanted: Sequence[WantedVolume], known: KnownObjects) -> str:
     """Why a bound volume cannot be translated for its CSI driver; "" = it can, or need not."""
     for each in wanted:
         volume = known.volumes.get(each.claim.volume) if each.claim else None
@@ -234,7 +234,7 @@ def _untranslatable(wanted: Sequence[WantedVolume], known: Known) -> str:
 
 def _segment_pools(
     volumes: Volumes, name: str, segments: Segments, amounts: Amounts, nodes: Nodes
-) -> Iterator[Pool]:
+) -> Iterator[SharedCapacity]:
     """The segments of one class that are the only ones for several nodes."""
     reach = segments.reach(nodes)
     alone = reach & (reach.sum(axis=0) == 1)
@@ -243,7 +243,7 @@ def _segment_pools(
     for place in wide[:_MOST_POOLS].tolist():
         where = _where(segments, place)
         text = f"of class {name}{where}"
-        yield Pool(alone[place], amounts, max(0, int(left[place])), "bytes", text)
+        yield SharedCapacity(alone[place], amounts, max(0, int(left[place])), "bytes", text)
 
 
 def _where(segments: Segments, place: int) -> str:

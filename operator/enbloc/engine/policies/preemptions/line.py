@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from enbloc.model.groups import GroupKey
 
 
-class Line:
+class PreemptorQueue:
     """Groups in the order in which they are called up.
 
     Namespaces take turns, so that a thousand groups of one delay no other; within a namespace,

@@ -20,14 +20,14 @@ from itertools import chain
 from typing import Final
 
 from enbloc.engine.core import Core
-from enbloc.engine.effects import Ask
+from enbloc.engine.effects import AskExtender
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.preemptions.begun import awaited, begun
 from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
-from enbloc.engine.policies.preemptions.line import Line
+from enbloc.engine.policies.preemptions.line import PreemptorQueue
 from enbloc.engine.policies.preemptions.rests import Rests
 from enbloc.engine.policies.preemptions.setbacks import Setbacks
-from enbloc.engine.policies.preemptions.told import Told
+from enbloc.engine.policies.preemptions.told import PreemptedBy
 from enbloc.engine.policies.preemptions.under_way import (
     HANG_SECONDS,
     Stage,
@@ -37,15 +37,15 @@ from enbloc.engine.policies.preemptions.under_way import (
     why_of,
 )
 from enbloc.engine.preemption import (
-    Candidates,
-    Effort,
     EvictionCounts,
     LookedAt,
     NodeCandidates,
-    Places,
+    PlacesOnceGone,
     Preemption,
     Protection,
     Searched,
+    StepAccount,
+    VictimCandidates,
     could_go,
     decided_without,
     no_victims,
@@ -54,7 +54,7 @@ from enbloc.engine.preemption import (
     search,
     unit_name,
 )
-from enbloc.engine.queue import Place
+from enbloc.engine.queue import QueuePlace
 from enbloc.engine.state import PREEMPTION, Against, Claim, Members, nominated
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
@@ -112,10 +112,10 @@ class Preemptions(Policy):
         #: By group that found no node, until it is planned or has no pending pods.
         self._tried: dict[GroupKey, _Tried] = {}
         #: Groups to be tried again once there is effort left.
-        self._line = Line()
-        self._effort = Effort()
+        self._line = PreemptorQueue()
+        self._effort = StepAccount()
         self._limits, self._evictions = core.settings.preemption, EvictionCounts()
-        self._preempted = Told(core)
+        self._preempted = PreemptedBy(core)
         #: Pods that this process has nominated, chosen, or seen nominated.
         self._known: set[PodUID] = set()
         self._rests = Rests()
@@ -151,7 +151,7 @@ class Preemptions(Policy):
         facts: GroupFacts,
         profile: Profile,
         diagnosis: Diagnosis,
-        place: Places,
+        place: PlacesOnceGone,
         note: Noting,
     ) -> str | None:
         """Evict others for a group that fits nowhere, if that is allowed and helps.
@@ -216,8 +216,8 @@ class Preemptions(Policy):
         facts: GroupFacts,
         profile: Profile,
         plugin: decide.Preempts,
-        candidates: Candidates,
-        place: Places,
+        candidates: VictimCandidates,
+        place: PlacesOnceGone,
         said: str,
     ) -> str:
         """Return whether protected units would help, and until when they are protected."""
@@ -263,9 +263,9 @@ class Preemptions(Policy):
         setbacks = self._setbacks.get(key)
         return setbacks.spared if setbacks is not None else ()
 
-    def candidates(self, facts: GroupFacts, now: float) -> Candidates:
+    def candidates(self, facts: GroupFacts, now: float) -> VictimCandidates:
         """Return the units that may be evicted for a group."""
-        return Candidates(
+        return VictimCandidates(
             self._state,
             self._groups,
             facts,
@@ -282,14 +282,14 @@ class Preemptions(Policy):
         facts: GroupFacts,
         profile: Profile,
         plugin: decide.Preempts,
-        candidates: Candidates,
-        place: Places,
+        candidates: VictimCandidates,
+        place: PlacesOnceGone,
         note: Noting = lambda *_: None,
-    ) -> tuple[Preemption, Ask | None]:
+    ) -> tuple[Preemption, AskExtender | None]:
         """Return the victims, or what extenders must be asked first."""
         trial = self._trial(turn, facts, profile)
         budgets, units = self._state.budgets, LookedAt(candidates, trial.nodes, {})
-        asked: Ask | None = None
+        asked: AskExtender | None = None
 
         def choose(pod: Pod, nodes: NodeCandidates) -> Preemption:
             nonlocal asked
@@ -424,7 +424,7 @@ class Preemptions(Policy):
         if self._line and self._effort.left(turn.now):
             key = self._line.call()
             item = self._core.queue.get(key)
-            if item is not None and item.place in (Place.WAITING, Place.BACKOFF):
+            if item is not None and item.place in (QueuePlace.WAITING, QueuePlace.BACKOFF):
                 self._core.queue.activate(item, CALLED_UP)
             else:
                 self._line.discard(key)

@@ -9,7 +9,7 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType, Related
 from enbloc.engine.policies.preemptions.under_way import UnderWay, named
-from enbloc.engine.preemption import Candidates, Unit
+from enbloc.engine.preemption import Unit, VictimCandidates
 from enbloc.engine.state import Members
 from enbloc.engine.turn import Departure, Turn
 from enbloc.framework.facts import GroupFacts
@@ -26,7 +26,7 @@ _CHECKPOINT: Final = (
 )
 
 
-class Told(dict[GroupKey, str]):
+class PreemptedBy(dict[GroupKey, str]):
     """By group: who preempted members of it since it was last placed; "" = nobody.
 
     Args:
@@ -74,7 +74,7 @@ class Told(dict[GroupKey, str]):
         kind, reason = EventType.NORMAL, EventReason.PREEMPTING
         self._reporter.group_event(turn, facts, kind, reason, note, first)
 
-    def disbelieves(self, turn: Turn, candidates: Candidates) -> None:
+    def disbelieves(self, turn: Turn, candidates: VictimCandidates) -> None:
         """Warn of last checkpoints that are not in the past, a few at a time."""
         for each in islice(candidates.disbelieved.values(), _MOST_WARNED):
             if isinstance(each, Members):
