@@ -11,8 +11,8 @@ from enbloc.config import default_profiles
 from enbloc.engine.plan import Assignment
 from enbloc.engine.policies.reservations import Reservations, ReservationTerms
 from enbloc.engine.state.capacity import Capacity, Reservation
-from enbloc.engine.state.claims import Claims
 from enbloc.engine.state.order import Order
+from enbloc.engine.state.reservations import Claims
 from enbloc.engine.turn import Turn
 from enbloc.framework.hints import Happening
 from enbloc.model.groups import GroupKey

@@ -11,7 +11,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import Evict
 from enbloc.engine.eviction import Eviction, Victims
 from enbloc.engine.policies import Policy
-from enbloc.engine.state.claims import Against, Claim, stand_in
+from enbloc.engine.state.reservations import Against, Claim, stand_in
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile

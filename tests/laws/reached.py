@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from enbloc.engine.effects import Bind, Decided, Effect, Emit, Evict
-from enbloc.engine.state.claims import HELD
+from enbloc.engine.state.reservations import HELD
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import EventReason
 from tests.laws.naive import floors, missing

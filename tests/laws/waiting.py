@@ -6,7 +6,7 @@ from collections import Counter
 
 from enbloc.engine import Engine
 from enbloc.engine.queue.item import Item, QueuePlace
-from enbloc.engine.state.claims import HELD
+from enbloc.engine.state.reservations import HELD
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition
 from tests.laws.fitting import cheapest, free_rooms, lacks_min_resources, packs

@@ -17,7 +17,7 @@ from enbloc.client.config import Cluster
 from enbloc.config import Source, configure, default_configuration, effective
 from enbloc.engine import Settings
 from enbloc.engine.replay.file import decoded
-from enbloc.engine.state.claims import PLAN, Against, Claim
+from enbloc.engine.state.reservations import PLAN, Against, Claim
 from enbloc.live.dump import Dumper, without_secrets
 from enbloc.live.scheduler import Scheduler
 from enbloc.process.options import Options

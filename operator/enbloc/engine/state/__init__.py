@@ -3,7 +3,7 @@
 """State: what the cluster holds, and what is known of every group.
 
 `cluster` has the tables and where each pod is; `groups`, `runs` and `members` record which pods
-form a group, and `gathering` which still may; `claims` is the ledger of reserved capacity,
+form a group, and `gathering` which still may; `reservations` is the ledger of reserved capacity,
 `capacity` sums up its amounts, `order` compares groups, `nominations` knows which pods of other
 schedulers claim a node. `trials` makes the copy of the cluster that a group may see. `checkpoint`
 and `log` record the tables of recent decisions.
@@ -19,7 +19,13 @@ from enbloc.engine.state.checkpoint import (
     SeatLeft,
     TableChange,
 )
-from enbloc.engine.state.claims import (
+from enbloc.engine.state.cluster import ClusterState
+from enbloc.engine.state.groups import Groups
+from enbloc.engine.state.log import Log, after
+from enbloc.engine.state.members import Members, solo_key
+from enbloc.engine.state.nominations import pinned_to
+from enbloc.engine.state.order import Key, Order
+from enbloc.engine.state.reservations import (
     HELD,
     MIN_RESOURCES,
     PREEMPTION,
@@ -29,12 +35,6 @@ from enbloc.engine.state.claims import (
     nominated,
     stand_in,
 )
-from enbloc.engine.state.cluster import ClusterState
-from enbloc.engine.state.groups import Groups
-from enbloc.engine.state.log import Log, after
-from enbloc.engine.state.members import Members, solo_key
-from enbloc.engine.state.nominations import pinned_to
-from enbloc.engine.state.order import Key, Order
 from enbloc.engine.state.runs import MOST_RUNS
 from enbloc.engine.state.trials import Trials, adjust
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from enbloc.engine.plan import Assignment
-from enbloc.engine.state.claims import MIN_RESOURCES, Claim
 from enbloc.engine.state.order import Key, Order
+from enbloc.engine.state.reservations import MIN_RESOURCES, Claim
 from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes

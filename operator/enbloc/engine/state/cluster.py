@@ -9,7 +9,7 @@ A pod's seat is where its requests are counted::
         └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
 
 What plans have reserved, and what else is counted without being a pod on a node, are claims
-(`enbloc.engine.state.claims`).
+(`enbloc.engine.state.reservations`).
 
 Only this object changes the node table and the pod table.
 """
@@ -28,11 +28,11 @@ from enbloc.engine.state.checkpoint import (
     Seat,
     SeatLeft,
 )
-from enbloc.engine.state.claims import HELD, NOMINATION, PLAN, Against, Claim, Claims
 from enbloc.engine.state.log import Log
 from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
 from enbloc.engine.state.order import Order
 from enbloc.engine.state.pod_changes import pod_happenings
+from enbloc.engine.state.reservations import HELD, NOMINATION, PLAN, Against, Claim, Claims
 from enbloc.engine.state.seats import copied_labels, differs, names_others
 from enbloc.engine.state.withdrawals import Withdrawals
 from enbloc.engine.trial import Named, PlacedChange, Rankings

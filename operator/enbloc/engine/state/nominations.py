@@ -11,7 +11,7 @@ import math
 from collections.abc import Container
 from typing import Final
 
-from enbloc.engine.state.claims import NOMINATION, Against, Claim
+from enbloc.engine.state.reservations import NOMINATION, Against, Claim
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.requirements import Operator
 

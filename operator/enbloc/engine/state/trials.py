@@ -5,9 +5,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from enbloc.engine.state.claims import Claims
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.order import Order
+from enbloc.engine.state.reservations import Claims
 from enbloc.engine.trial import Named, Opinion, Trial, required, telling
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
