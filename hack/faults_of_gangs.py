@@ -303,7 +303,7 @@ GANGS: Final = (
     # ── what is held ─────────────────────────────────────────────────────────────────────────
     Fault(
         "hold-no-capacity-of-the-lost",
-        "if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):",
+        "if free and lacking.wants(loss.pod.role) and self._state.reserve(reservation, turn.now):",
         "if False:",
     ),
     Fault(
@@ -333,7 +333,7 @@ GANGS: Final = (
     ),
     Fault(
         "foreign-nominations-never-lapse",
-        "self.claims.put(claim._replace(end=now + NOMINATION_SECONDS))",
-        "self.claims.put(claim._replace(end=math.inf))",
+        "self.reservations.put(reservation._replace(end=now + NOMINATION_SECONDS))",
+        "self.reservations.put(reservation._replace(end=math.inf))",
     ),
 )

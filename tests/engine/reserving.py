@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from enbloc.config import default_profiles
 from enbloc.engine.plan import Assignment
-from enbloc.engine.policies.reservations import Reservations, ReservationTerms
-from enbloc.engine.state.capacity import Capacity, Reservation
+from enbloc.engine.policies.reservations import MinResourcesReservations, ReservationTerms
+from enbloc.engine.state.capacity import Capacity, GroupAmount
 from enbloc.engine.state.order import Order
-from enbloc.engine.state.reservations import Claims
+from enbloc.engine.state.reservations import ReservationLedger
 from enbloc.engine.turn import Turn
 from enbloc.framework.hints import Happening
 from enbloc.model.groups import GroupKey
@@ -20,7 +20,7 @@ from enbloc.model.nodes import Nodes
 
 
 @dataclass(frozen=True)
-class Claim:
+class Reservation:
     """A group that wants `wanted`, of which `held` is there; the smallest order goes first."""
 
     group: GroupKey
@@ -38,13 +38,13 @@ class Claim:
         return Counter(dict(self.wanted)) - Counter(self.held)
 
     @property
-    def reservation(self) -> Reservation:
+    def amount(self) -> GroupAmount:
         shares = "" if any(amount for _, amount in self.wanted) else self.owner
-        return Reservation(self.group, shares, self.order, self.due)
+        return GroupAmount(self.group, shares, self.order, self.due)
 
 
-class ReservationLedger:
-    """The ledger of reservations, told of claims one by one.
+class MinResourcesLedger:
+    """The reservations of minResources, told of groups one by one.
 
     Args:
         longest: seconds for which anything is reserved in one run, in all.
@@ -52,7 +52,7 @@ class ReservationLedger:
 
     def __init__(self, longest: float = math.inf) -> None:
         self.order = Order(lambda _: next(iter(default_profiles().values())))
-        self.reservations = Reservations(Claims(), self.order, longest, {})
+        self.reservations = MinResourcesReservations(ReservationLedger(), self.order, longest, {})
         self.turn = Turn()
 
     def __bool__(self) -> bool:
@@ -66,20 +66,20 @@ class ReservationLedger:
     def capacity(self) -> Capacity:
         return self.reservations.capacity()
 
-    def review(self, claim: Claim, now: float) -> None:
+    def review(self, reservation: Reservation, now: float) -> None:
         self.turn.now = now
-        self.order._keys[claim.group] = claim.order
+        self.order._keys[reservation.group] = reservation.order
         terms = ReservationTerms(
-            claim.owner,
-            claim.order,
-            claim.wanted,
-            claim.due,
-            claim.progress_at,
-            claim.timeout,
-            claim.run,
-            claim.since,
+            reservation.owner,
+            reservation.order,
+            reservation.wanted,
+            reservation.due,
+            reservation.progress_at,
+            reservation.timeout,
+            reservation.run,
+            reservation.since,
         )
-        self.reservations.review(claim.group, terms, self.turn)
+        self.reservations.review(reservation.group, terms, self.turn)
 
     def drop(self, group: GroupKey) -> None:
         self.reservations.drop(group, self.turn)
@@ -94,13 +94,13 @@ class ReservationLedger:
     def holders(self, owner: str) -> list[GroupKey]:
         return self.reservations.holders(owner)
 
-    def admits(self, claim: Claim, table: Nodes) -> str:
-        return self.capacity.admits(claim.reservation, table)
+    def admits(self, reservation: Reservation, table: Nodes) -> str:
+        return self.capacity.admits(reservation.amount, table)
 
     def kept(
-        self, claim: Claim, assignments: Sequence[Assignment], table: Nodes
+        self, reservation: Reservation, assignments: Sequence[Assignment], table: Nodes
     ) -> tuple[Sequence[Assignment], str]:
-        return self.capacity.kept(claim.reservation, assignments, table)
+        return self.capacity.kept(reservation.amount, assignments, table)
 
     def standing(self, table: Nodes) -> dict[GroupKey, Counter[str]]:
         return self.capacity.standing(table)

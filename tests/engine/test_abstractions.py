@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""A claim in the future, an order that changes and an evictor, added from outside the engine."""
+"""A later reservation, an order that changes and an evictor, added from outside the engine."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import Evict
 from enbloc.engine.eviction import Eviction, Victims
 from enbloc.engine.policies import Policy
-from enbloc.engine.state.reservations import Against, Claim, stand_in
+from enbloc.engine.state.reservations import Against, Reservation, stand_in
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -23,7 +23,7 @@ from tests.world.cluster import Cluster, Recorded
 
 
 class Later(Policy):
-    """Claims node "n1" for group "big", from a time on."""
+    """Reserves node "n1" for group "big", from a time on."""
 
     def __init__(self, core: Core) -> None:
         self.core, self.start = core, 2000.0
@@ -31,8 +31,10 @@ class Later(Policy):
     def expire(self, turn: Turn) -> None:
         if self.start and self.core.groups.get(GroupKey("ns", "big")):
             pod = stand_in("later", next(iter(self.core.state.pods.values())), "n1")
-            claim = Claim("later", "later", Against.LATER, GroupKey("ns", "big"), pod=pod)
-            self.core.state.claim(claim._replace(node="n1", start=self.start), turn.now)
+            reservation = Reservation(
+                "later", "later", Against.LATER, GroupKey("ns", "big"), pod=pod
+            )
+            self.core.state.reserve(reservation._replace(node="n1", start=self.start), turn.now)
             self.start = 0.0
 
 
@@ -150,18 +152,18 @@ def test_an_evictor_needs_no_more_than_a_unit() -> None:
 
 
 class Loan(Policy):
-    """Claims an amount of the cluster for group "first", for a time."""
+    """Reserves an amount of the cluster for group "first", for a time."""
 
     start, end = -math.inf, math.inf
 
     def __init__(self, core: Core) -> None:
         amount, holder = (("cpu", 8000),), GroupKey("ns", "first")
-        claim = Claim("loan", "loan", Against.LATER, holder, "lender", amount=amount)
-        core.state.claim(claim._replace(start=self.start, end=self.end), -math.inf)
+        reservation = Reservation("loan", "loan", Against.LATER, holder, "lender", amount=amount)
+        core.state.reserve(reservation._replace(start=self.start, end=self.end), -math.inf)
 
 
 def lent(*, start: float = -math.inf, end: float = math.inf) -> Cluster:
-    """A cluster of 8 CPUs, all of which are claimed for a while for a group that is first."""
+    """A cluster of 8 CPUs, all of which are reserved for a while for a group that is first."""
     world, _ = cluster(type("Lent", (Loan,), {"start": start, "end": end}))
     world.gang("first", 1, spec=spec(cpu=9), priority=1)
     world.gang("later", 1, spec=spec(cpu=1))
@@ -207,12 +209,12 @@ def test_a_fork_of_the_claims_is_ones_own_and_knows_which_begin_while_a_group_ru
     world.settle()
     state, order = world.engine._state, world.engine._core.order
     facts = world.engine._groups.facts(world.engine._groups[GroupKey("ns", "a")])
-    fork = state.claims.fork()
+    fork = state.reservations.fork()
     pod = stand_in("later", world.pods["a-0"], "n1")
-    fork.put(Claim("later", "later", Against.EVERYONE, pod=pod, node="n1", start=2000.0))
-    assert [claim.id for claim in fork.to_come(facts, order)] == ["later"]
+    fork.put(Reservation("later", "later", Against.EVERYONE, pod=pod, node="n1", start=2000.0))
+    assert [reservation.id for reservation in fork.to_come(facts, order)] == ["later"]
     assert fork.to_come(facts, order, until=1900.0) == []
-    assert list(state.claims) == []
+    assert list(state.reservations) == []
 
 
 def test_a_chosen_member_that_terminates_by_itself_is_not_evicted() -> None:

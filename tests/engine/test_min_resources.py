@@ -13,7 +13,7 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.state.capacity import free_capacity
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
-from tests.engine.reserving import Claim, ReservationLedger
+from tests.engine.reserving import MinResourcesLedger, Reservation
 from tests.world.builders import amounts, node, pod, spec
 from tests.world.tables import nodes
 
@@ -22,10 +22,10 @@ def key(name: str) -> GroupKey:
     return GroupKey("ns", name)
 
 
-def claim(name: str, place: float, owner: str = "", held: int = 0, **facts: Any) -> Claim:
+def claim(name: str, place: float, owner: str = "", held: int = 0, **facts: Any) -> Reservation:
     """Of a group that wants `wanted` CPUs of which it has `held`; place 1 goes first."""
     wanted = facts.pop("wanted", 0)
-    return Claim(
+    return Reservation(
         key(name),
         owner,
         (place,),
@@ -49,7 +49,7 @@ def take(table: Nodes, cpu: int, row: int = 0) -> None:
     table.place(row, spec(cpu=cpu))
 
 
-def cpus(ledger: ReservationLedger, table: Nodes) -> dict[str, float]:
+def cpus(ledger: MinResourcesLedger, table: Nodes) -> dict[str, float]:
     """What stands of each reservation, in CPUs."""
     return {key.name: due["cpu"] / 1000 for key, due in ledger.standing(table).items()}
 
@@ -63,11 +63,11 @@ class Spark:
 
     def __init__(self, *nodes_cpu: int) -> None:
         self.table = nodes(*(node(f"n{i}", cpu=cpu) for i, cpu in enumerate(nodes_cpu)))
-        self.ledger = ReservationLedger()
+        self.ledger = MinResourcesLedger()
         self.held: Counter[str] = Counter()
         self.now = 0.0
 
-    def claim(self, name: str, wanted: int = 40) -> Claim:
+    def claim(self, name: str, wanted: int = 40) -> Reservation:
         return claim(
             name, int(name), held=self.held[name], wanted=wanted, progress_at=self.now, timeout=60
         )
@@ -133,7 +133,7 @@ def test_an_application_that_ends_lets_the_next_one_start() -> None:
 
 def test_a_later_wave_of_the_same_owner_uses_the_reservation_of_the_first() -> None:
     # semantics §5.2: the first wave's group carries the minResources of all waves.
-    table, ledger = nodes(node("n0", cpu=20)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=20)), MinResourcesLedger()
     first = claim("launcher", 1, owner="mpi", wanted=17)
     assert ledger.admits(first, table) == ""
     take(table, 1)
@@ -151,7 +151,7 @@ def test_a_later_wave_of_the_same_owner_uses_the_reservation_of_the_first() -> N
 
 
 def test_a_wave_that_comes_after_strangers_takes_the_place_of_its_owners_reservation() -> None:
-    table, ledger = nodes(node("n0", cpu=30)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=30)), MinResourcesLedger()
     ledger.review(claim("launcher", 1, owner="mpi", wanted=20), 0)
     ledger.review(claim("x", 2, wanted=20), 0)
     workers = claim("workers", 3, owner="mpi")
@@ -161,7 +161,7 @@ def test_a_wave_that_comes_after_strangers_takes_the_place_of_its_owners_reserva
 
 
 def test_each_min_resources_of_one_owner_is_reserved_beside_the_others() -> None:
-    table, ledger = nodes(node("n0", cpu=60)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=60)), MinResourcesLedger()
     ledger.review(claim("a1", 1, owner="a", wanted=20), 0)
     ledger.review(claim("a2", 2, owner="a", wanted=30), 0)
     assert cpus(ledger, table) == {"a1": 20, "a2": 30}
@@ -172,7 +172,7 @@ def test_each_min_resources_of_one_owner_is_reserved_beside_the_others() -> None
 
 
 def test_a_group_ordered_earlier_ignores_a_reservation_and_the_last_ones_are_revoked() -> None:
-    table, ledger = nodes(node("n0", cpu=60)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=60)), MinResourcesLedger()
     for place in (2, 3, 4):
         ledger.review(claim(f"g{place}", place, wanted=20), 0)
     assert ledger.revoked(table) == []
@@ -187,7 +187,7 @@ def test_a_group_ordered_earlier_ignores_a_reservation_and_the_last_ones_are_rev
 
 
 def test_room_that_returns_goes_to_those_who_lost_it_before_anyone_ordered_later() -> None:
-    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=40)), MinResourcesLedger()
     ledger.review(claim("a", 2, wanted=40), 0)
     take(table, 30)
     note = (
@@ -209,7 +209,7 @@ def test_room_that_returns_goes_to_those_who_lost_it_before_anyone_ordered_later
 
 def test_after_a_node_is_lost_nobody_ordered_later_who_asks_for_its_resource_is_admitted() -> None:
     table = nodes(*(node(name, cpu=20) for name in ("n0", "n1")))
-    ledger = ReservationLedger()
+    ledger = MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=30), 0)
     later = claim("b", 2)
     assert names(ledger.kept(later, members(10, needed=1), table)) == ["m0"]
@@ -225,7 +225,7 @@ def test_after_a_node_is_lost_nobody_ordered_later_who_asks_for_its_resource_is_
 
 
 def test_surplus_is_trimmed_to_what_is_reserved_for_nobody_and_the_needed_are_all_or_none() -> None:
-    table, ledger = nodes(node("n0", cpu=30)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=30)), MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=20), 0)
     later = claim("b", 2)
     plan = members(4, 4, 3, 2, 1, needed=2)
@@ -241,7 +241,7 @@ def test_surplus_is_trimmed_to_what_is_reserved_for_nobody_and_the_needed_are_al
 
 
 def test_a_reservation_expires_without_progress_and_its_capacity_is_released() -> None:
-    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=40)), MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=40, held=1, progress_at=100), 100)
     assert ledger.deadline() == 700
     assert ledger.expire(699) == []
@@ -256,7 +256,7 @@ def test_a_reservation_expires_without_progress_and_its_capacity_is_released() -
 
 
 def test_an_expired_reservation_comes_back_with_progress_and_with_nothing_else() -> None:
-    ledger = ReservationLedger()
+    ledger = MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=40, held=10), 0)
     assert ledger.expire(600) == [key("a")]
     # A member that is replaced brings the group no further than it was.
@@ -279,7 +279,7 @@ def test_a_restart_finds_the_same_reservations_with_the_same_clocks() -> None:
         claim("filled", 4, wanted=5, held=5, progress_at=600),
     ]
     for order in (claims, claims[::-1]):
-        ledger = ReservationLedger()
+        ledger = MinResourcesLedger()
         for each in order:
             ledger.review(each, 700)
         assert cpus(ledger, table) == {"a": 30, "b": 20}
@@ -289,7 +289,7 @@ def test_a_restart_finds_the_same_reservations_with_the_same_clocks() -> None:
 
 
 def test_a_lost_member_is_part_of_the_reservation_again_for_its_replacement() -> None:
-    table, ledger = nodes(node("n0", cpu=40)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=40)), MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=40, held=30), 0)
     ledger.review(claim("a", 1, wanted=40, held=25), 10)
     assert cpus(ledger, table) == {"a": 15}
@@ -297,7 +297,7 @@ def test_a_lost_member_is_part_of_the_reservation_again_for_its_replacement() ->
 
 
 def test_whoever_waits_hears_of_a_reservation_that_shrank_but_not_of_one_that_is_used_up() -> None:
-    ledger = ReservationLedger()
+    ledger = MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=40), 0)
     ledger.review(claim("a", 1, wanted=40, held=20), 0)
     assert ledger.happenings == []
@@ -340,13 +340,13 @@ def test_what_is_requested_beyond_a_nodes_room_is_taken_off_no_other() -> None:
     table = nodes(node("a", cpu=4), node("b", cpu=4))
     take(table, 2**20)
     assert free_capacity(table, ("cpu",)) == {"cpu": 4000}
-    assert ReservationLedger().admits(claim("g", 1, wanted=5), table) == (
+    assert MinResourcesLedger().admits(claim("g", 1, wanted=5), table) == (
         "minResources needs 5 cpu free in the cluster; 4 is free"
     )
 
 
 def test_a_refusal_names_a_few_of_many_holders() -> None:
-    table, ledger = nodes(node("n0", cpu=10)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=10)), MinResourcesLedger()
     for place in range(5):
         ledger.review(claim(f"g{place}", place, wanted=2), 0)
     assert ledger.admits(claim("z", 9, wanted=2), table) == (
@@ -356,7 +356,7 @@ def test_a_refusal_names_a_few_of_many_holders() -> None:
 
 
 def test_without_reservations_there_is_nothing_to_ask() -> None:
-    table, ledger = nodes(node("n0", cpu=1)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=1)), MinResourcesLedger()
     plan = members(1, needed=1)
     assert not ledger
     assert ledger.admits(claim("g", 1), table) == ""
@@ -369,7 +369,7 @@ def test_without_reservations_there_is_nothing_to_ask() -> None:
 
 
 def test_resources_are_kept_apart() -> None:
-    table, ledger = nodes(node("n0", cpu=8, nvidia_com__gpu=8)), ReservationLedger()
+    table, ledger = nodes(node("n0", cpu=8, nvidia_com__gpu=8)), MinResourcesLedger()
     gpu = replace(claim("a", 1), wanted=(("nvidia.com/gpu", 8),))
     ledger.review(gpu, 0)
     assert names(ledger.kept(claim("b", 2), members(8, needed=1), table)) == ["m0"]
@@ -380,7 +380,7 @@ def test_resources_are_kept_apart() -> None:
 
 
 def test_nobody_is_woken_for_a_reservation_that_had_expired_before() -> None:
-    ledger = ReservationLedger()
+    ledger = MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=40), 600)
     ledger.review(claim("a", 2, wanted=30), 601)
     ledger.drop(key("a"))
@@ -388,7 +388,7 @@ def test_nobody_is_woken_for_a_reservation_that_had_expired_before() -> None:
 
 
 def test_what_is_reserved_is_added_up_again_only_when_it_or_the_order_changed() -> None:
-    ledger = ReservationLedger()
+    ledger = MinResourcesLedger()
     ledger.review(claim("a", 1, wanted=4), 0.0)
     ledger.review(claim("b", 2, wanted=2), 0.0)
     known = ledger.capacity

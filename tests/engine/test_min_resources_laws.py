@@ -14,7 +14,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import PodSpec
 from tests.effort import examples
-from tests.engine.reserving import Claim, ReservationLedger
+from tests.engine.reserving import MinResourcesLedger, Reservation
 from tests.world.builders import node, pod, spec
 from tests.world.tables import nodes
 
@@ -79,7 +79,7 @@ class Ledger(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = ReservationLedger(LONGEST)
+        self.ledger = MinResourcesLedger(LONGEST)
         self.table = nodes()
         self.offered: dict[str, tuple[int, int]] = {}
         self.cordoned: set[str] = set()
@@ -157,9 +157,9 @@ class Ledger(RuleBasedStateMachine):
 
     # ── what the engine does ─────────────────────────────────────────────────────────────────
 
-    def claim(self, group: Group) -> Claim:
+    def claim(self, group: Group) -> Reservation:
         bound = [m.since for g in self.groups if g.fills(group) for m in g.members]
-        return Claim(
+        return Reservation(
             group.key,
             group.owner,
             (group.place,),
@@ -418,7 +418,7 @@ class Ledger(RuleBasedStateMachine):
     @rule()
     def the_process_is_replaced(self) -> None:
         """Every group is reviewed before anything is decided; clocks come from the API server."""
-        self.ledger = ReservationLedger(LONGEST)
+        self.ledger = MinResourcesLedger(LONGEST)
         for group in self.groups:
             group.least, group.over, group.used, group.last = None, False, 0.0, None
         self.review(restarted=True)

@@ -363,19 +363,19 @@ class Judge:
             assert used <= room, f"{resource} on {node}: {used} requested of {room}"
 
     def _rooms_add_up(self) -> None:
-        """Room counted = what sits there, is reserved or claimed; semantics §3.4 for the sent."""
+        """Room counted = what sits there or is reserved; semantics §3.4 for the sent."""
         engine, held = self.engine, reservations(self.engine)
         for uid, bind in self.sent.items():
             kept = held.get(uid)
             assert kept is not None, f"{bind.target.pod} lost its assumption (semantics §3.4)"
             assert kept.node == bind.target.node, f"{bind.target.pod} is planned elsewhere"
         state = engine._state
-        claims = state.claims.open_to_some()
+        others = state.reservations.open_to_some()
         for resource in RESOURCES:
             counted = state.nodes.requested(resource)
             for row, node in enumerate(state.nodes.names):
                 used = self._used(node, resource, held)
-                used += sum(cost(c.pod.spec, resource) for c in claims if c.pod and c.node == node)
+                used += sum(cost(c.pod.spec, resource) for c in others if c.pod and c.node == node)
                 assert counted[row] == used, f"{resource} on {node}: {counted[row]} for {used}"
 
     # ── evictions (semantics §4) ──────────────────────────────────────────────────────────────────

@@ -98,8 +98,8 @@ def _seen(judge: "Judge", reached: Counter[str]) -> None:
             reached["a gang is bound in part"] += bool(missing(run.held, floors(run.group)))
         reached["a gang starts"] += run.started
         reached["a gang runs again"] += run.ended > 0
-    for claim in judge.engine._state.claims.open_to_some():
-        held = claim.purpose == HELD
+    for reservation in judge.engine._state.reservations.open_to_some():
+        held = reservation.purpose == HELD
         reached["room is held for a lost member" if held else "a foreign pod is expected"] += 1
     for plan, made in judge.made.items():
         reached["a plan is withdrawn before it begins"] += (

@@ -81,7 +81,7 @@ def only_room_is_lacking(judge: Judge) -> bool:
         run.group is not None and run.group.min_resources and (run.bound or run.succeeded)
         for run in runs
     )
-    held = engine._state.claims.open_to_some() or engine._victims
+    held = engine._state.reservations.open_to_some() or engine._victims
     paused = judge.paused or any(item.held for item in engine._queue._items.values())
     return not (paused or judge.blamed or reserved or held)
 
@@ -100,7 +100,7 @@ def nothing_is_kept(judge: Judge, slots: int) -> None:
     """Conservation: when all is settled, no room, slot or request is held for anybody."""
     engine = judge.engine
     assert not reservations(engine), "a plan holds room for ever"
-    assert not engine._state.claims.plans, "room is reserved without a plan"
+    assert not engine._state.reservations.plans, "room is reserved without a plan"
     assert not judge.sent, "a Bind was never settled"
     assert engine._plans.slots == judge.free == slots, f"{slots} slots became {judge.free}"
-    assert not engine._state.claims.with_purpose(HELD), "lost room is held for ever"
+    assert not engine._state.reservations.with_purpose(HELD), "lost room is held for ever"

@@ -17,7 +17,7 @@ from enbloc.client.config import Cluster
 from enbloc.config import Source, configure, default_configuration, effective
 from enbloc.engine import Settings
 from enbloc.engine.replay.file import decoded
-from enbloc.engine.state.reservations import PLAN, Against, Claim
+from enbloc.engine.state.reservations import PLAN, Against, Reservation
 from enbloc.live.dump import Dumper, without_secrets
 from enbloc.live.scheduler import Scheduler
 from enbloc.process.options import Options
@@ -72,7 +72,7 @@ async def test_a_scheduler_that_breaks_leaves_a_dump_behind(tmp_path: Path) -> N
         await world.nodes("n1", cpu=2)
         async with Client(world.cluster, component="scheduler", clock=time_source()) as client:
             scheduler = Scheduler(client, options, settings=Settings(validate=True))
-            scheduler._engine._state.claims.plans["nobody"] = Claim(
+            scheduler._engine._state.reservations.plans["nobody"] = Reservation(
                 "nobody", PLAN, Against.EVERYONE
             )
             async with asyncio.timeout(20):

@@ -73,7 +73,7 @@ def test_a_victim_that_hangs_is_given_up_though_others_still_leave() -> None:
 
 
 def test_of_victims_that_hang_the_first_ends_the_wait_for_all() -> None:
-    """Semantics §10.4: the watch shows the nomination yet that was withdrawn with the claims."""
+    """Semantics §10.4: the watch still shows the nomination that went with the reservations."""
     cluster = full("n1 n2 n3 n4", n3=5, n4=5)
     cluster.evict_answer = lambda _: "hold"
     cluster.gang("high", 2, priority=10)

@@ -262,7 +262,7 @@ def test_a_gang_that_reserves_gets_room_for_all_that_it_reserves() -> None:
 
 
 def test_a_preemption_ends_with_its_preemptor() -> None:
-    """Semantics §10.3: what was claimed is anybody's again."""
+    """Semantics §10.3: what was reserved is anybody's again."""
     cluster = full("n1")
     cluster.evict_answer = lambda _: "slow"
     cluster.pod("high", priority=10)

@@ -304,8 +304,8 @@ def test_groups_of_another_namespace_are_of_another_owner_whatever_they_name() -
     world.settle()
     assert world.where("thief") == {"thief-0": "n3"}
     assert "reserved for ns/app" in world.condition("thief")[2]
-    [claim] = world.engine._state.claims.amounts()
-    assert claim.amount == (("cpu", 8_000),), "nor did they use it up"
+    [reservation] = world.engine._state.reservations.amounts()
+    assert reservation.amount == (("cpu", 8_000),), "nor did they use it up"
 
 
 def test_groups_of_one_owner_have_each_the_min_resources_that_it_asks_for() -> None:
@@ -349,8 +349,11 @@ def test_a_group_with_min_resources_fills_no_reservation_but_its_own() -> None:
     for index in range(2):
         world.member(f"lws-1-worker-{index}", "lws-1")
     world.settle()
-    [claim] = world.engine._state.claims.amounts()
-    assert (claim.holder and claim.holder.name, claim.amount) == ("lws-0", (("cpu", 8_000),))
+    [reservation] = world.engine._state.reservations.amounts()
+    assert (reservation.holder and reservation.holder.name, reservation.amount) == (
+        "lws-0",
+        (("cpu", 8_000),),
+    )
 
 
 def test_where_a_foreign_pod_took_the_capacity_nothing_ordered_later_is_admitted() -> None:

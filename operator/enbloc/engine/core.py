@@ -28,7 +28,7 @@ class Core:
         settings: how the engine behaves.
 
     Attributes:
-        state: the tables, where each pod is, and the claims.
+        state: the tables, where each pod is, and the reservations.
         groups: the members of every group.
         order: which group precedes which.
         queue: which group is tried next.
@@ -46,7 +46,7 @@ class Core:
         self.settings = settings
         self.state = ClusterState(self.profiles, settings.log, settings.other_schedulers)
         self.groups = Groups(
-            self.profiles, self.state.claims.plans, raises=settings.priority_class_raises
+            self.profiles, self.state.reservations.plans, raises=settings.priority_class_raises
         )
         self.order = Order(self.groups.profile)
         self.tally = Tally()

@@ -167,12 +167,12 @@ class Engine:
         census, state = self._admission.census(), self._state
         census.reserved = {
             "binding": self._plans.reserving,
-            "min_resources": len(state.claims.with_purpose(MIN_RESOURCES)),
+            "min_resources": len(state.reservations.with_purpose(MIN_RESOURCES)),
         }
         topologies = self._groups.topologies.values()
         levels = {level.name for topology in topologies for level in topology.levels}
         census.lying = counted(self._reporter.lying.values(), levels)
-        assumed = len(state.claims.plans)
+        assumed = len(state.reservations.plans)
         census.cached = {
             "nodes": len(state.nodes),
             "pods": len(state.pods),
@@ -232,8 +232,8 @@ class Engine:
                     self._deferred[key] = None
 
     def _expire(self, turn: Turn) -> None:
-        """Process what time ended (claims, evictions, reservations, pauses), and a new order."""
-        turn.happened += self._state.expire_claims(turn.now)
+        """Process what time ended (reservations, evictions, pauses), and a new order."""
+        turn.happened += self._state.expire_reservations(turn.now)
         self._victims.expire(turn)
         for policy in self._policies:
             policy.expire(turn)
@@ -326,7 +326,7 @@ class Engine:
         times = (
             self._admission.deadline(),
             self._plans.deadline(),
-            self._state.claims.deadline(),
+            self._state.reservations.deadline(),
             self._groups.deadline,
             self._victims.deadline(),
             self._left_overs.deadline(),

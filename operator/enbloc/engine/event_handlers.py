@@ -168,7 +168,7 @@ class EventHandlers:
         return pod
 
     def _pod_gone(self, uid: PodUID, turn: Turn) -> None:
-        seat, planned = self._state.seat(uid), uid in self._state.claims.plans
+        seat, planned = self._state.seat(uid), uid in self._state.reservations.plans
         key = self._groups.key_of(uid)
         self._regrouped.pop(uid, None)
         self._placed.discard(uid)
@@ -275,7 +275,7 @@ class EventHandlers:
             self._node_changed(event.node.name, event.node, turn)
         elif isinstance(event, happened.NodeGone):
             self._node_changed(event.name, None, turn)
-            held = [c for c in self._state.claims.with_purpose(HELD) if c.node == event.name]
+            held = [c for c in self._state.reservations.with_purpose(HELD) if c.node == event.name]
             turn.happened += self._state.release(held)
         turn.happened += self._state.apply(event)
 

@@ -141,8 +141,8 @@ class Plans:
     ) -> None:
         """Reserve a plan's capacity, and ask Permit plugins about it."""
         for purpose in (HELD, PREEMPTION):  # the plan itself reserves this capacity from here on
-            claimed = self._state.claims.of(purpose, plan.group)
-            turn.happened += self._state.release(claimed)
+            reserved = self._state.reservations.of(purpose, plan.group)
+            turn.happened += self._state.release(reserved)
         seen = Basis(self._state.foreign_version, 0)
         self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)

@@ -24,7 +24,7 @@ from enbloc.engine.policies import MinResources, Policy, Preemptions
 from enbloc.engine.preemption import Searched, preempting
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import ReasonAndMessage
-from enbloc.engine.state import Members, Reservation
+from enbloc.engine.state import GroupAmount, Members
 from enbloc.engine.trial import Search, Trial, preferring
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
@@ -241,7 +241,7 @@ class Attempts:
         return replace(plan, message=" ".join(filter(None, (plan.message, said))))
 
     def _note_lack(
-        self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: Reservation | None
+        self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: GroupAmount | None
     ) -> None:
         """Tell the precheck what capacity a group lacked that it wants reserved."""
         if plan.verdict is PlanResult.PLACED:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from enbloc.engine.decide.cycle import AllowedCapacity
 from enbloc.engine.plan import Plan
 from enbloc.engine.preemption import Searched
-from enbloc.engine.state import Reservation
+from enbloc.engine.state import GroupAmount
 from enbloc.engine.trial import Named, NodeView, Opinion, Trial
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Nodes
@@ -80,8 +80,8 @@ class DecisionInput:
     opinions: tuple[NamedOpinion, ...]
     consulted: tuple[tuple[Pod, tuple[NamedOpinion, ...]], ...]
     plans: tuple[Plan, ...]
-    reserved: tuple[Reservation, ...]
-    wanted: Reservation | None
+    reserved: tuple[GroupAmount, ...]
+    wanted: GroupAmount | None
     selected: Named
 
     @property
@@ -154,7 +154,7 @@ def question(
     )
 
 
-def _numbered(room: AllowedCapacity) -> tuple[tuple[Reservation, ...], Reservation]:
+def _numbered(room: AllowedCapacity) -> tuple[tuple[GroupAmount, ...], GroupAmount]:
     """Replace keys of QueueSort, which may be of any type, by numbers that keep their order."""
     keys = sorted({room.wanted.order, *(each.order for each in room.capacity.reservations)})
     numbers = {key: (number,) for number, key in enumerate(keys)}

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from enbloc.engine.binding import Plans
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.repair import Repair
-from enbloc.engine.state import HELD, Against, Claim, ClusterState, Groups, Members, stand_in
+from enbloc.engine.state import HELD, Against, ClusterState, Groups, Members, Reservation, stand_in
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
 from enbloc.model.pods import Pod
 
 
 class HeldCapacity(Policy):
-    """Claims the node of each member that a gang has lost and needs again.
+    """Reserves the node of each member that a gang has lost and needs again.
 
     Args:
-        state: holds the claims.
+        state: holds the reservations.
         groups: the members of every group.
         plans: what is being bound.
         repair: tells until when a gang may wait.
@@ -44,12 +44,12 @@ class HeldCapacity(Policy):
             self.burst(turn, members)
             return
         until = self._repair.deadline_of(facts.key)
-        held = self._state.claims.of(HELD, facts.key)
+        held = self._state.reservations.of(HELD, facts.key)
         if until <= turn.now or self._repair.releasing(facts.key):
             turn.happened += self._state.release(held)
             return
-        for claim in held:
-            self._state.claim(claim._replace(end=until), turn.now)
+        for reservation in held:
+            self._state.reserve(reservation._replace(end=until), turn.now)
         self._hold_needed(turn, facts, (), until)
 
     def _hold_needed(
@@ -66,12 +66,12 @@ class HeldCapacity(Policy):
         lacking = Lacking(facts.floors)
         for pod in coming:
             lacking.take(pod.role)
-        held = self._state.claims.of(HELD, facts.key)
+        held = self._state.reservations.of(HELD, facts.key)
         spare = [c for c in held if c.pod is not None and not lacking.take(c.pod.role)]
         turn.happened += self._state.release(spare)
         for loss in turn.losses.get(facts.key, ()):
             name = f"{HELD}/{loss.pod.uid}"
-            claim = Claim(
+            reservation = Reservation(
                 name,
                 HELD,
                 Against.LATER,
@@ -80,10 +80,10 @@ class HeldCapacity(Policy):
                 node=loss.node,
                 end=until,
             )
-            free = self._state.claims.get(name) is None
-            if free and lacking.wants(loss.pod.role) and self._state.claim(claim, turn.now):
+            free = self._state.reservations.get(name) is None
+            if free and lacking.wants(loss.pod.role) and self._state.reserve(reservation, turn.now):
                 lacking.take(loss.pod.role)
 
     def forget(self, turn: Turn, members: Members) -> None:
         """Release what is held for a group that is gone."""
-        turn.happened += self._state.release(self._state.claims.of(HELD, members.key))
+        turn.happened += self._state.release(self._state.reservations.of(HELD, members.key))

@@ -16,16 +16,16 @@ from typing import Final, NamedTuple
 from enbloc.engine.binding import Plans
 from enbloc.engine.effects import EventType
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.policies.reservations import Reservations, ReservationTerms
+from enbloc.engine.policies.reservations import MinResourcesReservations, ReservationTerms
 from enbloc.engine.report import Reporter
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import (
     Capacity,
     ClusterState,
+    GroupAmount,
     Groups,
     Members,
     Order,
-    Reservation,
 )
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -54,7 +54,7 @@ class MinResources(Policy):
     """Keeps the reservations in step with the groups.
 
     Args:
-        state: holds the claims.
+        state: holds the reservations.
         groups: the members of every group.
         plans: what is being bound.
         order: which group precedes which.
@@ -75,7 +75,7 @@ class MinResources(Policy):
         self._order, self._reporter = order, reporter
         self._default_timeout = settings.schedule_timeout
         longest, limits = settings.reservation_seconds, dict(settings.reservation_limits)
-        self._reservations = Reservations(state.claims, order, longest, limits)
+        self._reservations = MinResourcesReservations(state.reservations, order, longest, limits)
         self._never_longer = (
             "reserved capacity of minResources was not used up within reservationSeconds "
             f"({longest:g} s) and was released"
@@ -126,7 +126,7 @@ class MinResources(Policy):
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
-    def wanted(self, members: Members, facts: GroupFacts) -> Reservation | None:
+    def wanted(self, members: Members, facts: GroupFacts) -> GroupAmount | None:
         """Return what a group wants at a decision; None if nothing is reserved or wanted.
 
         Raises:
@@ -138,9 +138,9 @@ class MinResources(Policy):
         key = self._order.of(facts.key)
         order = self._order.key(facts) if key is None else key
         shares = "" if group is not None and group.min_resources else _owner(members)
-        return Reservation(members.key, shares, order, self._due(members))
+        return GroupAmount(members.key, shares, order, self._due(members))
 
-    def renewed(self, members: Members, wanted: Reservation) -> Reservation:
+    def renewed(self, members: Members, wanted: GroupAmount) -> GroupAmount:
         """Return what a group wants, after other groups of its owner may have got members."""
         order = self._order.of(members.key) or wanted.order
         return wanted._replace(order=order, due=self._due(members))
@@ -226,7 +226,7 @@ class MinResources(Policy):
         locality = self._groups.facts(members).locality
         if locality is None or locality.levels.required is None:
             return (), ()
-        planned = self._state.claims.plans
+        planned = self._state.reservations.plans
         nodes = {pod.node for pod in members.bound}
         nodes |= {planned[uid].node for uid in members.live if uid in planned}
         return locality.levels.labels[: locality.levels.required + 1], tuple(sorted(nodes))
@@ -248,7 +248,7 @@ class MinResources(Policy):
 
     def _taken(self, members: Members) -> Counter[str]:
         """Return the requests of the members of a group that are held or planned."""
-        planned = self._state.claims.plans
+        planned = self._state.reservations.plans
         held = Counter(members.done.requests)
         for pod in members.live.values():
             if pod.node or pod.uid in planned:

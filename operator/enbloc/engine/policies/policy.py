@@ -16,7 +16,7 @@ from enbloc.model.pods import PodUID
 class Policy:
     """A policy that does nothing; each policy overrides what concerns it.
 
-    It enters and ends claims, and chooses victims. What that changes for other groups it leaves to
+    It enters and ends reservations, and chooses victims. What that changes for others it leaves to
     the turn.
     """
 
@@ -49,7 +49,7 @@ class Policy:
         return ""
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
-        """Return the nodes where pending pods of a group have a claim on capacity of victims."""
+        """Return the nodes where capacity of victims is reserved for pending pods of a group."""
         del group
         return {}
 

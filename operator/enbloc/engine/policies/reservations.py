@@ -11,7 +11,7 @@ the groups of its owner request that have no minResources themselves::
                  ▼  │
                EXPIRED
 
-While it is open, the ledger holds a claim of that amount, and a clock of the group's run goes on.
+While it is open, the ledger has that amount, and a clock of the group's run goes on.
 Once that clock reaches the administrator's limit, nothing opens it again in this run.
 
 Source: semantics §5.1.
@@ -26,10 +26,10 @@ from enbloc.engine.state import (
     MIN_RESOURCES,
     Against,
     Capacity,
-    Claim,
-    Claims,
     Key,
     Order,
+    Reservation,
+    ReservationLedger,
     reserved,
 )
 from enbloc.engine.turn import Turn
@@ -132,11 +132,11 @@ class _Progress:
         self.terms, self.least = terms, self.least & terms.due
 
 
-class Reservations:
-    """Every reservation, open or expired; each open one has a claim in the ledger.
+class MinResourcesReservations:
+    """The reservations of minResources, open or expired; each open one is in the ledger.
 
     Args:
-        claims: the ledger.
+        ledger: of all that is reserved.
         order: which group precedes which.
         longest: the most seconds in all that anything is reserved in one run of a group.
         limits: the most of each resource that the reservations of one namespace keep.
@@ -144,23 +144,23 @@ class Reservations:
 
     def __init__(
         self,
-        claims: Claims,
+        ledger: ReservationLedger,
         order: Order,
         longest: float,
         limits: Mapping[str, int],
     ) -> None:
-        self._claims = claims
+        self._ledger = ledger
         self._order = order
         self._longest = longest
         self._limits = limits
-        #: Every reservation of a current run, open or expired; each open one has a claim.
+        #: Every reservation of a current run, open or expired; each open one is in the ledger.
         self._progress: dict[GroupKey, _Progress] = {}
         #: By group, the clock of its current run; stopped while nothing is reserved.
         self._clocks: dict[GroupKey, _Clock] = {}
         #: Groups whose reservation exceeds the limit of their namespace, if that was reported.
         self._limited: dict[GroupKey, None] = {}
-        #: Cached for `capacity`: the groups with reservations, the version of the claims, and their
-        #: places in the order.
+        #: Cached for `capacity`: the groups with reservations, the version of the ledger, and the
+        #: groups' places in the order.
         self._holders: list[GroupKey] = []
         self._known: tuple[int, list[Key | None]] = (-1, [])
         self._capacity: Capacity | None = None
@@ -207,11 +207,11 @@ class Reservations:
         name = f"{MIN_RESOURCES}/{group}/{group.run}"
         progress = self._progress.get(group)
         if progress is None or not progress.open:
-            self._claims.drop(name)
+            self._ledger.drop(name)
             self._limited.pop(group, None)
             return
         terms = progress.terms
-        claim = Claim(
+        reservation = Reservation(
             name,
             MIN_RESOURCES,
             Against.LATER,
@@ -221,8 +221,8 @@ class Reservations:
             labels=terms.labels,
             nodes=terms.nodes,
         )
-        if self._claims.get(name) != claim:
-            self._claims.put(claim)
+        if self._ledger.get(name) != reservation:
+            self._ledger.put(reservation)
 
     def drop(self, group: GroupKey, turn: Turn) -> None:
         """Drop a group that may take nothing more: finished, gone, evicted, or never admitted."""
@@ -279,13 +279,13 @@ class Reservations:
 
     def capacity(self) -> Capacity:
         """Return what is reserved now; the same object while that is unchanged."""
-        version = self._claims.version
+        version = self._ledger.version
         places = [self._order.of(group) for group in self._holders]
         if self._capacity is None or (version, places) != self._known:
-            claims = self._claims.amounts()
-            self._holders = [each.holder for each in claims if each.holder is not None]
+            reservations = self._ledger.amounts()
+            self._holders = [each.holder for each in reservations if each.holder is not None]
             self._known = version, [self._order.of(group) for group in self._holders]
-            self._capacity = reserved(claims, self._order, self._limits)
+            self._capacity = reserved(reservations, self._order, self._limits)
         return self._capacity
 
     def limited(self, capacity: Capacity) -> list[tuple[GroupKey, str]]:

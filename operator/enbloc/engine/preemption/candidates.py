@@ -170,8 +170,8 @@ class VictimCandidates:
         if pod is None:
             return None
         if not pod.node:
-            claim = self._state.claims.plans.get(uid)
-            return self._planned(claim.holder) if claim is not None and claim.holder else None
+            plan = self._state.reservations.plans.get(uid)
+            return self._planned(plan.holder) if plan is not None and plan.holder else None
         if not self._may_go(pod):
             return None
         members = self._gang_of(uid)

@@ -24,7 +24,7 @@ import numpy as np
 from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.plan import Refutation
-from enbloc.engine.state import Capacity, ClusterState, Groups, Members, Reservation
+from enbloc.engine.state import Capacity, ClusterState, GroupAmount, Groups, Members
 from enbloc.engine.topology import too_small
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
@@ -53,7 +53,7 @@ class Reserving(Protocol):
         """Return what is reserved now."""
         ...
 
-    def renewed(self, members: Members, wanted: Reservation) -> Reservation:
+    def renewed(self, members: Members, wanted: GroupAmount) -> GroupAmount:
         """Return what a group wants reserved, after its owner's groups may have got members."""
         ...
 
@@ -87,10 +87,10 @@ class CapacityPrecheck:
         #: By group that was tried in vain: the epoch of the attempt, and its alternative needs.
         self._of: dict[GroupKey, tuple[object, Sequence[Want]]] = {}
         #: By group that was not admitted, what it wants reserved.
-        self._not_admitted: dict[GroupKey, Reservation] = {}
+        self._not_admitted: dict[GroupKey, GroupAmount] = {}
         #: By group that may preempt, its priority.
         self._preemptors: dict[GroupKey, int] = {}
-        #: The nodes without claims that count for some groups only, and their version of the
+        #: The nodes without reservations that count for some groups only, and their version of the
         #: tables.
         self._open: tuple[object, Nodes | None] = None, None
         #: What all pods below a priority hold, by priority, and the version of the tables.
@@ -116,7 +116,7 @@ class CapacityPrecheck:
         """
         self._of[group] = epoch, wants
 
-    def not_admitted(self, wanted: Reservation) -> None:
+    def not_admitted(self, wanted: GroupAmount) -> None:
         """Record what a group wants reserved that was not placed; that may have been lacking."""
         self._not_admitted[wanted.group] = wanted
 
@@ -140,7 +140,7 @@ class CapacityPrecheck:
             return True
         return self._packing_refuses(group, given)
 
-    def _admission_refuses(self, group: GroupKey, wanted: Reservation) -> bool:
+    def _admission_refuses(self, group: GroupKey, wanted: GroupAmount) -> bool:
         wanted = self._reserving.renewed(self._groups[group], wanted)
         return bool(self._reserving.capacity().admits(wanted, self._open_nodes()))
 
@@ -165,17 +165,17 @@ class CapacityPrecheck:
         return self._state.epoch, self._state.nodes.placed_version
 
     def _open_nodes(self) -> Nodes:
-        """Return the nodes without claims that count for some groups only."""
-        claims = self._state.claims.open_to_some()
-        if not claims:
+        """Return the nodes without reservations that count for some groups only."""
+        reservations = self._state.reservations.open_to_some()
+        if not reservations:
             return self._state.nodes
         known, nodes = self._open
         if nodes is None or known != self._version:
             nodes = self._state.nodes.fork()
-            for claim in claims:
-                row = nodes.row(claim.node)
-                if row is not None and claim.pod is not None:
-                    nodes.place(row, claim.pod.spec, -1)
+            for reservation in reservations:
+                row = nodes.row(reservation.node)
+                if row is not None and reservation.pod is not None:
+                    nodes.place(row, reservation.pod.spec, -1)
             self._open = self._version, nodes
         return nodes
 

@@ -32,8 +32,8 @@ from enbloc.engine.replay.dump import Dump, Entry, ShownObjects
 from enbloc.engine.state import (
     Checkpoint,
     ClaimUserSeen,
+    GroupAmount,
     PlanWithdrawn,
-    Reservation,
     Seat,
     SeatLeft,
 )
@@ -566,11 +566,11 @@ def _pod(given: Sparse, specs: Sequence[PodSpec]) -> Pod:
     return replace(pod, spec=specs[msgspec.convert(given.get("spec"), type=int)])
 
 
-def _reservation(of: Reservation) -> _Reservation:
+def _reservation(of: GroupAmount) -> _Reservation:
     [order] = of.order
     return _Reservation(of.group, of.owner, order, dict(of.due), of.labels, of.nodes)
 
 
-def _reserved(read: _Reservation) -> Reservation:
+def _reserved(read: _Reservation) -> GroupAmount:
     due = Counter(read.due)
-    return Reservation(read.group, read.owner, (read.order,), due, read.labels, read.nodes)
+    return GroupAmount(read.group, read.owner, (read.order,), due, read.labels, read.nodes)

@@ -213,7 +213,7 @@ class WhatIf:
         snapshot = arrays.snapshot(core.plans.ledgers(profile))
         opinions = core.observations.opinions(profile, facts, snapshot.nodes, self._now)
         trial = Trial(profile, snapshot, opinions=opinions)
-        adjust(trial, facts, core.state.claims, self._order)
+        adjust(trial, facts, core.state.reservations, self._order)
         return trial
 
     def _room(self, loser: _Loser, facts: GroupFacts) -> AllowedCapacity | None:

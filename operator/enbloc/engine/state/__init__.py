@@ -5,11 +5,11 @@
 `cluster` has the tables and where each pod is; `groups`, `runs` and `members` record which pods
 form a group, and `gathering` which still may; `reservations` is the ledger of reserved capacity,
 `capacity` sums up its amounts, `order` compares groups, `nominations` knows which pods of other
-schedulers claim a node. `trials` makes the copy of the cluster that a group may see. `checkpoint`
-and `log` record the tables of recent decisions.
+schedulers wait for a node. `trials` makes the copy of the cluster that a group may see.
+`checkpoint` and `log` record the tables of recent decisions.
 """
 
-from enbloc.engine.state.capacity import Capacity, Reservation, beyond, free_amounts, reserved
+from enbloc.engine.state.capacity import Capacity, GroupAmount, beyond, free_amounts, reserved
 from enbloc.engine.state.checkpoint import (
     Arrays,
     Checkpoint,
@@ -30,8 +30,8 @@ from enbloc.engine.state.reservations import (
     MIN_RESOURCES,
     PREEMPTION,
     Against,
-    Claim,
-    Claims,
+    Reservation,
+    ReservationLedger,
     nominated,
     stand_in,
 )
@@ -47,10 +47,9 @@ __all__ = [
     "Arrays",
     "Capacity",
     "Checkpoint",
-    "Claim",
     "ClaimUserSeen",
-    "Claims",
     "ClusterState",
+    "GroupAmount",
     "Groups",
     "Key",
     "Log",
@@ -58,6 +57,7 @@ __all__ = [
     "Order",
     "PlanWithdrawn",
     "Reservation",
+    "ReservationLedger",
     "Seat",
     "SeatLeft",
     "TableChange",

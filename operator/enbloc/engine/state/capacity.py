@@ -18,7 +18,7 @@ import numpy as np
 
 from enbloc.engine.plan import Assignment
 from enbloc.engine.state.order import Key, Order
-from enbloc.engine.state.reservations import MIN_RESOURCES, Claim
+from enbloc.engine.state.reservations import MIN_RESOURCES, Reservation
 from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
@@ -29,7 +29,7 @@ from enbloc.model.text import several
 _MOST_NAMES = 3
 
 
-class Reservation(NamedTuple):
+class GroupAmount(NamedTuple):
     """What one group may still take of the cluster, or wants to.
 
     Attributes:
@@ -49,7 +49,7 @@ class Reservation(NamedTuple):
     labels: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
 
-    def shared_by(self, asking: "Reservation") -> bool:
+    def shared_by(self, asking: "GroupAmount") -> bool:
         """Whether the asking group uses this reservation, and so is not held back by it."""
         return self.group == asking.group or (self.owner == asking.owner != "")
 
@@ -61,14 +61,14 @@ class Capacity:
         reservations: one for each group that holds one.
     """
 
-    def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
+    def __init__(self, reservations: Iterable[GroupAmount] = ()) -> None:
         self.reservations = sorted(reservations, key=lambda each: each.order)
 
     def __bool__(self) -> bool:
         """Whether anything is reserved; if not, callers can skip the rest."""
         return bool(self.reservations)
 
-    def earlier(self, wanted: Reservation, order: Key | None = None) -> Iterator[Reservation]:
+    def earlier(self, wanted: GroupAmount, order: Key | None = None) -> Iterator[GroupAmount]:
         """Yield others' reservations that precede the asking group, or that place in the order."""
         before = wanted.order if order is None else order
         for each in self.reservations:
@@ -77,7 +77,7 @@ class Capacity:
 
     # ── what others may take ─────────────────────────────────────────────────────────────────
 
-    def admits(self, wanted: Reservation, nodes: Nodes) -> str:
+    def admits(self, wanted: GroupAmount, nodes: Nodes) -> str:
         """Return why the capacity a group wants before any member starts is not free for it.
 
         Args:
@@ -99,7 +99,7 @@ class Capacity:
         return ""
 
     def kept(
-        self, wanted: Reservation, assignments: Sequence[Assignment], nodes: Nodes
+        self, wanted: GroupAmount, assignments: Sequence[Assignment], nodes: Nodes
     ) -> tuple[Sequence[Assignment], str]:
         """Return what of a plan fits beside the capacity that others have reserved.
 
@@ -137,7 +137,7 @@ class Capacity:
         return stay, refusal
 
     def spares(
-        self, wanted: Reservation, nodes: Nodes
+        self, wanted: GroupAmount, nodes: Nodes
     ) -> Callable[[Iterable[Pod], Iterable[Pod]], bool]:
         """Return a test whether pods of a group spare what is reserved, once others have left.
 
@@ -160,7 +160,7 @@ class Capacity:
         return spared
 
     def _left(
-        self, wanted: Reservation, nodes: Nodes, resources: tuple[str, ...]
+        self, wanted: GroupAmount, nodes: Nodes, resources: tuple[str, ...]
     ) -> dict[str, int]:
         """Return how much of each resource a group may take.
 
@@ -178,7 +178,7 @@ class Capacity:
                     left[resource] = max(left[resource], own)
         return left
 
-    def _before(self, wanted: Reservation, order: Key) -> Counter[str]:
+    def _before(self, wanted: GroupAmount, order: Key) -> Counter[str]:
         """Return what groups earlier in the order are due."""
         total: Counter[str] = Counter()
         for each in self.earlier(wanted, order):
@@ -222,14 +222,14 @@ class Capacity:
 
     # ── words ────────────────────────────────────────────────────────────────────────────────
 
-    def _refusal(self, wanted: Reservation, resource: str, asked: int, nodes: Nodes) -> str:
+    def _refusal(self, wanted: GroupAmount, resource: str, asked: int, nodes: Nodes) -> str:
         free = max(0, free_capacity(nodes, (resource,))[resource])
         return (
             f"{render(resource, asked)} {resource} requested, {render(resource, free)} free in "
             f"the cluster{self._whose(wanted, resource)}"
         )
 
-    def _whose(self, wanted: Reservation, resource: str) -> str:
+    def _whose(self, wanted: GroupAmount, resource: str) -> str:
         """Return which groups have reserved a resource before this group; "" = none."""
         amount = self._before(wanted, wanted.order)[resource]
         if not amount:
@@ -238,32 +238,34 @@ class Capacity:
         return f", {render(resource, amount)} reserved for {several(names, _MOST_NAMES)}"
 
 
-def reserved(claims: Iterable[Claim], order: Order, limits: Mapping[str, int]) -> Capacity:
-    """Return the reservations of these claims; holders without a place in the order hold nothing.
+def reserved(
+    reservations: Iterable[Reservation], order: Order, limits: Mapping[str, int]
+) -> Capacity:
+    """Return what these reservations leave; holders without a place in the order hold nothing.
 
     Args:
-        claims: amounts of the cluster, and their holders.
+        reservations: of amounts of the cluster.
         order: which group precedes which.
         limits: the most of a resource that minResources reserve in one namespace; the last in the
             order are cut.
     """
-    found: list[Reservation] = []
+    found: list[GroupAmount] = []
     subject: set[GroupKey] = set()
-    for claim in claims:
-        if claim.amount and claim.holder is not None:
-            key = order.of(claim.holder)
+    for reservation in reservations:
+        if reservation.amount and reservation.holder is not None:
+            key = order.of(reservation.holder)
             if key is not None:
-                due = Counter(dict(claim.amount))
-                where = claim.labels, claim.nodes
-                found.append(Reservation(claim.holder, claim.owner, key, due, *where))
-            if claim.purpose == MIN_RESOURCES:
-                subject.add(claim.holder)
+                due = Counter(dict(reservation.amount))
+                where = reservation.labels, reservation.nodes
+                found.append(GroupAmount(reservation.holder, reservation.owner, key, due, *where))
+            if reservation.purpose == MIN_RESOURCES:
+                subject.add(reservation.holder)
     return Capacity(_within(limits, found, subject) if limits else found)
 
 
 def _within(
-    limits: Mapping[str, int], reservations: Iterable[Reservation], subject: Container[GroupKey]
-) -> Iterator[Reservation]:
+    limits: Mapping[str, int], reservations: Iterable[GroupAmount], subject: Container[GroupKey]
+) -> Iterator[GroupAmount]:
     """Yield what the limits of each namespace leave of these, in their order."""
     left: dict[str, dict[str, int]] = {}
     for each in sorted(reservations, key=lambda reservation: reservation.order):

@@ -8,7 +8,7 @@ A pod's seat is where its requests are counted::
         ▲                        │  ▲                                                         ▲
         └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
 
-What plans have reserved, and what else is counted without being a pod on a node, are claims
+What plans have reserved, and what else is counted without being a pod on a node, are reservations
 (`enbloc.engine.state.reservations`).
 
 Only this object changes the node table and the pod table.
@@ -32,7 +32,14 @@ from enbloc.engine.state.log import Log
 from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
 from enbloc.engine.state.order import Order
 from enbloc.engine.state.pod_changes import pod_happenings
-from enbloc.engine.state.reservations import HELD, NOMINATION, PLAN, Against, Claim, Claims
+from enbloc.engine.state.reservations import (
+    HELD,
+    NOMINATION,
+    PLAN,
+    Against,
+    Reservation,
+    ReservationLedger,
+)
 from enbloc.engine.state.seats import copied_labels, differs, names_others
 from enbloc.engine.state.withdrawals import Withdrawals
 from enbloc.engine.trial import Named, PlacedChange, Rankings
@@ -80,12 +87,12 @@ class ClusterState:
         foreign_version: grows with every change that no plan of this scheduler made; a plan whose
             snapshot has the same number need not be checked again.
         rankings: kept across decisions; notified of every pod that comes and goes.
-        claims: what is counted, or reserved, without being a pod on a node.
+        reservations: what is counted, or reserved, without being a pod on a node.
         log: every change of the tables, and the decisions between them.
         withdrawals: what abandoned plans still hold.
 
     Args:
-        ours: the scheduler names served here; the pending pods of others may claim a node.
+        ours: the scheduler names served here; the pending pods of others may reservation a node.
         log: how many of the latest changes and decisions are kept.
         alive: other schedulers that are known to run.
     """
@@ -99,7 +106,7 @@ class ClusterState:
         self.workloads = Workloads()
         self.facts_version = self.foreign_version = 0
         self.rankings = Rankings()
-        self.claims = Claims()
+        self.reservations = ReservationLedger()
         self._nominations = Nominations(alive)
         self.log = Log(log, lambda: self.nodes.space.names)
         self.withdrawals = Withdrawals(self.nodes, self.log)
@@ -108,7 +115,7 @@ class ClusterState:
         self._namespaces_version = 0
         #: With more labels that selectors name, those of gone pods are forgotten.
         self._most_selected = _MOST_SELECTED
-        #: Where each pod is counted, claims with a pod too; the node need not exist.
+        #: Where each pod is counted, reservations with a pod too; the node need not exist.
         self._seats: dict[PodUID, Seat] = {}
         #: The same by node, and by Kubernetes PodGroup, in less memory than sets; none is empty.
         self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
@@ -165,19 +172,19 @@ class ClusterState:
         if old is None or old.spec is not pod.spec:
             self._notice(pod)
         if pod.node or pod.finished:
-            self.claims.plans.pop(pod.uid, None)
-        planned = pod.uid in self.claims.plans
-        claimed = None if planned else self.claims.drop(pod.uid)
-        wanted = self._wanted(pod, seat, claimed, planned=planned)
+            self.reservations.plans.pop(pod.uid, None)
+        planned = pod.uid in self.reservations.plans
+        reserved = None if planned else self.reservations.drop(pod.uid)
+        wanted = self._wanted(pod, seat, reserved, planned=planned)
         if differs(seat, wanted):
             self._move(seat, wanted)
         freed = seat is not None and (wanted is None or wanted.node != seat.node)
         return pod_happenings(old, pod, freed=freed)
 
     def _wanted(
-        self, pod: Pod, seat: Seat | None, claimed: Claim | None, *, planned: bool
+        self, pod: Pod, seat: Seat | None, reserved: Reservation | None, *, planned: bool
     ) -> Seat | None:
-        """Return the seat that a pod is to have, given its present seat and its claim."""
+        """Return the seat that a pod is to have, given its present seat and its reservation."""
         if pod.node and not pod.finished:
             same = seat is not None and seat.node == pod.node
             return Seat(pod.node, pod, seat.decided if seat and same else None)
@@ -192,10 +199,10 @@ class ClusterState:
             )
             return Seat(seat.node, kept, seat.decided)
         if pod.scheduler not in self._ours:
-            claim = self._nominations.claim(pod, claimed)
-            if claim is not None and self._could_hold(claim.node, pod):
-                self.claims.put(claim)
-                return Seat(claim.node, pod, GETS_NOTHING if pod.spec.holds else None)
+            reservation = self._nominations.reservation(pod, reserved)
+            if reservation is not None and self._could_hold(reservation.node, pod):
+                self.reservations.put(reservation)
+                return Seat(reservation.node, pod, GETS_NOTHING if pod.spec.holds else None)
         return None
 
     def _move(self, seat: Seat | None, wanted: Seat | None) -> None:
@@ -229,7 +236,7 @@ class ClusterState:
     def pod_gone(self, uid: PodUID) -> list[Happening]:
         """Drop a deleted pod; what it held is free."""
         pod = self.pods.pop(uid, None)
-        self.claims.drop(uid)
+        self.reservations.drop(uid)
         self._nominations.forget(uid)
         own_ledgers(self.nodes).leave(uid)
         if pod is not None and pod.spec.holds:  # for any device that now serves its resources
@@ -252,10 +259,10 @@ class ClusterState:
         self.log.note(event)
         if NodeChange.ADDED in change:
             for uid in sorted(self._on.get(node.name, ())):
-                claim, seat = self.claims.get(uid), self._seats[uid]
-                expected = claim is not None and claim.purpose == NOMINATION
+                reservation, seat = self.reservations.get(uid), self._seats[uid]
+                expected = reservation is not None and reservation.purpose == NOMINATION
                 if expected and not self._could_hold(node.name, seat.pod):
-                    self.claims.drop(uid)
+                    self.reservations.drop(uid)
                     self._leave(uid, counted=False)
                 else:
                     self._count(seat)
@@ -366,7 +373,7 @@ class ClusterState:
         return [Happening(Resource(event.kind), Action.DELETE, fact=old)]
 
     def _enter(self, pod: Pod, old: Pod | None) -> None:
-        """Tell the ledgers which claims an unfinished pod names."""
+        """Tell the ledgers which reservations an unfinished pod names."""
         known = old is not None and not old.finished
         if pod.finished:
             if known:
@@ -388,27 +395,28 @@ class ClusterState:
                 selected.notice(each.spec, each.key.namespace)
             self._most_selected = _MOST_SELECTED + 2 * selected.size
 
-    # ── claims ───────────────────────────────────────────────────────────────────────────────
+    # ── other reservations ───────────────────────────────────────────────────────────────────
 
-    def claim(self, claim: Claim, now: float, *, crowded: bool = False) -> bool:
-        """Enter a claim; a claim on a node is counted there once it begins.
+    def reserve(self, reservation: Reservation, now: float, *, crowded: bool = False) -> bool:
+        """Enter a reservation; a reservation on a node is counted there once it begins.
 
         Args:
-            claim: what is claimed.
+            reservation: what is reserved.
             now: the engine's clock.
-            crowded: pods there will leave: the node may have less free than is claimed.
+            crowded: pods there will leave: the node may have less free than is reserved.
 
         Returns:
-            False if its node is gone or lacks what it requests; then there is no claim.
+            False if its node is gone or lacks what it requests; then there is no reservation.
         """
-        if claim.start <= now:
-            claim = claim._replace(start=-math.inf)
-        if claim.counted and claim.pod is not None and claim.id not in self._seats:
-            row = self.nodes.row(claim.node)
-            if row is None or (not crowded and self._lacks(row, claim.pod)):
+        if reservation.start <= now:
+            reservation = reservation._replace(start=-math.inf)
+        pod = reservation.pod
+        if reservation.counted and pod is not None and reservation.id not in self._seats:
+            row = self.nodes.row(reservation.node)
+            if row is None or (not crowded and self._lacks(row, pod)):
                 return False
-            self._sit(Seat(claim.node, claim.pod, claim.decided))
-        self.claims.put(claim)
+            self._sit(Seat(reservation.node, pod, reservation.decided))
+        self.reservations.put(reservation)
         return True
 
     def _lacks(self, row: int, pod: Pod) -> bool:
@@ -416,44 +424,44 @@ class ClusterState:
             self.nodes.free(resource)[row] < amount for resource, amount in pod.spec.requests
         )
 
-    def release(self, claims: Iterable[Claim]) -> list[Happening]:
-        """End claims, and free what they took on nodes."""
+    def release(self, reservations: Iterable[Reservation]) -> list[Happening]:
+        """End reservations, and free what they took on nodes."""
         happenings: list[Happening] = []
-        for claim in claims:
-            self.claims.drop(claim.id)
-            if claim.purpose == NOMINATION:
-                self._nominations.lapse(claim)
-            if claim.pod is not None and claim.id in self._seats:
-                self._leave(PodUID(claim.id))
+        for reservation in reservations:
+            self.reservations.drop(reservation.id)
+            if reservation.purpose == NOMINATION:
+                self._nominations.lapse(reservation)
+            if reservation.pod is not None and reservation.id in self._seats:
+                self._leave(PodUID(reservation.id))
                 self.foreign_version += 1
-                happenings.append(Happening(Resource.POD, Action.DELETE, pod=claim.pod))
-            elif claim.amount:
+                happenings.append(Happening(Resource.POD, Action.DELETE, pod=reservation.pod))
+            elif reservation.amount:
                 action = Action.UPDATE_MINIMUM
-                happenings.append(Happening(Resource.POD_GROUP, action, group=claim.holder))
+                happenings.append(Happening(Resource.POD_GROUP, action, group=reservation.holder))
         return happenings
 
-    def expire_claims(self, now: float) -> list[Happening]:
-        """End the claims that time has ended; begin those that it has begun."""
-        for claim in self.claims.undated():
-            self.claims.put(claim._replace(end=now + NOMINATION_SECONDS))
-        for claim in self.claims.begun(now):
-            self.claims.drop(claim.id)
-            if self.claim(claim, now):
+    def expire_reservations(self, now: float) -> list[Happening]:
+        """End the reservations that time has ended; begin those that it has begun."""
+        for reservation in self.reservations.undated():
+            self.reservations.put(reservation._replace(end=now + NOMINATION_SECONDS))
+        for reservation in self.reservations.begun(now):
+            self.reservations.drop(reservation.id)
+            if self.reserve(reservation, now):
                 self.foreign_version += 1
-        return self.release(self.claims.over(now))
+        return self.release(self.reservations.over(now))
 
     def _make_way(self, nodes: Iterable[str], order: Order) -> None:
-        """End held claims, the latest in order first, where an earlier group took the capacity."""
-        held = self.claims.with_purpose(HELD)
+        """End what is held, the latest in order first, where an earlier group took the capacity."""
+        held = self.reservations.with_purpose(HELD)
         for node in nodes if held else ():
-            here = [claim for claim in held if claim.node == node]
+            here = [each for each in held if each.node == node]
             in_order = order.first_to_last({c.holder for c in here if c.holder is not None})
             for holder in reversed(in_order):
-                for claim in [claim for claim in here if claim.holder == holder]:
+                for each in [each for each in here if each.holder == holder]:
                     if self._suffices(node):
                         break
-                    self.claims.drop(claim.id)
-                    self._leave(PodUID(claim.id))
+                    self.reservations.drop(each.id)
+                    self._leave(PodUID(each.id))
 
     def _suffices(self, node: str) -> bool:
         """Whether a node, if it exists, has all that is counted on it."""
@@ -462,7 +470,7 @@ class ClusterState:
             self.nodes.free(resource)[row] >= 0 for resource in self.nodes.space.names
         )
 
-    # ── reservations ─────────────────────────────────────────────────────────────────────────
+    # ── reservations of plans ────────────────────────────────────────────────────────────────
 
     def assume(self, plan: Plan, order: Order) -> None:
         """Count the members of a plan on their nodes: the only change that a decision makes."""
@@ -470,7 +478,7 @@ class ClusterState:
         for seat in seats:
             pod = seat.pod
             assert pod.uid not in self._seats, f"{pod.key} has a seat already"
-            self.claims.plans[pod.uid] = Claim(
+            self.reservations.plans[pod.uid] = Reservation(
                 pod.uid, PLAN, Against.EVERYONE, plan.group, "", pod, seat.node
             )
             self._note(seat)
@@ -479,7 +487,7 @@ class ClusterState:
 
     def forget(self, uid: PodUID, number: int) -> list[Release]:
         """Release what one reserved member of a plan holds; empty if it holds nothing."""
-        if self.claims.plans.pop(uid, None) is None:
+        if self.reservations.plans.pop(uid, None) is None:
             return []
         decided = self._decided(uid)
         self._leave(uid)
@@ -579,7 +587,7 @@ class ClusterState:
         for resource in self.nodes.space.names:
             left = fresh.requested(resource)
             assert not left.any(), f"{resource}: {int(abs(left).sum())} more counted than seated"
-        assert set(self.claims.plans) <= set(self._seats), "a reserved pod has no seat"
+        assert set(self.reservations.plans) <= set(self._seats), "a reserved pod has no seat"
         logged = self.log.present()
         assert list(logged.seats.items()) == list(self._seats.items()), "the log missed a seat"
         assert [node.name for node in logged.nodes] == list(self.nodes.names), (

@@ -11,16 +11,16 @@ import math
 from collections.abc import Container
 from typing import Final
 
-from enbloc.engine.state.reservations import NOMINATION, Against, Claim
+from enbloc.engine.state.reservations import NOMINATION, Against, Reservation
 from enbloc.model.pods import Pod, PodSpec, PodUID
 from enbloc.model.requirements import Operator
 
-#: A claim that led to nothing is forgotten after this many seconds (semantics §6.1).
+#: A reservation that led to nothing is forgotten after this many seconds (semantics §6.1).
 NOMINATION_SECONDS: Final = 300.0
 
 
 class Nominations:
-    """Which pods of other schedulers claim a node, and which claims led to nothing.
+    """Which pods of other schedulers are to have a node, and for which that led to nothing.
 
     Args:
         alive: other schedulers that are known to run.
@@ -31,12 +31,12 @@ class Nominations:
         #: By pod, the node of an expired nomination, for as long as the pod names that node.
         self._lapsed: dict[PodUID, str] = {}
 
-    def claim(self, pod: Pod, before: Claim | None) -> Claim | None:
-        """Return what a pending pod of another scheduler claims; None = nothing, or no longer.
+    def reservation(self, pod: Pod, before: Reservation | None) -> Reservation | None:
+        """Return what is reserved for a pending pod of another scheduler; None = nothing, any more.
 
         Args:
             pod: as it is.
-            before: what it has claimed so far.
+            before: what was reserved for it so far.
         """
         pinned = pinned_to(pod.spec) if self._comes_soon(pod) else ""
         node = pinned or pod.nominated
@@ -49,7 +49,7 @@ class Nominations:
         end = before.end if before is not None and before.node == node else math.nan
         if pinned:
             end = pod.created + NOMINATION_SECONDS
-        return Claim(pod.uid, NOMINATION, Against.NOT_ABOVE, pod=pod, node=node, end=end)
+        return Reservation(pod.uid, NOMINATION, Against.NOT_ABOVE, pod=pod, node=node, end=end)
 
     def _comes_soon(self, pod: Pod) -> bool:
         """Whether its controller wants it on its node, and its scheduler runs."""
@@ -57,9 +57,9 @@ class Nominations:
         daemon = owner is not None and (owner.kind, owner.api_version) == ("DaemonSet", "apps/v1")
         return daemon and pod.scheduler in self._alive
 
-    def lapse(self, claim: Claim) -> None:
-        """End a nomination; the same one claims nothing again."""
-        self._lapsed[PodUID(claim.id)] = claim.node
+    def lapse(self, reservation: Reservation) -> None:
+        """End a nomination; nothing is reserved for the same one again."""
+        self._lapsed[PodUID(reservation.id)] = reservation.node
 
     def forget(self, uid: PodUID) -> None:
         """Forget a pod that is gone, or is no pending pod of another scheduler."""

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Claims: capacity on a node or in the cluster, from when, for whom, and against whom.
+"""Reservations: capacity on a node or in the cluster, from when, for whom, and against whom.
 
 One ledger records everything that takes capacity without being a pod on a node in the API server:
 
 =====================  ==================  ========================================  ==============
-claimed by             what                against                                   until
+reserved by            what                against                                   until
 =====================  ==================  ========================================  ==============
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
@@ -16,9 +16,9 @@ another scheduler      a pod's node        groups of no higher priority, or all 
 
 ¹ groups of the same owner that have no minResources themselves share it.
 
-A claim on a node that has begun is counted in the tables, as a pod is; a decision about a group
-that may ignore it removes it from its own copy. A later claim is in no table; a decision about a
-group that may still run then adds it there. Amounts are summed up on demand
+A reservation on a node that has begun is counted in the tables, as a pod is; a decision about a
+group that may ignore it removes it from its own copy. A later one is in no table; a decision about
+a group that may still run then adds it there. Amounts are summed up on demand
 (`enbloc.engine.state.capacity`).
 """
 
@@ -34,10 +34,10 @@ from enbloc.ledgers import Decisions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 
-ClaimId = str
+ReservationId = str
 Amount = tuple[tuple[str, int], ...]
 
-#: Purposes, by which claimants find their own claims.
+#: Purposes, by which a policy finds its own reservations.
 PLAN: Final = "plan"
 HELD: Final = "held"
 NOMINATION: Final = "nomination"
@@ -46,15 +46,15 @@ PREEMPTION: Final = "preemption"
 
 
 class Against(enum.Enum):
-    """Which groups must respect a claim."""
+    """Which groups must respect a reservation."""
 
     EVERYONE = "every group"
     LATER = "groups ordered after its holder"
     NOT_ABOVE = "groups whose priority is not above its pod's"
 
 
-class Claim(NamedTuple):
-    """Capacity reserved by a claimant.
+class Reservation(NamedTuple):
+    """Capacity that is reserved.
 
     Attributes:
         id: unique; for a pod's seat, the pod's UID.
@@ -73,7 +73,7 @@ class Claim(NamedTuple):
         decided: the volumes and devices that `pod` gets there; None = it has none.
     """
 
-    id: ClaimId
+    id: ReservationId
     purpose: str
     against: Against
     holder: GroupKey | None = None
@@ -108,82 +108,85 @@ class Claim(NamedTuple):
                 return self.pod is not None and self.pod.priority >= facts.priority
 
 
-class Claims:
-    """The ledger. Tables follow it: only `ClusterState` adds and drops claims on nodes.
+class ReservationLedger:
+    """The ledger. Tables follow it: only `ClusterState` adds and drops reservations on nodes.
 
     Attributes:
-        plans: the claims of open plans, by the pod's UID: many, and the same for every group.
+        plans: the reservations of open plans, by the pod's UID: many, and the same for every group.
         version: changes whenever `amounts` may have changed.
     """
 
     def __init__(self) -> None:
-        self.plans: dict[str, Claim] = {}
+        self.plans: dict[str, Reservation] = {}
         self.version = 0
         #: All except those of plans, by id.
-        self._others: dict[ClaimId, Claim] = {}
+        self._others: dict[ReservationId, Reservation] = {}
         #: The same by purpose and holder, oldest first; no entry is empty.
-        self._of: dict[tuple[str, GroupKey | None], dict[ClaimId, Claim]] = {}
+        self._of: dict[tuple[str, GroupKey | None], dict[ReservationId, Reservation]] = {}
 
-    def __iter__(self) -> Iterator[Claim]:
+    def __iter__(self) -> Iterator[Reservation]:
         yield from self.plans.values()
         yield from self._others.values()
 
-    def get(self, claim: ClaimId) -> Claim | None:
-        """Return a claim that has not ended."""
-        return self.plans.get(claim) or self._others.get(claim)
+    def get(self, key: ReservationId) -> Reservation | None:
+        """Return a reservation that has not ended."""
+        return self.plans.get(key) or self._others.get(key)
 
-    def put(self, claim: Claim) -> None:
-        """Add or replace a claim."""
-        if claim.purpose == PLAN:
-            self.plans[claim.id] = claim
+    def put(self, reservation: Reservation) -> None:
+        """Add or replace a reservation."""
+        if reservation.purpose == PLAN:
+            self.plans[reservation.id] = reservation
             return
-        self.drop(claim.id)
-        self._others[claim.id] = claim
-        self.version += bool(claim.amount)
-        self._of.setdefault((claim.purpose, claim.holder), {})[claim.id] = claim
+        self.drop(reservation.id)
+        self._others[reservation.id] = reservation
+        self.version += bool(reservation.amount)
+        mine = self._of.setdefault((reservation.purpose, reservation.holder), {})
+        mine[reservation.id] = reservation
 
-    def drop(self, claim: ClaimId) -> Claim | None:
-        """Drop a claim; return it, None if there was none."""
-        found = self._others.pop(claim, None)
+    def drop(self, key: ReservationId) -> Reservation | None:
+        """Drop a reservation; return it, None if there was none."""
+        found = self._others.pop(key, None)
         if found is None:
-            return self.plans.pop(claim, None)
+            return self.plans.pop(key, None)
         self.version += bool(found.amount)
         index = found.purpose, found.holder
         mine = self._of[index]
-        del mine[claim]
+        del mine[key]
         if not mine:
             del self._of[index]
         return found
 
-    def of(self, purpose: str, holder: GroupKey | None = None) -> Sequence[Claim]:
-        """Return the claims of one purpose, other than plans', for one group, oldest first."""
+    def of(self, purpose: str, holder: GroupKey | None = None) -> Sequence[Reservation]:
+        """Return what is reserved for one purpose, other than plans, and group; oldest first."""
         found = self._of.get((purpose, holder))
         return tuple(found.values()) if found else ()
 
-    def with_purpose(self, purpose: str) -> list[Claim]:
-        """Return all claims of one purpose, other than plans', oldest first."""
-        return [claim for claim in self._others.values() if claim.purpose == purpose]
+    def with_purpose(self, purpose: str) -> list[Reservation]:
+        """Return all reservations of one purpose, other than plans', oldest first."""
+        return [each for each in self._others.values() if each.purpose == purpose]
 
-    def fork(self) -> "Claims":
+    def fork(self) -> "ReservationLedger":
         """Return an independent copy."""
-        fork = Claims()
+        fork = ReservationLedger()
         fork.plans = dict(self.plans)
-        for claim in self._others.values():
-            fork.put(claim)
+        for each in self._others.values():
+            fork.put(each)
         return fork
 
-    # ── which claims count for a group ───────────────────────────────────────────────────────
+    # ── which of them count for a group ──────────────────────────────────────────────────────
 
-    def set_aside(self, facts: GroupFacts, order: Order) -> list[Claim]:
-        """Return claims counted on nodes that a decision about this group may ignore."""
+    def set_aside(self, facts: GroupFacts, order: Order) -> list[Reservation]:
+        """Return reservations counted on nodes that this group may ignore."""
         return [
-            claim
-            for claim in self._others.values()
-            if claim.counted and not claim.counts_against(facts, order)
+            each
+            for each in self._others.values()
+            if each.counted and not each.counts_against(facts, order)
         ]
 
-    def to_come(self, facts: GroupFacts, order: Order, until: float = math.inf) -> list[Claim]:
-        """Return claims on nodes that begin while a group may still run, and that it must respect.
+    def to_come(
+        self, facts: GroupFacts, order: Order, until: float = math.inf
+    ) -> list[Reservation]:
+        """Return reservations on nodes that begin while a group may run, and that concern it.
 
         Args:
             facts: the group.
@@ -191,47 +194,47 @@ class Claims:
             until: when the group ends at the latest; infinity = unknown.
         """
         return [
-            claim
-            for claim in self._others.values()
-            if claim.pod is not None
-            and -math.inf < claim.start < until
-            and claim.counts_against(facts, order)
+            each
+            for each in self._others.values()
+            if each.pod is not None
+            and -math.inf < each.start < until
+            and each.counts_against(facts, order)
         ]
 
-    def open_to_some(self) -> list[Claim]:
-        """Return claims that are counted on nodes, and do not count against every group."""
-        return [claim for claim in self._others.values() if claim.counted]
+    def open_to_some(self) -> list[Reservation]:
+        """Return reservations that are counted on nodes, and do not count against every group."""
+        return [each for each in self._others.values() if each.counted]
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────
 
-    def over(self, now: float) -> list[Claim]:
-        """Return claims whose end has come."""
-        return [claim for claim in self._others.values() if claim.end <= now]
+    def over(self, now: float) -> list[Reservation]:
+        """Return reservations whose end has come."""
+        return [each for each in self._others.values() if each.end <= now]
 
-    def begun(self, now: float) -> list[Claim]:
-        """Return claims whose start has come, and that are not counted yet."""
+    def begun(self, now: float) -> list[Reservation]:
+        """Return reservations whose start has come, and that are not counted yet."""
         return [c for c in self._others.values() if -math.inf < c.start <= now]
 
-    def amounts(self) -> list[Claim]:
-        """Return claimed amounts of the cluster whose start has come."""
+    def amounts(self) -> list[Reservation]:
+        """Return reserved amounts of the cluster whose start has come."""
         return [c for c in self._others.values() if c.amount and c.start == -math.inf]
 
-    def undated(self) -> list[Claim]:
-        """Return claims whose end the next turn sets."""
-        return [claim for claim in self._others.values() if math.isnan(claim.end)]
+    def undated(self) -> list[Reservation]:
+        """Return reservations whose end the next turn sets."""
+        return [each for each in self._others.values() if math.isnan(each.end)]
 
     def deadline(self) -> float | None:
         """Return when the next one begins or ends; 0 while one has no end yet."""
         times = (
             time
-            for claim in self._others.values()
-            for time in (claim.start, 0.0 if math.isnan(claim.end) else claim.end)
+            for each in self._others.values()
+            for time in (each.start, 0.0 if math.isnan(each.end) else each.end)
             if -math.inf < time < math.inf
         )
         return min(times, default=None)
 
 
-def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
+def stand_in(reservation: ReservationId, pod: Pod, node: str) -> Pod:
     """Return what is counted for a lost pod: the same requests, invisible to selectors."""
     spec = pod.spec
     room = PodSpec(
@@ -241,10 +244,10 @@ def stand_in(claim: ClaimId, pod: Pod, node: str) -> Pod:
         host_ports=spec.host_ports,
     )
     key = PodKey("", f"{HELD}/{pod.key.name}")
-    return Pod(key=key, uid=PodUID(claim), spec=room, node=node, role=pod.role)
+    return Pod(key=key, uid=PodUID(reservation), spec=room, node=node, role=pod.role)
 
 
-def nominated(claim: ClaimId, pod: Pod, node: str) -> Pod:
+def nominated(reservation: ReservationId, pod: Pod, node: str) -> Pod:
     """Return what counts for a pending pod on its future node: all by which it excludes others.
 
     Affinity, anti-affinity and topology spread see it as they will see the pod; it is no member of
@@ -252,5 +255,5 @@ def nominated(claim: ClaimId, pod: Pod, node: str) -> Pod:
     """
     key = PodKey(pod.key.namespace, f"{PREEMPTION}/{pod.key.name}")
     return replace(
-        pod, key=key, uid=PodUID(claim), scheduler="", pod_group="", node=node, nominated=node
+        pod, key=key, uid=PodUID(reservation), scheduler="", pod_group="", node=node, nominated=node
     )

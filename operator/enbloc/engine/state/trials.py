@@ -7,7 +7,7 @@ from typing import Final
 
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.order import Order
-from enbloc.engine.state.reservations import Claims
+from enbloc.engine.state.reservations import ReservationLedger
 from enbloc.engine.trial import Named, Opinion, Trial, required, telling
 from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
@@ -46,7 +46,7 @@ class Trials:
         *,
         keep: bool = True,
     ) -> Trial:
-        """Return the present state with the claims that count against this group, and no others.
+        """Return the present state with the reservations that this group must respect alone.
 
         Args:
             profile: its plugins are asked.
@@ -70,7 +70,7 @@ class Trials:
             self._opinions(profile, facts, snapshot.nodes, now),
             self._names(facts, snapshot),
         )
-        adjust(trial, facts, self._state.claims, self._order)
+        adjust(trial, facts, self._state.reservations, self._order)
         return trial
 
     def _names(self, facts: GroupFacts, snapshot: Snapshot) -> Named | None:
@@ -105,12 +105,12 @@ class Trials:
         )
 
 
-def adjust(trial: Trial, facts: GroupFacts, claims: Claims, order: Order) -> None:
-    """Apply the claims that this group must respect, and no others."""
-    for claim in claims.set_aside(facts, order):
-        if claim.pod is not None:
-            trial.remove_from(claim.pod, claim.node)
-    for claim in claims.to_come(facts, order):
-        row = trial.snapshot.nodes.row(claim.node)
-        if claim.pod is not None and row is not None:
-            trial.add(claim.pod, row)
+def adjust(trial: Trial, facts: GroupFacts, reservations: ReservationLedger, order: Order) -> None:
+    """Apply the reservations that this group must respect, and no others."""
+    for reservation in reservations.set_aside(facts, order):
+        if reservation.pod is not None:
+            trial.remove_from(reservation.pod, reservation.node)
+    for reservation in reservations.to_come(facts, order):
+        row = trial.snapshot.nodes.row(reservation.node)
+        if reservation.pod is not None and row is not None:
+            trial.add(reservation.pod, row)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from enbloc.engine.plan import Assignment
-from enbloc.engine.state import Capacity, Reservation, free_amounts
+from enbloc.engine.state import Capacity, GroupAmount, free_amounts
 from enbloc.engine.topology.regions import inside
 from enbloc.engine.topology.tree import DomainLevel, Numbers, domains_of
 from enbloc.engine.trial import Trial
@@ -29,14 +29,14 @@ DomainNumber = tuple[Labels, int]
 #: Amounts by resource, by number of the domain.
 AmountsByDomain = Mapping[int, Mapping[str, int]]
 #: By the labels of a level, the reservations in its domains, with the domain of each, in order.
-Taken = Mapping[Labels, Sequence[tuple[int, Reservation]]]
+Taken = Mapping[Labels, Sequence[tuple[int, GroupAmount]]]
 #: The most reservations that are named.
 _MOST_NAMED: Final = 3
 #: The most tries to place a group if members take too much of domains that others reserved.
 _MOST_TRIES: Final = 4
 
 
-def taken_in_domains(capacity: Capacity, wanted: Reservation, nodes: Nodes) -> Taken:
+def taken_in_domains(capacity: Capacity, wanted: GroupAmount, nodes: Nodes) -> Taken:
     """Return the reservations in single domains that precede a group.
 
     Args:
@@ -44,7 +44,7 @@ def taken_in_domains(capacity: Capacity, wanted: Reservation, nodes: Nodes) -> T
         wanted: by the group that is being decided.
         nodes: the cluster, whatever runs there.
     """
-    taken: dict[Labels, list[tuple[int, Reservation]]] = {}
+    taken: dict[Labels, list[tuple[int, GroupAmount]]] = {}
     codes: dict[Labels, list[int]] = {}
     for each in capacity.earlier(wanted):
         labels = each.labels
@@ -139,7 +139,7 @@ class ReservedDomains:
             }
         return found
 
-    def _reserved(self, labels: Labels) -> Iterator[tuple[int, Reservation]]:
+    def _reserved(self, labels: Labels) -> Iterator[tuple[int, GroupAmount]]:
         """Yield the reservations within each domain of a level, whichever level they name."""
         for own, taken in self._taken.items():
             around = self.within(own, labels).tolist()
@@ -324,7 +324,7 @@ class DueInDomain:
         nodes: the cluster as the group sees it.
     """
 
-    def __init__(self, wanted: Reservation, reserved: ReservedDomains, nodes: Nodes) -> None:
+    def __init__(self, wanted: GroupAmount, reserved: ReservedDomains, nodes: Nodes) -> None:
         self._wanted, self._reserved, self._nodes = wanted.due, reserved, nodes
         #: int64[D] each, by the labels of a level, then by resource.
         self._free: dict[Labels, Mapping[str, Numbers]] = {}

@@ -4,12 +4,12 @@
 
 ::
 
-    nothing fits ──search──► victims chosen, the capacity claimed ──► victims leave ──► placed
+    nothing fits ──search──► victims chosen, the capacity reserved ──► victims leave ──► placed
                    │            │ capacity elsewhere: victims not yet told stay
-                   │            └ a victim hangs: the claim ends, and others may be chosen
+                   │            └ a victim hangs: the reservation ends, and others may be chosen
                    └ no eviction helps: reported
 
-Capacity is claimed against every group later in the order before the first victim is told, so that
+Capacity is reserved against every group later in the order before the first victim is told, so that
 none takes what becomes free piece by piece (semantics §10.3).
 """
 
@@ -55,7 +55,7 @@ from enbloc.engine.preemption import (
     unit_name,
 )
 from enbloc.engine.queue import QueuePlace
-from enbloc.engine.state import PREEMPTION, Against, Claim, Members, nominated
+from enbloc.engine.state import PREEMPTION, Against, Members, Reservation, nominated
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
 from enbloc.engine.turn import Departure, Turn
@@ -69,7 +69,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
-#: How long (seconds) nodes are claimed that a pod was nominated for before this process saw it, or
+#: How long (seconds) nodes are reserved that a pod was nominated for before this process saw it, or
 #: where its plan failed.
 NOMINATED_SECONDS: Final = 300.0
 #: Receives a search, and the cluster as it saw it, before anything is done about it.
@@ -105,7 +105,7 @@ class Preemptions(Policy):
     def __init__(self, core: Core) -> None:
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
-        #: By preemptor; each has claims for its pending pods, unless they are planned.
+        #: By preemptor; each has reservations for its pending pods, unless they are planned.
         self._open: dict[GroupKey, UnderWay] = {}
         #: By preemptor, until it is whole.
         self._setbacks: dict[GroupKey, Setbacks] = {}
@@ -330,7 +330,7 @@ class Preemptions(Policy):
     def _begin(
         self, turn: Turn, facts: GroupFacts, profile: Profile, found: Preemption
     ) -> UnderWay:
-        """Claim the capacity, then start the evictions."""
+        """Reserve the capacity, then start the evictions."""
         victims = leavers_of(found, Budgets(self._state.budgets))
         leaving = chain.from_iterable(some.pods for some in victims.values())
         each = self._open[facts.key] = UnderWay(
@@ -376,7 +376,7 @@ class Preemptions(Policy):
         for pod, node in nodes:
             self._known.add(pod.uid)
             name = f"{PREEMPTION}/{pod.uid}"
-            claim = Claim(
+            reservation = Reservation(
                 name,
                 PREEMPTION,
                 Against.LATER,
@@ -386,7 +386,7 @@ class Preemptions(Policy):
                 end=until,
                 decided=decided.get(pod.uid, GETS_NOTHING) if pod.spec.holds else None,
             )
-            self._state.claim(claim, now, crowded=True)
+            self._state.reserve(reservation, now, crowded=True)
 
     # ── following it ─────────────────────────────────────────────────────────────────────────
 
@@ -455,7 +455,7 @@ class Preemptions(Policy):
         return setbacks
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
-        """End claims that are no longer needed; claim for nominations from before this process."""
+        """End reservations that nobody needs; reserve for nominations from before this process."""
         self._remember(members)
         if not facts.pending:
             self._tried.pop(facts.key, None)
@@ -478,7 +478,7 @@ class Preemptions(Policy):
             self._unbound(turn, facts, each)
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
-        """Keep the nodes of a plan that came to nothing claimed for a while, once."""
+        """Keep the nodes of a plan that came to nothing reserved for a while, once."""
         if each.spent(self._victims, self._state):
             self._end(turn, each)
             self._set_back(turn, each.key)
@@ -542,7 +542,7 @@ class Preemptions(Policy):
     def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """End the evictions of a group that is placed: victims not yet told stay.
 
-        Nothing is claimed while the plan reserves the capacity.
+        Nothing is reserved while the plan reserves the capacity.
         """
         del members
         self._forget(facts.key)
@@ -563,7 +563,7 @@ class Preemptions(Policy):
         return {uid for other in others for uid in other.counts_on}
 
     def _release(self, turn: Turn, each: UnderWay) -> None:
-        turn.happened += self._state.release(self._state.claims.of(PREEMPTION, each.key))
+        turn.happened += self._state.release(self._state.reservations.of(PREEMPTION, each.key))
         turn.change(each.key)
 
     def forget(self, turn: Turn, members: Members) -> None:

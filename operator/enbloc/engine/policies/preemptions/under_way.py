@@ -31,7 +31,7 @@ from enbloc.model.text import several
 from enbloc.model.times import time_text
 
 #: How long (seconds) a victim is waited for beyond its grace period, and how long a preemptor whose
-#: victims are gone keeps its claims.
+#: victims are gone keeps its reservations.
 HANG_SECONDS: Final = 30.0
 #: The most victims that a message names.
 _MOST_NAMED: Final = 3
@@ -43,9 +43,9 @@ class Stage(enum.Enum):
     """How far a preemption has come."""
 
     LEAVING = "its victims hold their capacity yet"
-    FREE = "nobody does: the nodes are claimed for a while"
+    FREE = "nobody does: the nodes are reserved for a while"
     PLANNED = "a plan of the preemptor is open"
-    UNBOUND = "it came to nothing: the nodes are claimed for a while once more"
+    UNBOUND = "it came to nothing: the nodes are reserved for a while once more"
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +61,8 @@ class UnderWay:
         why: the message of the condition of its victims.
         held: what becomes free some time after they are gone.
         stage: how far it has come.
-        until: when it is over, if the nodes are claimed for a while, engine clock.
-        renewed: a plan came to nothing, and the nodes were claimed once more.
+        until: when it is over, if the nodes are reserved for a while, engine clock.
+        renewed: a plan came to nothing, and the nodes were reserved once more.
         latest: until when its victims are waited for, engine clock; infinity = not known yet.
     """
 
@@ -219,7 +219,7 @@ class UnderWay:
     def spent(self, evictions: Victims, state: ClusterState) -> bool:
         """Whether its plan came to nothing, and claiming the nodes again would not help.
 
-        They were claimed again already, or a victim was kept when it was planned.
+        They were reserved again already, or a victim was kept when it was planned.
         """
         return self.renewed or any(
             evictions.of(group) is None and some.left(state) for group, some in self.victims.items()
