@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import KEPT, Member, Members
-from enbloc.model.claims import Adoptions
+from enbloc.model.adoptions import Adoptions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Owner, Phase, Pod, PodKey, PodSpec, PodUID
 from enbloc.model.runs import BARE, owner_of

@@ -5,7 +5,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.claims import Adoption, Adoptions
+from enbloc.model.adoptions import Adoption, Adoptions
 from enbloc.model.groups import GroupKey
 from tests.effort import examples
 

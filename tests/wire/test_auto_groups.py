@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.claims import adopted
+from enbloc.model.adoptions import adopted
 from enbloc.model.groups import GroupKey, Role
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY, POD_GROUP_KEY
 from enbloc.model.pods import Pod, PodUID

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from enbloc.controller.creators import Creator
-from enbloc.model.claims import Adoptions
+from enbloc.model.adoptions import Adoptions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 

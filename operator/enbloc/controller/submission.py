@@ -21,7 +21,7 @@ from enbloc.engine.events import (
     TopologySeen,
 )
 from enbloc.errors import UsageError
-from enbloc.model.claims import adopted as claimed_by
+from enbloc.model.adoptions import adopted as claimed_by
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.names import (

@@ -12,7 +12,7 @@ from enbloc.client.paths import POD_GROUPS, PODS
 from enbloc.doctor.finding import Finding, Installation
 from enbloc.doctor.reading import Waiting, count, findings
 from enbloc.doctor.schedulers import served
-from enbloc.model.claims import adopted
+from enbloc.model.adoptions import adopted
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc.wire import codec

@@ -60,7 +60,7 @@ from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.raw_nodes import RawNode
 from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.topology_kinds import TOPOLOGY_KINDS, TopologyKind
-from enbloc.model.claims import adopted
+from enbloc.model.adoptions import adopted
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
-from enbloc.model.claims import Adoptions
+from enbloc.model.adoptions import Adoptions
 from enbloc.model.dns_names import LABEL, SUBDOMAIN
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from enbloc.model.claims import adopted
+from enbloc.model.adoptions import adopted
 from enbloc.model.groups import Role, SubGroup, tree_of
 from enbloc.model.trees import Tree, least_of
 from enbloc.wire.objects import PodGroupSpecObject
