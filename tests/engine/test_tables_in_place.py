@@ -11,9 +11,9 @@ def test_a_plan_is_written_once_nobody_reads_the_tables_any_more() -> None:
     cluster.gang("a", 2)
     cluster.settle()  # from here on the tables have the columns that they need
     state = cluster.engine._core.state
-    before = state.placed._claim, state.nodes._cells_claim
+    before = state.placed._right, state.nodes._cells_right
     for name in ("b", "c"):
         cluster.gang(name, 2)
         cluster.settle()
         assert len(cluster.where(name)) == 2
-    assert (state.placed._claim, state.nodes._cells_claim) == before
+    assert (state.placed._right, state.nodes._cells_right) == before

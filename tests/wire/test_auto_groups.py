@@ -291,8 +291,8 @@ def test_of_several_groups_that_name_one_podgroup_the_first_by_name_has_its_pods
     desk.see({}, field="left")
     assert [pod.group for pod in desk.auto.group(late, {"left": "z"})] == [late]
     assert [pod.group for pod in desk.auto.group(ROOT, {"left": "l"})] == [ROOT]
-    assert desk.auto.claims.under(late) == []
-    assert desk.auto.claims.under(ROOT) == [CHILD]
+    assert desk.auto.adoptions.under(late) == []
+    assert desk.auto.adoptions.under(ROOT) == [CHILD]
     assert [pod.group for pod in desk.auto.group_gone(ROOT)] == [late]
     assert desk.auto.group_gone(late) == []
 

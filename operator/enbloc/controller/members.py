@@ -77,11 +77,11 @@ class Members:
     A method that changes something returns the affected groups.
 
     Args:
-        claims: the Kubernetes PodGroups whose pods belong to other groups.
+        adoptions: the Kubernetes PodGroups whose pods belong to other groups.
     """
 
-    def __init__(self, claims: Adoptions | None = None) -> None:
-        self._claims = claims or Adoptions()
+    def __init__(self, adoptions: Adoptions | None = None) -> None:
+        self._adoptions = adoptions or Adoptions()
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
         self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
@@ -104,15 +104,17 @@ class Members:
         A Job that had ended stays for a while after its deletion.
         """
         found = self._named.get(group, set()) | {member.owner for member in self.of(group)}
-        for podgroup in self._claims.under(group):
+        for podgroup in self._adoptions.under(group):
             found |= self._named.get(podgroup, set())
         known = sorted(found & self._creators.keys())
         return {uid: self._settled(self._creators[uid]) for uid in known}
 
     def _settled(self, creator: Creator) -> Creator:
         """The same creator, with the group and role that its pods really belong to."""
-        claim = self._claims.of(creator.group) if creator.group and creator.by_field else None
-        return creator if claim is None else replace(creator, group=claim.group, role=claim.role)
+        adoption = self._adoptions.of(creator.group) if creator.group and creator.by_field else None
+        if adoption is None:
+            return creator
+        return replace(creator, group=adoption.group, role=adoption.role)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 

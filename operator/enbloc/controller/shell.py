@@ -90,7 +90,7 @@ class Controller:
         self._options = options
         self._problems = ActiveProblems()
         self._auto = AutoGroups(unknown=False)
-        self._members = Members(self._auto.claims)
+        self._members = Members(self._auto.adoptions)
         self._elector = candidate(
             client,
             options,

@@ -87,15 +87,15 @@ class Nodes:
 
     __slots__ = (
         "_cells",
-        "_cells_claim",
+        "_cells_right",
         "_columns",
-        "_columns_claim",
+        "_columns_right",
         "_compact_at",
         "_deltas",
         "_huge",
         "_indexes",
         "_ledgers",
-        "_ledgers_claim",
+        "_ledgers_right",
         "_ledgers_shared",
         "_rows",
         "_view",
@@ -111,8 +111,8 @@ class Nodes:
         self.images_version = 0
         self.placed_version = 0
         self._columns = NodeColumns(space)
-        self._columns_claim: ArrayRight = Ownership()
-        self._cells_claim: ArrayRight = Ownership()
+        self._columns_right: ArrayRight = Ownership()
+        self._cells_right: ArrayRight = Ownership()
         self._rows: Rows = slice(0, 0)
         self._cells: Amounts | None = np.zeros(
             (_NONZERO + len(space), self._columns.capacity), np.int64
@@ -123,7 +123,7 @@ class Nodes:
         self._compact_at = _COLUMNS
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Lines, int]] = {}
         self._ledgers = ledgers
-        self._ledgers_claim: ArrayRight = Ownership()
+        self._ledgers_right: ArrayRight = Ownership()
         #: Another table reads the same ledgers, and this one has a Lease on them.
         self._ledgers_shared = False
 
@@ -139,7 +139,7 @@ class Nodes:
         Raises:
             RuntimeError: the ledgers from which this table's were taken have changed since.
         """
-        if self._ledgers_claim.revoked:
+        if self._ledgers_right.revoked:
             raise RuntimeError("what pods hold has changed since this snapshot was taken")
         return self._ledgers
 
@@ -321,8 +321,8 @@ class Nodes:
 
     def take(self, rows: Rows) -> "Nodes":
         """A table of some rows only; views for a slice, copies for an index array."""
-        claim = self._cells_claim.lease() if isinstance(rows, slice) else Ownership().lease()
-        return self._derive(self._view[:, rows], self._composed(rows), claim)
+        right = self._cells_right.lease() if isinstance(rows, slice) else Ownership().lease()
+        return self._derive(self._view[:, rows], self._composed(rows), right)
 
     def with_more(
         self, rows: npt.NDArray[np.intp], spec: PodSpec, more: npt.NDArray[np.int64]
@@ -352,10 +352,10 @@ class Nodes:
 
     def snapshot(self) -> "Nodes":
         """A frozen copy."""
-        return self._derive(self._view, self._rows, self._cells_claim.lease())
+        return self._derive(self._view, self._rows, self._cells_right.lease())
 
     def _derive(
-        self, view: Amounts, rows: Rows, claim: ArrayRight, cells: Amounts | None = None
+        self, view: Amounts, rows: Rows, right: ArrayRight, cells: Amounts | None = None
     ) -> "Nodes":
         table = object.__new__(Nodes)
         table.space = self.space
@@ -363,17 +363,17 @@ class Nodes:
         table.images_version = self.images_version
         table.placed_version = self.placed_version
         table._columns = self._columns
-        table._columns_claim = self._columns_claim.lease()
+        table._columns_right = self._columns_right.lease()
         table._rows = rows
         table._cells = cells
-        table._cells_claim = claim
+        table._cells_right = right
         table._view = view
         table._huge = self._huge
         table._compact_at = self._compact_at
         table._deltas = self._deltas
         table._indexes = self._indexes
         table._ledgers = self._ledgers
-        table._ledgers_claim = self._ledgers_claim.lease()
+        table._ledgers_right = self._ledgers_right.lease()
         table._ledgers_shared = True
         return table
 
@@ -426,8 +426,8 @@ class Nodes:
 
         Tables derived from ClusterState's table must not read their ledgers after it calls this.
         """
-        if isinstance(self._ledgers_claim, Ownership):
-            self._ledgers_claim.revoke()
+        if isinstance(self._ledgers_right, Ownership):
+            self._ledgers_right.revoke()
         elif self._ledgers_shared:
             self._ledgers, self._ledgers_shared = self.ledgers.fork(), False
         return self._ledgers
@@ -531,10 +531,10 @@ class Nodes:
         names = self.space.names
         self.space = ResourceSpace(names[line] for line in kept.tolist())
         self._columns = self._columns.only(self.space, kept)
-        self._columns_claim = Ownership()
+        self._columns_right = Ownership()
         lines = np.concatenate((np.arange(_NONZERO), kept + _NONZERO))
         self._cells = self._cells.take(lines, 0)
-        self._cells_claim = Ownership()
+        self._cells_right = Ownership()
         self._view = self._cells[:, : len(self._columns.objects)]
         now = {line: place for place, line in enumerate(lines.tolist())}
         self._huge = {
@@ -549,18 +549,18 @@ class Nodes:
             raise TypeError("this node table is read-only; only ClusterState changes nodes")
         columns = self._columns
         fits = rows <= columns.capacity and len(columns.allocatable) == len(self.space)
-        if not (fits and self._columns_claim.exclusive):
+        if not (fits and self._columns_right.exclusive):
             wide = columns.capacity if rows <= columns.capacity else 2 * columns.capacity
             columns = self._columns = columns.copy(wide)
-            self._columns_claim = Ownership()
+            self._columns_right = Ownership()
         return columns, self._own_cells((_NONZERO + len(self.space), columns.capacity))
 
     def _own_cells(self, shape: tuple[int, int]) -> Amounts:
         """Writable cells of that shape."""
         assert self._cells is not None
-        if self._cells.shape != shape or not self._cells_claim.exclusive:
+        if self._cells.shape != shape or not self._cells_right.exclusive:
             self._cells = resized(self._cells, shape)
-            self._cells_claim = Ownership()
+            self._cells_right = Ownership()
             self._view = self._cells[:, : len(self)]
         return self._cells
 

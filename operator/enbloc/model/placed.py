@@ -24,11 +24,21 @@ class PlacedPods:
     or an array that either returned, still exists (`enbloc.model.copy_on_write`). A fork is a copy.
     """
 
-    __slots__ = ("_affine", "_claim", "_index", "_labels", "_namespace", "_priority", "_row",
-                 "_spec", "_terminating", "_uids")  # fmt: skip
+    __slots__ = (
+        "_affine",
+        "_index",
+        "_labels",
+        "_namespace",
+        "_priority",
+        "_right",
+        "_row",
+        "_spec",
+        "_terminating",
+        "_uids",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self._claim: ArrayRight = Ownership()
+        self._right: ArrayRight = Ownership()
         self._uids: list[PodUID] = []
         self._index: dict[PodUID, int] = {}
         self._row: npt.NDArray[np.int32] = np.zeros(_FIRST_CAPACITY, np.int32)
@@ -133,7 +143,7 @@ class PlacedPods:
     def snapshot(self) -> "PlacedPods":
         """The same pods, frozen."""
         twin = object.__new__(PlacedPods)
-        twin._claim = self._claim.lease()
+        twin._right = self._right.lease()
         twin._uids, twin._index, twin._labels = self._uids, self._index, self._labels
         twin._row, twin._priority, twin._terminating = self._row, self._priority, self._terminating
         twin._spec, twin._namespace, twin._affine = self._spec, self._namespace, self._affine
@@ -196,14 +206,14 @@ class PlacedPods:
 
     def _own(self, size: int) -> None:
         """Make everything writable, with space for `size` pods."""
-        if isinstance(self._claim, Lease):
+        if isinstance(self._right, Lease):
             raise TypeError("this pod table is read-only; change a fork() of it")
         room = len(self._row)
-        if size > room or not self._claim.exclusive:
+        if size > room or not self._right.exclusive:
             self._copy(room if size <= room else max(size, 2 * room))
 
     def _copy(self, room: int) -> None:
-        self._claim = Ownership()
+        self._right = Ownership()
         self._uids, self._index = self._uids.copy(), self._index.copy()
         self._row = resized(self._row, (room,))
         self._priority = resized(self._priority, (room,))
@@ -216,7 +226,7 @@ class PlacedPods:
         return slice(0, len(self._uids))
 
     def _read(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return leased(column[self._used], self._claim.lease())
+        return leased(column[self._used], self._right.lease())
 
 
 def _affine(spec: PodSpec | None) -> bool:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Auto groups: the groups of pods that name none, by their workload, where switched on.
 
-They also cover pods that name a Kubernetes PodGroup whose pods another group claims (`claims.py`).
+They also cover pods that name a Kubernetes PodGroup whose pods another group adopts
+(`model.adoptions`).
 
 Both scheduler and controller use this, with nothing but the pod and its namespace as input. So a
 pod whose PodGroup does not exist yet is already a member, and waits for it. The labels are those
@@ -208,7 +209,7 @@ class AutoGroups:
             PodGroups yet.
 
     Attributes:
-        claims: the Kubernetes PodGroups whose pods other groups claim.
+        adoptions: the Kubernetes PodGroups whose pods other groups adopt.
     """
 
     def __init__(self, *, unknown: bool) -> None:
@@ -218,7 +219,7 @@ class AutoGroups:
         self._in: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
         self._on: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
         self._groups: set[GroupKey] = set()
-        self.claims: Final = Adoptions()
+        self.adoptions: Final = Adoptions()
 
     def pod(self, found: PodObject, pod: Pod, *, ready: bool = False) -> Pod:
         """The pod, with the group that it belongs to.
@@ -277,14 +278,14 @@ class AutoGroups:
         """Forget a namespace that was deleted, after everything in it."""
         self._switches.pop(name, None)
 
-    def group(self, key: GroupKey, claims: Mapping[str, str] = _NO_TEXTS) -> list[Pod]:
+    def group(self, key: GroupKey, adoptions: Mapping[str, str] = _NO_TEXTS) -> list[Pod]:
         """Record a PodGroup that was seen; returns the pods whose group changed.
 
         Args:
             key: of the PodGroup.
-            claims: the roles in which it claims pods of Kubernetes PodGroups, by PodGroup.
+            adoptions: the roles in which it adopts pods of Kubernetes PodGroups, by PodGroup.
         """
-        touched = self.claims.put(key, claims)
+        touched = self.adoptions.put(key, adoptions)
         if key not in self._groups:
             self._groups.add(key)
             touched.append(key)
@@ -298,7 +299,7 @@ class AutoGroups:
         however often the PodGroup is deleted.
         """
         self._groups.discard(key)
-        return self._regrouped(self.claims.put(key, {}))
+        return self._regrouped(self.adoptions.put(key, {}))
 
     def _regrouped(self, groups: Iterable[GroupKey]) -> list[Pod]:
         return [pod for key in groups for pod in self._changed(self._on.get(key, {}))]
@@ -328,10 +329,10 @@ class AutoGroups:
         return replace(pod, group=key, role=auto.role)
 
     def _claimed(self, pod: Pod, before: _Candidate | None) -> Pod:
-        """A pod that names a Kubernetes PodGroup, in the group that claims it, or last did."""
-        claim = self.claims.of(pod.group) if pod.group is not None else None
-        if claim is not None:
-            return replace(pod, group=claim.group, role=claim.role)
+        """A pod that names a Kubernetes PodGroup, in the group that adopts it, or last did."""
+        adoption = self.adoptions.of(pod.group) if pod.group is not None else None
+        if adoption is not None:
+            return replace(pod, group=adoption.group, role=adoption.role)
         last = pod if before is None else before.pod
         return replace(pod, group=last.group, role=last.role)
 

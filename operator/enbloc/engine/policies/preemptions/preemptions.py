@@ -346,7 +346,7 @@ class Preemptions(Policy):
         if any(pod.spec.holds for pod, _ in found.nodes):
             trial = self._trial(turn, facts, profile)
             decided = decided_without(found.victims, found.nodes, trial)
-        self._claim(facts, found.nodes, turn.now, decided=decided)
+        self._reserve(facts, found.nodes, turn.now, decided=decided)
         self._start(each)
         for unit in found.victims:
             if unit.planned:  # nothing of it was sent: drop the plan, evict nothing
@@ -364,7 +364,7 @@ class Preemptions(Policy):
         self._known.update(pod.uid for pod in each.pods)
         each.start(self._victims)
 
-    def _claim(
+    def _reserve(
         self,
         facts: GroupFacts,
         nodes: Iterable[tuple[Pod, str]],
@@ -485,7 +485,7 @@ class Preemptions(Policy):
             return
         each.unbound(turn.now + NOMINATED_SECONDS)
         nodes = [(pod, node) for pod in facts.pending if (node := each.nodes.get(pod.uid))]
-        self._claim(facts, nodes, turn.now, each.until)
+        self._reserve(facts, nodes, turn.now, each.until)
 
     def _resume(self, turn: Turn, facts: GroupFacts) -> None:
         """Continue a preemption whose nominations precede this process's view of the pods."""
@@ -515,7 +515,7 @@ class Preemptions(Policy):
         )
         if not victims:
             each.free(turn.now + NOMINATED_SECONDS)
-        self._claim(facts, nodes, turn.now, each.until)
+        self._reserve(facts, nodes, turn.now, each.until)
         self._start(each)
 
     def _finish(self, turn: Turn, members: Members, facts: GroupFacts) -> None:

@@ -19,19 +19,19 @@ roles = st.dictionaries(st.sampled_from(PODGROUPS), st.sampled_from(["r", "s"]),
 def test_the_last_word_of_each_group_decides_and_every_change_is_told(
     said: list[tuple[GroupKey, dict[str, str]]],
 ) -> None:
-    claims, stands = Adoptions(), dict[GroupKey, dict[str, str]]()
+    adoptions, stands = Adoptions(), dict[GroupKey, dict[str, str]]()
     for group, named in said:
-        before = {name: claims.of(GroupKey("ns", name)) for name in PODGROUPS}
-        touched = {key.name for key in claims.put(group, named)}
+        before = {name: adoptions.of(GroupKey("ns", name)) for name in PODGROUPS}
+        touched = {key.name for key in adoptions.put(group, named)}
         stands[group] = named
         for name in PODGROUPS:
             key = GroupKey("ns", name)
             naming = sorted(group for group, names in stands.items() if name in names)
             first = Adoption(naming[0], stands[naming[0]][name]) if naming else None
-            assert claims.of(key) == first
+            assert adoptions.of(key) == first
             assert first == before[name] or name in touched
             for each in GROUPS:
-                assert (key in claims.under(each)) == (first is not None and first.group == each)
+                assert (key in adoptions.under(each)) == (first is not None and first.group == each)
     for group in GROUPS:
-        claims.put(group, {})
-    assert vars(claims) == vars(Adoptions())
+        adoptions.put(group, {})
+    assert vars(adoptions) == vars(Adoptions())
