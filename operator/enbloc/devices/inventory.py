@@ -5,21 +5,7 @@
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, Self
 
-from enbloc.devices.asked import (
-    NOTHING_ASKED,
-    DeviceNeeds,
-    Joined,
-    Terms,
-    alternatives_score,
-    claim_keys,
-    consumer_of,
-    failed,
-    full,
-    misfit,
-    twice,
-    unclassed,
-    unmade,
-)
+from enbloc.devices.cache import DeviceCache
 from enbloc.devices.decisions import DeviceDecision
 from enbloc.devices.demand import Demand
 from enbloc.devices.extended import (
@@ -41,7 +27,21 @@ from enbloc.devices.facts import (
     ResourceSlice,
     identity,
 )
-from enbloc.devices.memory import DeviceCache
+from enbloc.devices.needs import (
+    NOTHING_ASKED,
+    DeviceNeeds,
+    Joined,
+    Terms,
+    alternatives_score,
+    claim_keys,
+    consumer_of,
+    failed,
+    full,
+    misfit,
+    twice,
+    unclassed,
+    unmade,
+)
 from enbloc.devices.owners import Owners
 from enbloc.devices.pools import Pool, PoolKey, pool_of
 from enbloc.devices.search import told

@@ -8,11 +8,11 @@ Claims decided on the same fork may get other devices if that helps.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
-from enbloc.devices.asked import DeviceVerdict
 from enbloc.devices.demand import Demand
 from enbloc.devices.effort import PLACE, STEP, UNSEEN
 from enbloc.devices.facts import MOST_ALTERNATIVES
 from enbloc.devices.inventory import Inventory
+from enbloc.devices.needs import DeviceVerdict
 from enbloc.devices.pools import Pool, PoolKey
 from enbloc.devices.results import score_of
 from enbloc.devices.search import (

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from enbloc.devices.asked import claim_keys, consumer_of, failed, misfit
 from enbloc.devices.decisions import (
     DeviceClaimDecision,
     DeviceDecision,
@@ -30,6 +29,7 @@ from enbloc.devices.facts import (
     ResourceClaim,
     identity,
 )
+from enbloc.devices.needs import claim_keys, consumer_of, failed, misfit
 from enbloc.devices.offers import Offers, searched
 from enbloc.devices.owners import Withdrawn
 from enbloc.devices.pools import Reach

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.devices.asked import Terms
 from enbloc.devices.demand import Demand
 from enbloc.devices.facts import MOST_RESULTS
 from enbloc.devices.lens import Lens
+from enbloc.devices.needs import Terms
 from enbloc.devices.pools import Bits, Pool, Reach, positions
 from enbloc.devices.search import PoolOnNode
 from enbloc.model.node_selection import terms_match

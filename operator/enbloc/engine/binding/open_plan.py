@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from enbloc.engine.choices import meets
 from enbloc.engine.effects import Attempt
+from enbloc.engine.member_ranks import ranks_of
 from enbloc.engine.plan import Assignment, Plan
-from enbloc.engine.ranks import ranks_of
 from enbloc.engine.topology import PlannedMember, misplaced
 from enbloc.engine.turn import Refusal
 from enbloc.framework.act import Target

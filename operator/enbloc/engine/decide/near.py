@@ -8,7 +8,7 @@ from typing import Final
 
 from enbloc.engine.decide.floor import PlacedFloor, note_unplaced, place_others
 from enbloc.engine.decide.slices import OUTSIDE, ReadBudget, slice_region
-from enbloc.engine.ranks import ranks_of
+from enbloc.engine.member_ranks import ranks_of
 from enbloc.engine.topology import chain_of, domains_of, inside, region_of
 from enbloc.engine.trial import Outcome, Trial
 from enbloc.framework.facts import Locality

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.decide.floor import PlacedFloor
-from enbloc.engine.ranks import ranks_of
+from enbloc.engine.member_ranks import ranks_of
 from enbloc.engine.topology import DomainCandidates, domains_of, held_ranks, inside, rows_around
 from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import Floor, GroupFacts, Lacking, Locality

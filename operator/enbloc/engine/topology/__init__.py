@@ -4,14 +4,13 @@
 
 `tree` has the domains of a node table, `room` how many members each could take, `candidates` which
 of them are tried in which order, `regions` what of a trial is left when members must be in one
-domain, `ranks` which of several identical members takes which row, `refusals` why no domain does,
-`apart` which groups a group keeps away from, `reserved` what minResources reserve in one domain.
-None of it runs for a group that requests no topology.
+domain, `tree_order` which of several identical members takes which row, `refusals` why no domain
+does, `apart` which groups a group keeps away from, `reserved` what minResources reserve in one
+domain. None of it runs for a group that requests no topology.
 """
 
 from enbloc.engine.topology.apart import opinions_apart, worse_rows
 from enbloc.engine.topology.candidates import DomainCandidate, DomainCandidates, most_tried
-from enbloc.engine.topology.ranks import along_the_tree
 from enbloc.engine.topology.refusals import no_domain, too_small
 from enbloc.engine.topology.regions import (
     PlannedMember,
@@ -34,6 +33,7 @@ from enbloc.engine.topology.reserved import (
 )
 from enbloc.engine.topology.room import room_now
 from enbloc.engine.topology.tree import Domains, domains_of, lies_in
+from enbloc.engine.topology.tree_order import along_the_tree
 
 __all__ = [
     "DomainCandidate",

@@ -15,7 +15,6 @@ PreBind, bindClaim, Unreserve.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from enbloc.devices.asked import full
 from enbloc.devices.decisions import DeviceClaimDecision, DeviceDecision
 from enbloc.devices.facts import (
     MOST_CONSUMERS,
@@ -26,6 +25,7 @@ from enbloc.devices.facts import (
     ResourceClaim,
     pod_group_id,
 )
+from enbloc.devices.needs import full
 from enbloc.devices.writing import allocation_json
 from enbloc.framework.act import Api, ReadObject, Reply, Target
 from enbloc.framework.changes import (

@@ -11,8 +11,8 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.devices.asked import DeviceNeeds, DeviceVerdict, Terms, claim_keys
 from enbloc.devices.demand import Demand
+from enbloc.devices.needs import DeviceNeeds, DeviceVerdict, Terms, claim_keys
 from enbloc.devices.search import CANNOT, told
 from enbloc.devices.table import Devices
 from enbloc.devices.use import Use

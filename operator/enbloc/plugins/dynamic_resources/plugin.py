@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.devices.asked import claim_keys, unmade
+from enbloc.devices.cache import MOST_SPECS
 from enbloc.devices.facts import ResourceClaim
-from enbloc.devices.memory import MOST_SPECS
+from enbloc.devices.needs import claim_keys, unmade
 from enbloc.framework.act import Api, Target
 from enbloc.framework.decide import Scores
 from enbloc.framework.facts import GroupFacts

@@ -25,9 +25,9 @@ from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.preemptions.begun import awaited, begun
 from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
 from enbloc.engine.policies.preemptions.line import PreemptorQueue
+from enbloc.engine.policies.preemptions.preempted_by import PreemptedBy
 from enbloc.engine.policies.preemptions.rests import Rests
 from enbloc.engine.policies.preemptions.setbacks import Setbacks
-from enbloc.engine.policies.preemptions.told import PreemptedBy
 from enbloc.engine.policies.preemptions.under_way import (
     HANG_SECONDS,
     Stage,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Asked: what one pod needs in devices, given the current state of its claims."""
+"""Needs: what one pod needs in devices, given the current state of its claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks: identical members are placed along the tree in the order of their controller's numbers."""
+"""Tree order: identical members lie along the tree in the order of their controller's numbers."""
 
 from collections.abc import Hashable, Sequence
 

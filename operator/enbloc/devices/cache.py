@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: cached results about devices, shared by all forks of the table."""
+"""Cache: results about devices, shared by all forks of the table."""
 
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from enbloc.devices.asked import DeviceVerdict
 from enbloc.devices.demand import Demand, demand_of
 from enbloc.devices.effort import UNSEEN
 from enbloc.devices.facts import ClaimSpec, DeviceClass
+from enbloc.devices.needs import DeviceVerdict
 from enbloc.devices.pools import Pool
 from enbloc.devices.selectors import Selectors
 from enbloc.devices.views import Spread

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Told: what is reported on victims of a higher priority, and on which groups."""
+"""Preempted by: what is reported of members that gave way to a higher priority, by group."""
 
 from collections.abc import Sequence
 from itertools import islice

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks: the numbers that members are bound with (semantics §8.1)."""
+"""Member ranks: the numbers that members are bound with (semantics §8.1)."""
 
 from collections.abc import Container, Iterable
 from itertools import count
