@@ -31,15 +31,16 @@ SCHEDULED = {
 }
 WAITING = SCHEDULED | {"status": "False", "reason": "Unschedulable"}
 ROLE_SUM = "the minimums of the roles add up to more than minMember"
-NAMES = "resource names must be such as cpu or example.com/gpu"
+NAMES = "resource names must be like cpu or example.com/gpu"
 FROZEN_CLASS = "priorityClassName is immutable while the group is scheduled"
 FROZEN_ROLES = "the parent of a role is immutable while the group is scheduled"
 FROZEN_GROUPS = "the parent of a sub-group is immutable while the group is scheduled"
 NO_PARENT = "the parent of a role must be the name of a sub-group"
 TOO_DEEP = "the parent of a sub-group must be the name of a sub-group without a parent"
-TOO_MANY = "minGroupCount may not be more than the number of"
-NO_LEVEL = "topology needs required, preferred, slices, or apart"
-NOBODY = "a role of which the parent has a minGroupCount needs a minMember of 1 or more"
+TOO_MANY = "minGroupCount must not exceed the number of"
+CHILDLESS = "a sub-group must have at least one child"
+NO_LEVEL = "topology must have required, preferred, slices or apart"
+NOBODY = "minMember of a role must be at least 1 if its parent has a minGroupCount"
 SLICES = {
     "subGroups": [{"name": "slices", "minGroupCount": 1}, {"name": "one", "parent": "slices"}],
     "roles": [
@@ -99,13 +100,15 @@ CASES = {
         },
         refused=TOO_DEEP,
     ),
-    "a sub-group without children": Case({"subGroups": [{"name": "one"}]}, refused="needs a child"),
+    "a sub-group without children": Case(
+        {"subGroups": [{"name": "one"}]}, refused="must have at least one child"
+    ),
     "more children needed than a sub-group has": Case(
         {
             "subGroups": [{"name": "one", "minGroupCount": 2}],
             "roles": [{"name": "a", "parent": "one"}],
         },
-        refused="minGroupCount may not be more than the number of its children",
+        refused="minGroupCount must not exceed the number of its children",
     ),
     "more children needed than there are": Case(
         {"minGroupCount": 2, "roles": [{"name": "a"}]}, refused=TOO_MANY
@@ -349,11 +352,11 @@ LEVELS = {
     ),
     "two levels of one name": (
         levels(("rack", "a"), ("host", "b"), ("rack", "c")),
-        "each level must have a name of its own",
+        "each level must have a unique name",
     ),
     "two levels of one label": (
         levels(("block", "example.com/rack"), ("rack", "example.com/rack")),
-        "each level must have a nodeLabel of its own",
+        "each level must have a unique nodeLabel",
     ),
     "a level without a name": ([{"nodeLabel": "rack"}], "spec.levels[0].name"),
     "a level without a label": ([{"name": "rack"}], "spec.levels[0].nodeLabel"),

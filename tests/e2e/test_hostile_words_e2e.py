@@ -78,7 +78,7 @@ async def test_what_tenants_write_is_escaped_wherever_it_is_told(world: World) -
 
 
 async def test_a_name_that_no_resource_has_is_refused_with_its_field(world: World) -> None:
-    with pytest.raises(Invalid, match=r"spec\.minResources.*resource names must be such as"):
+    with pytest.raises(Invalid, match=r"spec\.minResources.*resource names must be like"):
         await world.group("g", 2, minResources={HOSTILE: "1"})
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of enbloc as pydantic models, for people's input and for output; shells import it.
+"""The kinds of enbloc as pydantic models, for user input and for output; imported by shells.
 
-What may live here: one module per kind, each held to its text in `crds/` by a test, and what the
-words of their status mean. No I/O, and no behaviour: what a field does is decided elsewhere. The
-core reads objects by its own codec. The models are imported when they are used: who needs the words
-alone needs no pydantic.
+It holds one module per kind, which a test compares with its file in `crds/`, and the meanings of
+the words in their status. No I/O and no behaviour: what a field does is decided elsewhere. The core
+reads objects by its own codec. The models are imported when they are used, so that the words alone
+need no pydantic.
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroup of enbloc.dev/v1alpha1, as `crds/podgroups.enbloc.dev.yaml` says it.
+"""PodGroup of enbloc.dev/v1alpha1, as defined by `crds/podgroups.enbloc.dev.yaml`.
 
-That text is the source of truth: `tests/api` holds every field, type, bound, default and enum
-below to it. Its rules across fields (CEL) are the API server's alone. An optional field that is
+That file is the source of truth: `tests/api` compares every field, type, bound, default and enum
+below with it. Only the API server checks its rules across fields (CEL). An optional field that is
 absent is None: absent and zero may mean different things.
 """
 
@@ -56,7 +56,7 @@ Quantity = (
 
 
 class Strict(BaseModel):
-    """A JSON object whose keys are all known: any other is an error that names its path."""
+    """A JSON object with known keys only: an unknown key is an error that names its path."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -69,7 +69,7 @@ class Strict(BaseModel):
 
 
 class ObjectMeta(Strict):
-    """The metadata that enbloc reads; what else Kubernetes keeps there is left as it is."""
+    """The metadata that enbloc reads; all other fields are kept as they are."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -83,14 +83,14 @@ class ObjectMeta(Strict):
 
 
 class PartTopology(Strict):
-    """Where the members of a role, or of a sub-group, lie relative to each other."""
+    """Where the members of a role or a sub-group are placed relative to each other."""
 
     required: LabelKey | None = None
     preferred: LabelKey | None = None
 
 
 class Role(Strict):
-    """A role with a minimum of its own, which holds as well as the group's."""
+    """A role with a minimum of its own, in addition to that of the group."""
 
     name: Name
     min_member: Annotated[int, Field(ge=0, le=100_000)] = 1
@@ -100,7 +100,10 @@ class Role(Strict):
 
 
 class SubGroup(Strict):
-    """An inner node of a tree whose leaves are the roles; absent: all of its children start."""
+    """An inner node of a tree whose leaves are the roles.
+
+    If min_group_count is absent, all of its children are required.
+    """
 
     name: Name
     min_group_count: GroupCount | None = None
@@ -109,14 +112,14 @@ class SubGroup(Strict):
 
 
 class TopologySlice(Strict):
-    """Members whose ranks follow each other, so many of them in one domain of a level."""
+    """Slices of one size: members with consecutive ranks, placed in one domain of a level."""
 
     size: Annotated[int, Field(ge=1, le=100_000)]
     required: LabelKey
 
 
 class GroupLabels(Strict):
-    """PodGroups by their labels."""
+    """PodGroups, selected by their labels."""
 
     match_labels: Annotated[
         dict[str, Annotated[str, Field(max_length=63)]], Field(min_length=1, max_length=8)
@@ -124,7 +127,7 @@ class GroupLabels(Strict):
 
 
 class TopologyApart(Strict):
-    """From which other groups a group keeps away; `from` is a word of Python."""
+    """A rule that keeps members away from other groups; `from` is a keyword of Python."""
 
     level: LabelKey
     from_: Annotated[GroupLabels, Field(alias="from")]
@@ -133,7 +136,7 @@ class TopologyApart(Strict):
 
 
 class GroupTopology(Strict):
-    """Where the members of a group lie relative to each other; something of it is given."""
+    """Where the members of a group are placed relative to each other; not empty."""
 
     name: TopologyName | None = None
     required: LabelKey | None = None
@@ -143,18 +146,18 @@ class GroupTopology(Strict):
 
 
 class PodGroupSpec(Strict):
-    """What a group needs in order to start.
+    """What a group needs to start.
 
     Attributes:
         min_member: minimum number of members that must be scheduled together.
-        min_resources: capacity for the whole group before any member starts, by resource name.
-        schedule_timeout_seconds: bounds every wait that holds capacity; 0 = the default.
+        min_resources: capacity that must be free before any member is scheduled, by resource name.
+        schedule_timeout_seconds: how long it may hold capacity while it waits; 0 = the default.
         roles: at most 16, each with a minimum of its own.
         priority_class_name: may lower the group's priority.
-        on_incomplete: what to do when it is bound below its minimum.
-        min_group_count: how many roles and sub-groups without a parent start together; absent: all.
+        on_incomplete: what happens to a partially bound gang that cannot be completed in time.
+        min_group_count: minimum number of roles and sub-groups without a parent; absent = all.
         sub_groups: at most 16, the inner nodes of a tree.
-        topology: where its members lie relative to each other; absent: anywhere.
+        topology: where its members are placed relative to each other; absent = anywhere.
     """
 
     min_member: Annotated[int, Field(ge=1, le=100_000)] = 1
@@ -179,7 +182,7 @@ class RoleStatus(Strict):
 
 
 class Condition(Strict):
-    """One aspect of a group's state; all six fields, always."""
+    """One condition of a group, always with all six fields."""
 
     type: Annotated[
         str,
@@ -233,9 +236,10 @@ class Run(Strict):
 
 
 class GroupTopologyStatus(Strict):
-    """Where the bound members of a group lie.
+    """Where the bound members of a group are.
 
-    Topologies of other projects have up to 16 levels, and HyperNodes names of 253 characters.
+    Topologies of other projects have up to 16 levels, and HyperNodes have names of up to 253
+    characters.
     """
 
     level: Annotated[str, Field(max_length=317)] | None = None
@@ -244,16 +248,17 @@ class GroupTopologyStatus(Strict):
 
 
 class PodGroupStatus(Strict):
-    """What enbloc observed and decided.
+    """Observed state of a group.
 
     Attributes:
-        run: name of the members' newest run, which the counts are of.
+        run: name of the newest run, which the counts are of.
         started_time: when the minimum last began to run together, in this run.
         succeeded: never goes back within a run.
-        next_attempt_time: absent when only an event can help.
-        expected: how many members their owners can run at once from now on; absent = unknown.
+        next_attempt_time: latest; absent if only a change in the cluster can help.
+        expected: number of members that their owners can run at the same time from now on; absent =
+            unknown.
         runs: what is remembered of each run that matters still, the newest last.
-        topology: where its bound members lie; absent unless the spec asks for a topology.
+        topology: where the bound members are; absent without spec.topology.
     """
 
     observed_generation: Generation | None = None

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topology of enbloc.dev/v1alpha1, as `crds/topologies.enbloc.dev.yaml` says it.
+"""Topology of enbloc.dev/v1alpha1, as defined by `crds/topologies.enbloc.dev.yaml`.
 
-As of PodGroup, the text is the source of truth, and its rules across fields (CEL) are the API
-server's alone.
+As for PodGroup, that file is the source of truth, and only the API server checks its rules across
+fields (CEL).
 """
 
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ from enbloc.api.podgroup import LabelKey, Name, ObjectMeta, Strict
 
 
 class TopologyLevel(Strict):
-    """One level: what PodGroups call it, and the node label that tells its domains apart."""
+    """One level: its name for PodGroups, and the node label whose values identify its domains."""
 
     name: Name
     node_label: LabelKey
@@ -27,7 +27,7 @@ class TopologySpec(Strict):
 
 
 class Topology(Strict):
-    """By which labels of nodes it is known which of them are near each other."""
+    """The node labels that show which nodes are near each other, level by level."""
 
     api_version: Literal["enbloc.dev/v1alpha1"] = "enbloc.dev/v1alpha1"
     kind: Literal["Topology"] = "Topology"
