@@ -47,7 +47,7 @@ def test_a_meaning_is_one_line_of_a_table() -> None:
 
 def test_the_event_of_a_reason_is_one_of_the_object_on_which_it_is_told() -> None:
     assert all("pod" in EVENTS[event].about for event in MEMBER_EVENTS.values())
-    assert all("what it was made for" in EVENTS[event].about for event in GROUP_EVENTS.values())
+    assert all("object it was made for" in EVENTS[event].about for event in GROUP_EVENTS.values())
 
 
 def test_a_group_that_waits_for_long_says_why_by_an_event() -> None:
