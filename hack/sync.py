@@ -414,7 +414,7 @@ def plugins_page() -> str:
         *((f"`profiles[].{name}`", why) for name, why in unhonoured.PROFILE.items()),
         *((f"`profiles[].plugins.{name}`", why) for name, why in unhonoured.POINTS.items()),
     ]
-    gone = [(f"`{name}`", f"`{other}` does what it did") for name, other in TAKEN_IN.items()]
+    gone = [(f"`{name}`", f"`{other}` replaces it") for name, other in TAKEN_IN.items()]
     gone += [(f"`{name}`", f"refused: {why}") for name, why in GONE.items()]
     predicates = [
         (f"`{name}`", ", ".join(f"`{each}`" for each in plugins) or "none: refused")

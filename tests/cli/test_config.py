@@ -144,7 +144,7 @@ def test_a_plugin_that_cannot_run_is_refused_with_the_command_that_converts_the_
 ) -> None:
     assert main(["config", "check", str(COSCHEDULING)]) == 2
     said = capsys.readouterr().err
-    assert f"Run `enbloc config convert {COSCHEDULING}`, and use what it prints" in said
+    assert f"Run `enbloc config convert {COSCHEDULING}`, and use its output" in said
 
 
 def test_a_profile_with_the_name_of_another_scheduler_says_what_of_it_is_not_served(
@@ -193,7 +193,8 @@ def test_two_files_may_not_both_configure_the_scheduler(
     files = [str(DATA / "v1.yaml"), str(DATA / "policy.json")]
     command = ["scheduler", "--log-format=text", "--config", files[0], "--config", files[1]]
     assert main(command) == 2
-    text = f"{files[1]}: 1 problem\n  kind: a second Policy; the first one is in {files[0]}"
+    said = f"kind: a second Policy; the first one is in {files[0]}: remove one"
+    text = f"{files[1]}: 1 problem\n  {said}"
     assert text in capsys.readouterr().err
 
 

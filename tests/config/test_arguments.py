@@ -83,7 +83,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         "longestSeconds: must be at least firstSeconds (60), is 59",
     ),
     ("NodeReliability", {"slownessPoints": 101}, "slownessPoints: must be less than or equal"),
-    ("NodeReliability", {"refusalPoints": 70}, "refusalPoints: must be at most 100 together with"),
+    ("NodeReliability", {"refusalPoints": 70}, "refusalPoints: must be at most 100 in total with"),
     ("InterPodAffinity", {"hardPodAffinityWeight": -1}, "hardPodAffinityWeight: must be grea"),
     ("InterPodAffinity", {"hardPodAffinityWeight": 101}, "hardPodAffinityWeight: must be less"),
     ("NodeResourcesFit", {"ignoredResources": ["a b"]}, "ignoredResources[0]: must be a name"),
@@ -175,17 +175,17 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (
         "NodeAffinity",
         expression(key="a", operator="In"),
-        f"{AFFINITY}.matchExpressions[0].values: Required: In needs at least one",
+        f"{AFFINITY}.matchExpressions[0].values: Required: In needs a value",
     ),
     (
         "NodeAffinity",
         expression(key="a", operator="Exists", values=["b"]),
-        f"{AFFINITY}.matchExpressions[0].values: must be absent: Exists takes none",
+        f"{AFFINITY}.matchExpressions[0].values: must be absent with Exists",
     ),
     (
         "NodeAffinity",
         expression(key="a", operator="Gt", values=["b"]),
-        f"{AFFINITY}.matchExpressions[0].values: must be one integer: Gt takes no other",
+        f"{AFFINITY}.matchExpressions[0].values: must be one integer with Gt",
     ),
     (
         "NodeAffinity",
@@ -218,7 +218,7 @@ def test_affinity_without_a_term_is_told_to_match_nothing() -> None:
     }
     [warning] = configured(args("NodeAffinity", given)).warnings
     assert warning.endswith(
-        "nodeSelectorTerms: there is no term, so no node matches and no pod will be placed"
+        "nodeSelectorTerms: has no term, so no node matches and no pod is placed"
     )
     assert plugin("NodeAffinity", given) == IN_TREE["NodeAffinity"](added_required=())
 

@@ -69,7 +69,7 @@ def test_v1beta3_is_v1_but_for_plugins_that_others_took_in() -> None:
         "profiles[0].plugins.filter.enabled[0]",
         "profiles[0].plugins.filter.enabled[1]",
     ]
-    assert said[0].endswith('"SelectorSpread" was removed: PodTopologySpread does what it did')
+    assert said[0].endswith('"SelectorSpread" was removed: PodTopologySpread replaces it')
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_certificates_come_as_base64_and_a_ca_is_checked() -> None:
         ("[{urlPrefix: 'http://['}]", "extenders[0].urlPrefix: must be a URL such as"),
         (
             "[{urlPrefix: 'http://a', prioritizeVerb: p}]",
-            "extenders[0].weight: must be above 0, as there is a prioritizeVerb; is 0",
+            "extenders[0].weight: must be above 0 with a prioritizeVerb, is 0",
         ),
         (
             "[{urlPrefix: 'http://a', weight: 9223372036854775807}]",
@@ -72,7 +72,7 @@ def test_certificates_come_as_base64_and_a_ca_is_checked() -> None:
         ),
         (
             "[{urlPrefix: 'http://a', bindVerb: b}, {urlPrefix: 'http://b', bindVerb: b}]",
-            "extenders: only one extender may have a bindVerb, and these have: extenders[0], ext",
+            "extenders: only one extender may have a bindVerb, but these do: extenders[0], ext",
         ),
         (
             "[{urlPrefix: 'http://a', managedResources: [{name: cpu}]}]",

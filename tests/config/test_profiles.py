@@ -51,17 +51,17 @@ FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}
     [
         pytest.param(
             one("plugins: {queueSort: {enabled: [{name: Fifo}]}}"),
-            'profiles[0].plugins.queueSort: exactly one plugin is needed, and enabled are "Prior',
+            'profiles[0].plugins.queueSort: exactly one plugin is needed, but enabled are "Prior',
             id="two queueSorts",
         ),
         pytest.param(
             one("plugins: {queueSort: {disabled: [{name: PrioritySort}]}}"),
-            "profiles[0].plugins.queueSort: exactly one plugin is needed, and enabled are none",
+            "profiles[0].plugins.queueSort: exactly one plugin is needed, but enabled are none",
             id="no queueSort",
         ),
         pytest.param(
             v1(f"profiles:\n- schedulerName: a\n- schedulerName: b\n  {FIFO}"),
-            "profiles[1].plugins.queueSort: must be the same plugin with the same arguments as",
+            "profiles[1].plugins.queueSort: must be the same plugin with the same arguments as in",
             id="profiles that sort differently",
         ),
         pytest.param(
@@ -69,7 +69,7 @@ FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}
                 f"profiles:\n- schedulerName: a\n  {FIFO}\n- schedulerName: b\n  {FIFO}\n"
                 "  pluginConfig: [{name: Fifo, args: {reverse: true}}]"
             ),
-            "profiles[1].plugins.queueSort: must be the same plugin with the same arguments as",
+            "profiles[1].plugins.queueSort: must be the same plugin with the same arguments as in",
             id="profiles that sort by other arguments",
         ),
         pytest.param(
@@ -94,13 +94,13 @@ FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}
         ),
         pytest.param(
             one("plugins: {filter: {enabled: [{name: NoReason}]}}"),
-            'profiles[0].plugins.filter.enabled[0].name: "NoReason" cannot be asked at filter: its '
+            'profiles[0].plugins.filter.enabled[0].name: "NoReason" cannot run at filter: its '
             "method `filter` needs `reason` beside it",
             id="a method that lacks an attribute, at its point",
         ),
         pytest.param(
             one("plugins: {multiPoint: {enabled: [{name: NoReason}]}}"),
-            'profiles[0].plugins.multiPoint.enabled[0].name: "NoReason" cannot be asked at filter: '
+            'profiles[0].plugins.multiPoint.enabled[0].name: "NoReason" cannot run at filter: '
             "its method `filter` needs `reason` beside it",
             id="a method that lacks an attribute, at every point",
         ),
@@ -194,7 +194,7 @@ def test_a_plugin_that_is_never_asked_is_told_of() -> None:
     text = one("plugins: {multiPoint: {enabled: [{name: Mute}]}}")
     [warning] = configured(text, registry=registry).warnings
     path = "profiles[0].plugins.multiPoint.enabled[0].name"
-    assert warning == f'{path}: "Mute" has no extension point, so it is never asked'
+    assert warning == f'{path}: "Mute" has no extension point, so it never runs'
 
 
 def test_a_plugin_must_be_called_as_it_is_configured() -> None:

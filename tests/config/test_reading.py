@@ -155,7 +155,7 @@ KINDS = "KubeSchedulerConfiguration, EnblocConfiguration or Policy"
         ),
         pytest.param(
             OURS + "minRuntimes: [{seconds: 600}]",
-            "minRuntimes[0]: names neither a priorityClassName nor a namespace",
+            "minRuntimes[0]: must have a priorityClassName or a namespace",
             id="a rule for all",
         ),
         pytest.param(

@@ -31,13 +31,11 @@ class Expression(Strict):
             findings.problem(self.at("key"), problem)
         count = len(self.values)
         if self.operator in ("In", "NotIn") and not count:
-            findings.problem(self.at("values"), f"Required: {self.operator} needs at least one")
+            findings.problem(self.at("values"), f"Required: {self.operator} needs a value")
         if self.operator in ("Exists", "DoesNotExist") and count:
-            findings.problem(self.at("values"), f"must be absent: {self.operator} takes none")
+            findings.problem(self.at("values"), f"must be absent with {self.operator}")
         if self.operator in ("Gt", "Lt") and (count != 1 or not _NUMBER.fullmatch(self.values[0])):
-            findings.problem(
-                self.at("values"), f"must be one integer: {self.operator} takes no other"
-            )
+            findings.problem(self.at("values"), f"must be one integer with {self.operator}")
 
     def check_field(self, findings: Findings) -> None:
         """The only field is metadata.name, and it has one value."""
@@ -103,7 +101,7 @@ class NodeAffinityTerms(Strict):
         """Every term can be read."""
         if self.required is not None:
             if not self.required.node_selector_terms:
-                text = "there is no term, so no node matches and no pod will be placed"
+                text = "has no term, so no node matches and no pod is placed"
                 findings.warning(self.required.at("nodeSelectorTerms"), text, SettingOutcome.KEPT)
             for term in self.required.node_selector_terms:
                 term.check(findings)

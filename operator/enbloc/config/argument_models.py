@@ -346,8 +346,8 @@ class NodeReliabilityArgs(Args):
         points = self.refusal_points + self.slowness_points + self.other_scheduler_points
         if points > _ALL_POINTS:
             text = (
-                f"must be at most {_ALL_POINTS} together with slownessPoints and "
-                f"otherSchedulerPoints, are {points}"
+                f"must be at most {_ALL_POINTS} in total with slownessPoints and "
+                f"otherSchedulerPoints, is {points}"
             )
             findings.problem(self.at("refusalPoints"), text)
 
@@ -368,7 +368,7 @@ def check_shape(shape: list[ShapePoint], path: str, findings: Findings) -> None:
         findings.problem(path, "Required: at least one point")
     for before, point in pairwise(shape):
         if before.utilization >= point.utilization:
-            text = f"must be above the {before.utilization} before it, is {point.utilization}"
+            text = f"must be above the preceding {before.utilization}, is {point.utilization}"
             findings.problem(point.at("utilization"), text)
 
 

@@ -186,7 +186,7 @@ class _Build:
                 self._findings.warning(f"{entry.where}.weight", text, SettingOutcome.NOT_NEEDED)
         for entry in custom.disabled:
             if entry.name != EVERY and entry.name not in self._known():
-                text = f'"{entry.name}" is no plugin here, so there is nothing to disable'
+                text = f'"{entry.name}" is not a plugin here, so there is nothing to disable'
                 self._findings.warning(f"{entry.where}.name", text, SettingOutcome.NOT_NEEDED)
 
     def _known(self) -> frozenset[str]:
@@ -196,14 +196,14 @@ class _Build:
         has, upstream = self._points[entry.name], upstream_points(entry.name)
         lacking = {at: why for at, why in unmet(plugin).items() if point in (at, MULTI_POINT)}
         for at, why in lacking.items():
-            text = f'"{entry.name}" cannot be asked at {at}: {why}'
+            text = f'"{entry.name}" cannot run at {at}: {why}'
             self._findings.problem(f"{entry.where}.name", text)
         if lacking:
             return
         if point in has or (point == MULTI_POINT and (has or upstream)):
             return
         if point == MULTI_POINT:
-            text = f'"{entry.name}" has no extension point, so it is never asked'
+            text = f'"{entry.name}" has no extension point, so it never runs'
             self._findings.warning(f"{entry.where}.name", text)
         elif point not in upstream:
             points = ", ".join(sorted({*has, *upstream})) or "none"
@@ -224,7 +224,7 @@ class _Build:
         sorts, binders = points[Point.QUEUE_SORT], points[Point.BIND]
         if len(sorts) != 1:
             names = ", ".join(f'"{entry.name}"' for entry in sorts) or "none"
-            text = f"exactly one plugin is needed, and enabled are {names}"
+            text = f"exactly one plugin is needed, but enabled are {names}"
             self._findings.problem(f"{where}.{Point.QUEUE_SORT}", text)
         else:
             self.queue_sort = self._plugins[sorts[0].name]
@@ -284,7 +284,7 @@ def _check_queue_sort(sorts: Sequence[tuple[WantedProfile, Plugin]], findings: F
     first, common = sorts[0]
     for profile, plugin in sorts[1:]:
         if plugin != common:
-            text = f"must be the same plugin with the same arguments as {first.where} has"
+            text = f"must be the same plugin with the same arguments as in {first.where}"
             findings.problem(f"{profile.where}.plugins.{Point.QUEUE_SORT}", text)
 
 

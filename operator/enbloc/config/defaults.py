@@ -67,19 +67,19 @@ TAKEN_IN: Final[Mapping[str, str]] = {
 }
 #: Plugins of former releases without a successor, and what to do instead.
 GONE: Final[Mapping[str, str]] = {
-    "NodeLabel": "NodeAffinity's argument addedAffinity demands labels of nodes",
+    "NodeLabel": "NodeAffinity's argument addedAffinity can require node labels",
     "NodePreferAvoidPods": "taint such nodes with effect PreferNoSchedule",
-    "NodeResourcesLeastAllocated": "NodeResourcesFit's scoringStrategy LeastAllocated does it",
-    "NodeResourcesMostAllocated": "NodeResourcesFit's scoringStrategy MostAllocated does it",
-    "RequestedToCapacityRatio": "NodeResourcesFit's scoringStrategy of that name does it",
-    "ServiceAffinity": "required pod affinity in the pods does it",
+    "NodeResourcesLeastAllocated": "NodeResourcesFit's scoringStrategy LeastAllocated replaces it",
+    "NodeResourcesMostAllocated": "NodeResourcesFit's scoringStrategy MostAllocated replaces it",
+    "RequestedToCapacityRatio": "NodeResourcesFit's scoringStrategy of that name replaces it",
+    "ServiceAffinity": "required pod affinity in the pods replaces it",
 }
 
 
 def removed(name: str) -> str:
     """The text about a plugin of a former release; "" if it is none."""
     if name in TAKEN_IN:
-        return f'"{name}" was removed: {TAKEN_IN[name]} does what it did'
+        return f'"{name}" was removed: {TAKEN_IN[name]} replaces it'
     return f'"{name}" was removed: {GONE[name]}' if name in GONE else ""
 
 

@@ -38,7 +38,7 @@ def extenders_of(
             managed.setdefault(resource.name, path)
     binders = [each.where for each in configured if each.bind_verb]
     if len(binders) > 1:
-        text = f"only one extender may have a bindVerb, and these have: {', '.join(binders)}"
+        text = f"only one extender may have a bindVerb, but these do: {', '.join(binders)}"
         findings.problem("extenders", text)
     made = [_made(each, findings) for each in configured]
     return tuple(sorted(made, key=lambda extender: extender.ignorable))
@@ -50,7 +50,7 @@ def _check(extender: ExtenderConfiguration, findings: Findings) -> None:
         text = f'must be a URL such as "http://127.0.0.1:8888/scheduler", is "{url}"'
         findings.problem(extender.at("urlPrefix"), text)
     if extender.prioritize_verb and extender.weight <= 0:
-        text = f"must be above 0, as there is a prioritizeVerb; is {extender.weight}"
+        text = f"must be above 0 with a prioritizeVerb, is {extender.weight}"
         findings.problem(extender.at("weight"), text)
     if extender.weight > _HEAVIEST:
         text = f"must be at most {_HEAVIEST}, is {extender.weight}"
@@ -83,7 +83,7 @@ def _tls(extender: ExtenderConfiguration, findings: Findings) -> TLS | None:
     config = config or TLSConfig()
     trusting = extender.enable_https and not (config.ca_file or config.ca_data)
     if trusting and not config.insecure:
-        text = "without tlsConfig.caFile or caData the certificate goes unchecked"
+        text = "without tlsConfig.caFile or caData the certificate is not verified"
         findings.warning(extender.at("enableHTTPS"), text, SettingOutcome.KEPT)
     return TLS(
         config.insecure or trusting,

@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 from enbloc.config.findings import SettingOutcome
 
 COSCHEDULING: Final = "Coscheduling"
-_LOAD: Final = "nothing here reads measured load; requests decide"
+_LOAD: Final = "enbloc does not use measured load: requests decide"
 _ZONES: Final = (
-    "no NUMA zones here: a kubelet's Topology Manager rejects what does not fit, and the gang is "
-    "repaired elsewhere"
+    "enbloc has no NUMA zones: a kubelet's Topology Manager rejects what does not fit, and the "
+    "gang is repaired elsewhere"
 )
-_QUOTA: Final = "no quota here: use ResourceQuota, or let Kueue admit"
+_QUOTA: Final = "enbloc has no quotas: use ResourceQuota, or let Kueue admit"
 
 
 class Foreign(NamedTuple):
@@ -49,29 +49,29 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
         CapacityScheduling=_QUOTA,
         NodeResourceTopologyMatch=_ZONES,
         NodeResourcesAllocatable=(
-            "no score by how large a node is: NodeResourcesFit's scoringStrategy scores by how "
-            "full it is"
+            "enbloc does not score nodes by size: NodeResourcesFit's scoringStrategy scores by "
+            "how full they are"
         ),
-        TopologicalSort="no AppGroup here: order by priority and time",
-        NetworkOverhead="no NetworkTopology here: a PodGroup's spec.topology keeps members near",
+        TopologicalSort="enbloc has no AppGroup: it orders by priority and time",
+        NetworkOverhead="enbloc has no NetworkTopology: use spec.topology of a PodGroup",
         PreemptionToleration=(
-            "use minRuntimes of EnblocConfiguration for tolerationSeconds; nothing stands for "
-            "minimumPreemptablePriority"
+            "use minRuntimes of EnblocConfiguration for tolerationSeconds; "
+            "minimumPreemptablePriority has no equivalent"
         ),
         TargetLoadPacking=_LOAD,
         LoadVariationRiskBalancing=_LOAD,
         LowRiskOverCommitment=_LOAD,
         Peaks=_LOAD,
-        NodeMetadata="no score by a label's or annotation's value: write a plugin in Python",
-        PodState="no score by terminating and nominated pods",
-        QOSSort="order by priority and time; quality of service does not count",
-        SySched="no score by system calls",
+        NodeMetadata="enbloc does not score by values of labels or annotations: write a plugin",
+        PodState="enbloc does not score by terminating and nominated pods",
+        QOSSort="enbloc orders by priority and time, not by quality of service",
+        SySched="enbloc does not score by system calls",
     ),
     **_of(
         "Koordinator",
-        Reservation="no Reservation here: a PodGroup's minResources keep capacity for its members",
+        Reservation="enbloc has no Reservation: minResources of a PodGroup reserves capacity",
         NodeNUMAResource=_ZONES,
-        DeviceShare="devices are whole ones, as node resources count them",
+        DeviceShare="enbloc counts whole devices, as node resources",
         ElasticQuota=_QUOTA,
         LoadAwareScheduling=_LOAD,
         NodeResourcesFitPlus="NodeResourcesFit has one scoringStrategy for all resources",
@@ -106,7 +106,7 @@ def refused(name: str, source: str = "") -> str:
         return ""
     return (
         f'"{name}" is a plugin of {foreign.project}, which enbloc cannot run: {foreign.text}. Run '
-        f"`enbloc config convert {source or 'FILE'}`, and use what it prints"
+        f"`enbloc config convert {source or 'FILE'}`, and use its output"
     )
 
 

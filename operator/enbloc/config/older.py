@@ -31,7 +31,7 @@ def from_older(document: dict[str, Any], findings: Findings) -> dict[str, Any]:
     new = {**document, "apiVersion": VERSION}
     for field in _ADDRESSES:
         if new.pop(field, None):
-            text = "not honoured: --bind-address and --secure-port say where health is served"
+            text = "not honoured: --bind-address and --secure-port set where health is served"
             findings.warning(field, text)
     profiles = document.get("profiles")
     if not profiles and old in OLDEST:
@@ -90,7 +90,7 @@ def _enabled(entries: list[Any], findings: Findings) -> Iterator[Any]:
 def _is_gone(config: Any, findings: Findings) -> bool:
     why = removed(_name(config))
     if why:
-        findings.warning(config[WHERE], f"{why}; its arguments go")
+        findings.warning(config[WHERE], f"{why}; its arguments are ignored")
     return bool(why)
 
 

@@ -82,7 +82,7 @@ def configure(
             if kind not in (OUR_KIND, KIND, POLICY_KIND):
                 findings.problem("kind", no_kind(document))
             elif role in source_of:
-                text = f"a second {kind}; the first one is in {source_of[role]}"
+                text = f"a second {kind}; the first one is in {source_of[role]}: remove one"
                 findings.problem("kind", text)
             elif role == OUR_KIND:
                 ours = _ours(document, findings)
@@ -119,7 +119,7 @@ def no_kind(document: dict[str, Any]) -> str:
     kind = document.get("kind")
     if kind is None:
         values = isinstance(document.get("scheduler"), dict) and "apiVersion" not in document
-        hint = "; in values of the chart it stands under scheduler.config" if values else ""
+        hint = "; in values of the chart, it belongs under scheduler.config" if values else ""
         return f"Required: {KIND}, {OUR_KIND} or {POLICY_KIND}{hint}"
     return unknown("", str(kind), (KIND, OUR_KIND, POLICY_KIND))
 
@@ -220,7 +220,7 @@ def _min_runtimes(given: Iterable[MinRuntimeRule], findings: Findings) -> Iterat
         names = rule.priority_class_name, rule.namespace
         known = not any(path.startswith(rule.at("")) for path in refused)
         if known and not any(names):
-            text = "names neither a priorityClassName nor a namespace; minRuntimeSeconds is for all"
+            text = "must have a priorityClassName or a namespace; for all, set minRuntimeSeconds"
             findings.problem(rule.where, text)
         for (field, kind, form), name in zip(_NAMES, names, strict=True):
             if name and not form.fullmatch(name):

@@ -11,9 +11,9 @@ from typing import Final
 
 from enbloc.config.findings import SettingOutcome
 
-_KUEUE: Final = "no queues here: let Kueue admit Jobs, and enbloc place what is admitted"
+_KUEUE: Final = "enbloc has no queues: let Kueue admit Jobs, and enbloc place what is admitted"
 _BY_PRIORITY: Final = "DefaultPreemption evicts whole gangs of lower priority"
-_DEVICES: Final = "devices are whole ones, as node resources count them"
+_DEVICES: Final = "enbloc counts whole devices, as node resources"
 
 Row = tuple[SettingOutcome, str]
 
@@ -80,7 +80,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
     ),
     "numaaware": (
         SettingOutcome.LOST,
-        "no NUMA zones here: a kubelet may reject a member, and the gang is repaired elsewhere",
+        "enbloc has no NUMA zones: a kubelet may reject a member; the gang is repaired elsewhere",
     ),
     "task-topology": (
         SettingOutcome.LOST,
@@ -90,7 +90,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
         SettingOutcome.LOST,
         "running pods are never moved: the descheduler does that",
     ),
-    "usage": (SettingOutcome.LOST, "nothing here reads measured load; requests decide"),
+    "usage": (SettingOutcome.LOST, "enbloc does not use measured load: requests decide"),
     "pdb": (
         SettingOutcome.BUILT_IN,
         "running members are evicted through the Eviction API, so PodDisruptionBudgets hold",
