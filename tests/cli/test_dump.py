@@ -167,13 +167,13 @@ def test_a_dump_and_a_cluster_exclude_each_other(
     dump: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], flag: str
 ) -> None:
     assert asked(dump, *command, flag, "x") == 2
-    said = f"error: --dump: no cluster is asked; leave out {flag}, or --dump\n"
+    said = f"error: --dump: no cluster is read; leave out {flag}, or --dump\n"
     assert capsys.readouterr().err == said
 
 
 def test_a_dump_is_not_watched(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(dump, "queue", "--watch") == 2
-    assert capsys.readouterr().err == "error: --dump: it does not change; leave out --watch\n"
+    assert capsys.readouterr().err == "error: --watch: a dump does not change; leave out --watch\n"
 
 
 def nested(depth: int) -> bytes:
@@ -187,8 +187,8 @@ BROKEN = {
     "text": (b"hello", "not a dump: "),
     "not text": (b"\xff\xfe\x00", "not a dump: "),
     "empty": (b"", "not a dump: "),
-    "half an archive": (gzip.compress(b"x" * 9999)[:-9], "it is cut off or damaged: "),
-    "no archive inside": (b"\x1f\x8b" + b"x" * 99, "it is cut off or damaged: "),
+    "half an archive": (gzip.compress(b"x" * 9999)[:-9], "it is truncated or damaged: "),
+    "no archive inside": (b"\x1f\x8b" + b"x" * 99, "it is truncated or damaged: "),
     "too deep": (nested(100_000), "not a dump: "),
     "half a dump": (b'{"format":"enbloc-dump","version":6}', "not a dump: "),
 }
@@ -224,7 +224,7 @@ def test_no_more_is_read_of_a_file_than_a_dump_may_hold(
     data = b" " * 2**21
     path.write_bytes(gzip.compress(data) if packed else data)
     assert asked(path, "queue") == 2
-    said = f"error: {path}: it holds more than 1 MiB, so it is no dump\n"
+    said = f"error: {path}: not a dump: it holds more than 1 MiB\n"
     assert capsys.readouterr().err == said
 
 
@@ -234,7 +234,8 @@ def test_a_dump_of_no_time_is_none(
 ) -> None:
     path = changed(dump, written=written)
     assert asked(path, "queue") == 2
-    assert f'not a dump: it was written at "{written}", which is no time' in capsys.readouterr().err
+    said = f'not a dump: "{written}", when it was written, is not a time'
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_numbers_that_no_scheduler_writes_are_told_in_one_line(
     path = changed(dump, resources=["cpu"], nodes=[node], entries=[], seats=[])
     assert asked(path, *words.split()) == 2
     *_, line = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {path}: the engine cannot use what it holds: OverflowError: ")
+    assert line.startswith(f"error: {path}: the engine cannot use its content: OverflowError: ")
 
 
 def test_a_folder_is_no_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

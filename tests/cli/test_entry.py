@@ -49,12 +49,12 @@ def test_every_command_of_the_table_exists_and_explains_itself(
         pytest.param(
             ["run", "--dump-dir", "/does/not/exist"],
             "Invalid value for --dump-dir: cannot write to /does/not/exist: No such file or "
-            "directory; name a directory that exists and can be written to",
+            "directory; name an existing directory that is writable",
             id="no such directory for dumps",
         ),
         pytest.param(
             ["scheduler", "--dump-dir", __file__],
-            f"cannot write to {__file__}: Not a directory; name a directory that exists",
+            f"cannot write to {__file__}: Not a directory; name an existing directory",
             id="dumps into a file",
         ),
     ],

@@ -58,7 +58,7 @@ def test_a_command_is_listed_with_its_package_and_run_like_others(
         ),
         pytest.param(
             {"broken_two": "greet = len"},
-            "is no click command: broken_two:greet",
+            "is not a click command: broken_two:greet",
             id="it is something else",
         ),
         pytest.param(

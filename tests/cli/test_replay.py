@@ -144,7 +144,7 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
     assert "the extra `exact` was" in printed.err
     assert "it was decided by enbloc 0.0.1" in printed.err
     assert main(["replay", "0-99", "--dump", str(path)]) == 1
-    assert "what came before has dropped out" in capsys.readouterr().err
+    assert "earlier ones were dropped" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_dump_that_is_cut_off_is_bad_input(
 ) -> None:
     dump.write_bytes(dump.read_bytes()[:-20])
     assert main(["replay", "0-1", "--dump", str(dump)]) == 2
-    assert "it is cut off or damaged" in capsys.readouterr().err
+    assert "it is truncated or damaged" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_bad_input(
@@ -209,7 +209,7 @@ def test_an_engine_that_decided_nothing_says_so(
     path = tmp_path / "dump.json"
     path.write_bytes(encoded(DumpFile("", "", [], Cluster().engine.dump())))
     assert main(["replay", "0-1", "--dump", str(path)]) == 1
-    assert "no decision is in it" in capsys.readouterr().err
+    assert "it holds no decisions" in capsys.readouterr().err
 
 
 def test_a_profile_that_the_configuration_does_not_have_is_named(

@@ -236,8 +236,8 @@ async def test_without_a_topology_it_says_how_to_get_one(
 ) -> None:
     assert await desk.run("show") == 1
     assert capsys.readouterr().err == (
-        "error: there is no Topology; create one, as with: enbloc topology init | "
-        "kubectl apply -f -, or name the labels of nodes: --label rack=example.com/rack\n"
+        "error: there is no Topology; create one with: enbloc topology init | "
+        "kubectl apply -f -, or pass node labels: --label rack=example.com/rack\n"
     )
 
 
@@ -255,10 +255,10 @@ async def test_labels_are_shown_without_a_topology(
     ]
     assert await desk.run("show", *labels, "--level", "rack") == 2
     assert capsys.readouterr().err == (
-        'error: --label names no level "rack"; pass --level with one of zone, shelf\n'
+        'error: --label defines no level "rack"; pass --level with one of zone, shelf\n'
     )
     assert await desk.run("show", *labels, "--topology", "default") == 2
-    assert "--label and --topology exclude each other" in capsys.readouterr().err
+    assert "--label and --topology cannot be used together" in capsys.readouterr().err
 
 
 async def test_nodes_in_no_hypernode_are_counted_as_such(
@@ -384,8 +384,9 @@ async def test_where_no_label_is_known_it_says_what_to_do(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        "error: no known label makes a level on the 2 nodes; name the labels that tell which are "
-        "near, the outermost first: --label zone=example.com/zone --label rack=example.com/rack\n"
+        "error: no known label makes a level on the 2 nodes; pass the labels that show which nodes "
+        "are near each other, outermost first: --label zone=example.com/zone "
+        "--label rack=example.com/rack\n"
     )
 
 

@@ -358,13 +358,13 @@ def test_the_command_adds_as_many_nodes_as_the_page_and_no_more(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "error: nothing is asked: pass -f FILE, --without NODE, "),
+        ((), "error: there is no question: pass -f FILE, --without NODE, "),
         (("--add-nodes", "2"), "error: --add-nodes and --like belong together: "),
         (("--like", "n1"), "error: --add-nodes and --like belong together: "),
         (("--scale", "train"), 'error: --scale: "train" is not GROUP=N; write one such as train=8'),
-        (("--scale", "t=2", "--scale", "t=3"), "error: --scale: t is named twice; name each"),
+        (("--scale", "t=2", "--scale", "t=3"), "error: --scale: t is given twice; give each"),
         (("--scale", "t=99999"), "error: --scale: 99999 members; at most 10000 can be asked about"),
-        (("-f", "-", "-f", "-"), "error: -f -: stdin can be read once; name it once"),
+        (("-f", "-", "-f", "-"), "error: -f -: stdin can be read only once; pass it once"),
         (("-f", "/nowhere.yaml"), "error: -f /nowhere.yaml: cannot be read: No such file"),
         (("-f", "/"), "error: -f /: cannot be read: Is a directory"),
     ],

@@ -150,5 +150,5 @@ def _shown(documents: Sequence[Any], *, raw: bool) -> Sequence[Any]:
 
     shown = documents if raw else [hidden(each) for each in documents]
     if shown != documents:
-        _warn(["credentials are shown as ***: what is printed is incomplete; see --raw"])
+        _warn(["credentials are printed as ***, so the output is incomplete; see --raw"])
     return shown

@@ -37,7 +37,7 @@ def read_dump(path: Path) -> "DumpFile":
         with path.open("rb") as file:
             return decoded(_content(file))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: it is cut off or damaged: {error}") from error
+        raise UsageError(f"{path}: it is truncated or damaged: {error}") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UsageError as error:
@@ -56,7 +56,7 @@ def _content(file: "BufferedReader") -> bytes:
     else:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise UsageError(f"it holds more than {MOST_BYTES // 2**20} MiB, so it is no dump")
+        raise UsageError(f"not a dump: it holds more than {MOST_BYTES // 2**20} MiB")
     return data
 
 
@@ -85,7 +85,7 @@ def present_of(path: Path, configs: Sequence[Path]) -> "tuple[PresentState, Conf
     now = seconds_of(dump.written)
     if now is None:
         raise UsageError(
-            f'{path}: not a dump: it was written at "{dump.written}", which is no time'
+            f'{path}: not a dump: "{dump.written}", when it was written, is not a time'
         )
     found = sources(configs) or dumped_sources(path, dump)
     configuration = configure(found) if found else default_configuration()

@@ -124,7 +124,7 @@ class _Target(NamedTuple):
         """
         kind, slash, name = text.rpartition("/")
         if not name or (slash and not kind):
-            raise UsageError(f'"{text}" names nothing; pass NAME or KIND/NAME, as in job/train')
+            raise UsageError(f'"{text}" is not a name; pass NAME or KIND/NAME, such as job/train')
         return cls(text, kind.partition(".")[0].lower(), name)
 
     def means(self, kind: str) -> bool:
@@ -192,7 +192,7 @@ def _unknown(
     groups = {key.name for key in found.groups if key.namespace == namespace}
     if asked.name in groups and asked.means(_POD_GROUP):
         name = f"{namespace}/{asked.name}"
-        return f"PodGroup {name} has no pods; create them, or look at what makes them"
+        return f"PodGroup {name} has no pods; create them, or check what creates them"
     known = {pod.key.name for pod in here} | groups
     known |= {pod.owner.name for pod in here if pod.owner is not None}
     others = [f"{kind}/{asked.name}" for kind in _called(asked._replace(kind=""), here)]

@@ -132,7 +132,7 @@ def _writable(context: click.Context, parameter: click.Parameter, value: Path) -
 
 
 def _no_dumps(why: str) -> click.BadParameter:
-    text = f"{why}; name a directory that exists and can be written to"
+    text = f"{why}; name an existing directory that is writable"
     return click.BadParameter(text, param_hint="--dump-dir")
 
 

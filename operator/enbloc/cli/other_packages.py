@@ -64,7 +64,7 @@ def load(entry: EntryPoint) -> click.Command:
         why = f"cannot be imported from {entry.value}: {type(error).__name__}: {error}"
         raise EnblocError(f"{said(entry)} {why}") from error
     if not isinstance(command, click.Command):
-        raise EnblocError(f"{said(entry)} is no click command: {entry.value}")
+        raise EnblocError(f"{said(entry)} is not a click command: {entry.value}")
     return command
 
 

@@ -68,7 +68,7 @@ class Access:
         given = [flag for flag, value in flags.items() if value is not None]
         if self.dump is not None and given:
             raise UsageError(
-                f"--dump: no cluster is asked; leave out {' and '.join(given)}, or --dump"
+                f"--dump: no cluster is read; leave out {' and '.join(given)}, or --dump"
             )
 
     @contextmanager
@@ -86,7 +86,7 @@ class Access:
                 raise
             problem = f"{type(error).__name__}: {error}"
             raise UsageError(
-                f"{self.dump}: the engine cannot use what it holds: {problem}"
+                f"{self.dump}: the engine cannot use its content: {problem}"
             ) from error
 
     def warn(self, warnings: Iterable[str]) -> None:

@@ -79,7 +79,7 @@ def queue(  # noqa: PLR0913  # each is a flag
     if watch and output in DOCUMENTS:
         raise UsageError(f"--watch prints tables; leave out --output={output}")
     if watch and dump is not None:
-        raise UsageError("--dump: it does not change; leave out --watch")
+        raise UsageError("--watch: a dump does not change; leave out --watch")
     shown: object = None
     failed: list[str] = []
     while True:

@@ -57,10 +57,10 @@ def _reach(dump: "Dump") -> str:
     """The time range of the decisions in a dump, and the process that made them."""
     decisions = dump.decisions()
     if not decisions:
-        return "no decision is in it"
+        return "it holds no decisions"
     first, last = decisions[0], decisions[-1]
     process = last.plan.id.rpartition("-")[0]
-    since = "its first one" if dump.whole else "what came before has dropped out"
+    since = "its first one" if dump.whole else "earlier ones were dropped"
     return (
         f"it holds the {len(decisions)} decisions of the process {process} "
         f"from {_when(first)} ({since}) to {_when(last)}"

@@ -86,7 +86,7 @@ def show(
     given = [*map(_level, labels)]
     _check(given)
     if given and name is not None:
-        raise UsageError("--label and --topology exclude each other; leave one of them out")
+        raise UsageError("--label and --topology cannot be used together; leave one of them out")
     # Suppresses log lines about malformed objects: the warnings already name them.
     logging.getLogger("enbloc").addHandler(logging.NullHandler())
     try:
@@ -128,8 +128,8 @@ def _named(name: str | None, topologies: Mapping[str, Topology]) -> Topology:
     """
     if not topologies:
         raise EnblocError(
-            "there is no Topology; create one, as with: enbloc topology init | kubectl apply -f -, "
-            "or name the labels of nodes: --label rack=example.com/rack"
+            "there is no Topology; create one with: enbloc topology init | kubectl apply -f -, "
+            "or pass node labels: --label rack=example.com/rack"
         )
     known = ", ".join(sorted(topologies))
     own = [each for each in topologies.values() if not each.foreign] or [*topologies.values()]
@@ -154,7 +154,7 @@ def _depth(found: Topology, level: str | None) -> int | None:
     if (place := place_of(level, found.levels)) is not None:
         return place + 1
     known = ", ".join(each.name for each in found.levels)
-    which = f"Topology {found.name} has no level" if found.name else "--label names no level"
+    which = f"Topology {found.name} has no level" if found.name else "--label defines no level"
     raise UsageError(f'{which} "{level}"; pass --level with one of {known}')
 
 
@@ -264,8 +264,8 @@ def init(
         say(f"warning: {note}", err=True)
     if not found.levels:
         raise EnblocError(
-            f"no known label makes a level on the {len(nodes)} nodes; name the labels that tell "
-            "which are near, the outermost first: --label zone=example.com/zone "
+            f"no known label makes a level on the {len(nodes)} nodes; pass the labels that show "
+            "which nodes are near each other, outermost first: --label zone=example.com/zone "
             "--label rack=example.com/rack"
         )
     print_document(_topology(name, found), "yaml")
@@ -281,7 +281,7 @@ def _level(given: str) -> Level:
     level, equals, key = given.partition("=")
     if not equals or not LABEL.fullmatch(level):
         raise UsageError(
-            f'--label: "{given}" is not NAME=KEY with a NAME of small letters, digits and "-"; '
+            f'--label: "{given}" is not NAME=KEY with lowercase letters, digits and "-" in NAME; '
             "write one such as rack=example.com/rack"
         )
     if problem := qualified_name_problem(key):
@@ -301,8 +301,7 @@ def _check(levels: Sequence[Level]) -> None:
         for value in values:
             if values.count(value) > 1:
                 raise UsageError(
-                    f"--label: {value} is there twice; each level needs a name and a node label of "
-                    "its own"
+                    f"--label: {value} is there twice; each level needs its own name and node label"
                 )
 
 

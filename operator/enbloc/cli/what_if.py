@@ -135,18 +135,18 @@ def _asked(
         raise UsageError("--add-nodes and --like belong together: --add-nodes 2 --like NODE")
     if not (files or without or add_nodes or scales):
         raise UsageError(
-            "nothing is asked: pass -f FILE, --without NODE, --add-nodes N --like NODE, or "
+            "there is no question: pass -f FILE, --without NODE, --add-nodes N --like NODE, or "
             "--scale GROUP=N"
         )
     if files.count("-") > 1:
-        raise UsageError("-f -: stdin can be read once; name it once")
+        raise UsageError("-f -: stdin can be read only once; pass it once")
     found = [each for file in files for each in manifests(_called(file), _content(file))]
     if files and not found:
-        raise UsageError(f"-f {', '.join(files)}: there is no object in it")
+        raise UsageError(f"-f {', '.join(files)}: no objects found")
     sizes = [_scale(each) for each in scales]
     named = [name for name, _ in sizes]
     if twice := next((name for name in named if named.count(name) > 1), None):
-        raise UsageError(f"--scale: {twice} is named twice; name each group once")
+        raise UsageError(f"--scale: {twice} is given twice; give each group once")
     return WhatIfRequest(
         found if files else None,
         tuple(dict.fromkeys(without)),
