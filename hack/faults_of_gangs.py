@@ -42,16 +42,16 @@ GANGS: Final = (
         "more = seen - seen",
     ),
     Fault(
-        "count-successes-of-an-earlier-life",
+        "count-successes-of-an-earlier-run",
         "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n        #: Members",
         "        self._forgotten = _NONE\n"
         "        self.done = getattr(self, 'done', _NO_SUCCESSES)\n        #: Members",
     ),
     Fault(
-        "keep-the-floor-of-an-earlier-life",
-        "        self.scheduled = None\n        self.floor = LifeFloor()\n",
+        "keep-the-floor-of-an-earlier-run",
+        "        self.scheduled = None\n        self.floor = RunFloor()\n",
         "        self.scheduled = None\n"
-        "        self.floor = self.__dict__.get('floor', LifeFloor())\n",
+        "        self.floor = self.__dict__.get('floor', RunFloor())\n",
     ),
     # ── which run a member is of ────────────────────────────────────────────────────────────
     Fault(

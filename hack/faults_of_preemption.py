@@ -75,7 +75,7 @@ PREEMPTION: Final = (
         "if eviction is None:",
     ),
     Fault(
-        "claim-nodes-again-that-nobody-leaves",
+        "reserve-nodes-again-that-nobody-leaves",
         "evictions.of(group) is None and some.left(state)",
         "evictions.of(group) is None and not some.pods",
     ),
@@ -96,8 +96,8 @@ PREEMPTION: Final = (
         "            return",
     ),
     Fault(
-        "claim-nothing-after-a-refused-binding",
-        "each.nodes.get(pod.uid))]\n        self._claim(facts, nodes, turn.now, each.until)",
+        "reserve-nothing-after-a-refused-binding",
+        "each.nodes.get(pod.uid))]\n        self._reserve(facts, nodes, turn.now, each.until)",
         "each.nodes.get(pod.uid))]\n        del nodes",
     ),
     Fault(
