@@ -163,11 +163,11 @@ def cli_page(root: Path) -> str:
     parts = [
         head("Command line", "operator/enbloc/cli/ and enbloc_sandbox/cli/"),
         "[`kubectl enbloc …`](../how-to/install.md#the-commands) is the same program.",
-        "Flags win over configuration files.\n",
+        "Flags take precedence over configuration files.\n",
         f"{' and '.join(f'`enbloc {name}`' for name in found)} come with a package of their own:",
         '`pip install "enbloc[sandbox]"` ([the sandbox](../explanation/sandbox.md)). Any package',
-        f"may bring commands, as entry points of the group `{GROUP}` that name click commands.",
-        "`enbloc --help` lists them; they are imported when they are called.\n",
+        f"may add commands, as entry points of the group `{GROUP}` that name click commands.",
+        "`enbloc --help` lists them. They are imported when they are called.\n",
         table(
             "Exit code | Means",
             [
@@ -175,7 +175,7 @@ def cli_page(root: Path) -> str:
                 ("1", "an error, or the answer is no"),
                 (
                     "2",
-                    "wrong usage or invalid input; of `drain-check`, `what-if`: no answer is known",
+                    "wrong usage or invalid input; `drain-check`, `what-if`: no answer is known",
                 ),
                 ("3", "`doctor` found a fault; `config convert` lost a setting"),
                 ("130", "interrupted"),

@@ -29,7 +29,7 @@ def test_they_are_listed_among_the_others(capsys: pytest.CaptureFixture[str]) ->
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert "  sandbox      Run a local API server" in shown
-    assert "  demo         Show two gangs" in shown
+    assert "  demo         Show that two gangs" in shown
 
 
 @pytest.mark.parametrize("name", SANDBOX)

@@ -27,7 +27,7 @@ def completed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 
 
 def test_commands_are_completed_with_what_they_do(capsys: pytest.CaptureFixture[str]) -> None:
-    said = "Say why a group, a pod or a job waits, and with what it would start."
+    said = "Explain why a group, pod or job is waiting, and what would start it."
     assert completed(capsys, "expl") == [f"explain\t{said}", ":4"]
 
 
@@ -88,7 +88,10 @@ def test_kubectl_finds_the_plugin_and_completes_it(programs: Path) -> None:
     )
     assert kubectl(programs, "enbloc", "quue").stderr.startswith("Usage: kubectl enbloc [OPTIONS] ")
     found = kubectl(programs, "__complete", "enbloc", "que").stdout.splitlines()
-    assert found == ["queue\tList who waits for nodes, in order, and why.", ":4"]
+    assert found == [
+        "queue\tList the groups and pods that wait for nodes, in scheduling order.",
+        ":4",
+    ]
 
 
 @pytest.mark.kubectl

@@ -107,7 +107,7 @@ def test_what_cannot_be_a_command_is_named_in_the_list(
     assert main(["--help"]) == 0
     shown = capsys.readouterr()
     assert shown.err.startswith(f"warning: {warning}")
-    assert "Run both in one process" in shown.out
+    assert "Run scheduler and controller in one process" in shown.out
     assert "From the package good." in shown.out
     assert main(["greet"]) == 0
 

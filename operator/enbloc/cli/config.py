@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path)
 
 @click.group(short_help="Check, show and convert configuration files.")
 def config() -> None:
-    """Check, show and convert configuration files: no cluster is needed.
+    """Check, show and convert configuration files. No cluster is needed.
 
     A file is YAML or JSON, and holds a KubeSchedulerConfiguration (v1, v1beta3, v1beta2, v1beta1),
     a legacy Policy, an EnblocConfiguration, or several of these as YAML documents.
@@ -36,7 +36,7 @@ def config() -> None:
 @config.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_FILE)
 def check(*, files: tuple[Path, ...]) -> int:
-    """Say whether files are valid, each by itself, and everything that is wrong with them."""
+    """Validate each file by itself, and report everything that is wrong with it."""
     from enbloc.config import configure  # noqa: PLC0415  # `--help` needs none of it
     from enbloc.errors import ConfigError  # noqa: PLC0415  # as above
 
@@ -60,9 +60,9 @@ _raw = click.option("--raw", is_flag=True, help="Print passwords, tokens and pri
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
 @_raw
 def show(*, files: tuple[Path, ...], raw: bool) -> None:
-    """Print what files amount to, together and with every default filled in.
+    """Print the configuration that all files together result in, with every default filled in.
 
-    Without a file it prints the defaults. Credentials are printed as *** (see --raw).
+    Without a file, print the defaults. Credentials are printed as *** (see --raw).
     """
     from enbloc.config import configure, effective  # noqa: PLC0415  # `--help` needs none of it
 
@@ -76,16 +76,16 @@ def show(*, files: tuple[Path, ...], raw: bool) -> None:
 @output_flag
 @_raw
 def convert(*, files: tuple[Path, ...], output: str, raw: bool) -> int:
-    """Print what other files amount to as configuration of enbloc, and what each setting became.
+    """Convert configuration files of other schedulers or older versions to enbloc's configuration.
 
-    They may be of an older version of kube-scheduler (v1beta1 to v1beta3, Policy), of a
-    kube-scheduler with the plugins of scheduler-plugins or Koordinator, or Volcano's
-    (volcano-scheduler.conf); or a ConfigMap that holds such a file. The configuration goes to
-    stdout, the table of settings to stderr; with --output=json both are one object on stdout.
-    Credentials are printed as *** (see --raw).
+    A file may be from an older version of kube-scheduler (v1beta1 to v1beta3, Policy), from a
+    kube-scheduler with the plugins of scheduler-plugins or Koordinator, or from Volcano
+    (volcano-scheduler.conf), or a ConfigMap that holds such a file. The configuration goes to
+    stdout, a table that shows what each setting became to stderr. With --output=json both are one
+    object on stdout. Credentials are printed as *** (see --raw).
 
-    Exit code: 0 nothing was lost, 3 at least one setting has no effect any more, 2 a file cannot
-    be read, or holds what must not be left out.
+    Exit code: 0 nothing was lost, 3 at least one setting no longer has an effect, 2 a file cannot
+    be read, or holds something that must not be left out.
     """
     from enbloc.config import Findings  # noqa: PLC0415  # `--help` needs none of it
     from enbloc.config import convert as converted  # noqa: PLC0415  # as above

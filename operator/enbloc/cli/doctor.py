@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FAULTY: Final = 3
 
 
-@click.command(short_help="Say what clashes with enbloc in this cluster, or keeps it from working.")
+@click.command(short_help="Check the cluster for conflicts with enbloc.")
 @click.option(
     "-n",
     "--namespace",
@@ -35,12 +35,12 @@ FAULTY: Final = 3
     "--release",
     default="enbloc",
     show_default=True,
-    help="Prefix of the names of its Deployments, such as batch-enbloc for Helm's release batch.",
+    help="Prefix of the names of its Deployments, such as batch-enbloc for the Helm release batch.",
 )
 @click.option(
     "--preinstall",
     is_flag=True,
-    help="Check before installing: expect nothing of enbloc, and check your own permissions.",
+    help="Check before installation: do not expect enbloc, and check your own permissions.",
 )
 @output_flag
 @config_flag
@@ -55,14 +55,15 @@ def doctor(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Say what in this cluster clashes with enbloc, or keeps it from working.
+    """Check the cluster for conflicts with enbloc, and for what keeps it from working.
 
-    Other schedulers of the same schedulerName, CRDs, permissions, the version of the API server,
-    pods that wait in vain, pods of other schedulers that claim devices, Jobs whose backoffLimit a
-    gang exceeds. It changes nothing, and no process of enbloc needs to run. What is installed it
-    knows from the Deployments. What it may not read is "unknown", and no fault.
+    It checks other schedulers of the same schedulerName, CRDs, permissions, the version of the API
+    server, pods that wait in vain, pods of other schedulers that claim devices, and Jobs whose
+    backoffLimit is below the size of their gang. It changes nothing, and no process of enbloc needs
+    to run. It reads from the Deployments what is installed. What it may not read is reported as
+    "unknown", which is no fault.
 
-    Exit code: 0 no fault was found, 3 at least one was.
+    Exit code: 0 no fault was found, 3 at least one fault was found.
     """
     from enbloc.doctor import Installation, Verdict  # noqa: PLC0415  # not for `--help`
 

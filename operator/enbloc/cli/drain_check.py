@@ -26,7 +26,7 @@ NO_ANSWER: Final = BAD_USAGE
 _MOST_NODES: Final = 5
 
 
-@click.command(short_help="Say which groups would stay whole if these nodes were drained.")
+@click.command(short_help="Check which groups would stay whole if these nodes were drained.")
 @click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
 @output_flag
 @config_flag
@@ -41,10 +41,10 @@ def drain_check(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Say which groups would stay whole if these nodes were drained at once.
+    """Check which groups would stay whole if these nodes were drained at once.
 
-    It lists what the scheduler lists and plans as the scheduler would for the members that would
-    be lost. It writes nothing, and no scheduler needs to run.
+    It lists the objects that the scheduler lists, and plans as the scheduler would for the members
+    that would be lost. It writes nothing, and no scheduler needs to run.
 
     Exit code: 0 every group would be whole, 1 at least one would not, 2 the answer is not known.
     """

@@ -31,15 +31,15 @@ _LINES: Final = "\n"
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "scheduler": (
         "enbloc.cli.servers:scheduler",
-        "Run the scheduler: places groups of pods, whole groups at a time.",
+        "Run the scheduler, which places each group of pods as a whole or not at all.",
     ),
     "controller": (
         "enbloc.cli.servers:controller",
-        "Run the controller: keeps the status of PodGroups.",
+        "Run the controller, which maintains the status of PodGroups.",
     ),
     "run": (
         "enbloc.cli.servers:run",
-        "Run both in one process, for development and small clusters.",
+        "Run scheduler and controller in one process, for development and small clusters.",
     ),
     "config": (
         "enbloc.cli.config:config",
@@ -47,31 +47,31 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "doctor": (
         "enbloc.cli.doctor:doctor",
-        "Say what clashes with enbloc in this cluster, or keeps it from working.",
+        "Check the cluster for conflicts with enbloc, and for what keeps it from working.",
     ),
     "explain": (
         "enbloc.cli.explain:explain",
-        "Say why a group, a pod or a job waits, and with what it would start.",
+        "Explain why a group, pod or job is waiting, and what would start it.",
     ),
     "queue": (
         "enbloc.cli.queue:queue",
-        "List who waits for nodes, in order, and why.",
+        "List the groups and pods that wait for nodes, in scheduling order, and why.",
     ),
     "nodes": (
         "enbloc.cli.nodes:nodes",
-        "Show what is free on nodes of each shape, and who gets it next.",
+        "Show free capacity by node shape, and the groups that get it next.",
     ),
     "what-if": (
         "enbloc.cli.what_if:what_if",
-        "Say what would become of pods, nodes and groups before anything is changed.",
+        "Simulate new objects, added or removed nodes, or scaled groups; change nothing.",
     ),
     "ui": (
         "enbloc.cli.ui:ui",
-        "Show the queue and the nodes as a page for browsers; it only reads.",
+        "Serve a read-only web page that shows the queue and the nodes.",
     ),
     "drain-check": (
         "enbloc.cli.drain_check:drain_check",
-        "Say which groups would stay whole if these nodes were drained.",
+        "Check which groups would stay whole if these nodes were drained.",
     ),
     "replay": (
         "enbloc.cli.replay:replay",
@@ -79,7 +79,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "topology": (
         "enbloc.cli.topology:topology",
-        "Show the topology of the nodes, or write one from their labels.",
+        "Show the domains of a Topology, or generate a Topology from node labels.",
     ),
     "version": (
         "enbloc.cli.version:version",

@@ -39,7 +39,7 @@ _POD: Final = "Pod"
 _SHORT: Final = {_POD: "po", _POD_GROUP: "epg", "StatefulSet": "sts", "ReplicaSet": "rs"}
 
 
-@click.command(short_help="Say why a group, a pod or a job waits, and with what it would start.")
+@click.command(short_help="Explain why a group, pod or job is waiting, and what would start it.")
 @click.argument("name", metavar="NAME")
 @namespace_flag
 @document_flag
@@ -56,16 +56,17 @@ def explain(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Say why a group, a pod or a job waits, and with what it would start.
+    """Explain why a group, pod or job is waiting, and what would start it.
 
-    NAME is that of a PodGroup, of a pod, or of the Job or other object that made the pods;
-    KIND/NAME says which is meant, as in pod/train-0 or job/train. The first line is the answer.
-    Then come who is before it, and of each kind of change the least with which it would start: each
-    was tried, by the engine itself, on what the scheduler lists; one step less was not enough.
-    Nothing is written, and no scheduler needs to run.
+    NAME is the name of a PodGroup, a pod, or the Job or other object that created the pods. Use
+    KIND/NAME to select one of them, as in pod/train-0 or job/train. The first line is the answer.
+    Then follow the groups and pods ahead of it, and for each kind of change the smallest one that
+    would start it. Each change was tried by the scheduler's own engine, on the objects that the
+    scheduler lists; one step less was not enough. Nothing is written, and no scheduler needs to
+    run.
 
     Exit code: 0 answered, 1 there is no such object, or the cluster cannot be read, 2 the command
-    line, a file of --config, the dump or the kubeconfig is wrong.
+    line, a --config file, the dump or the kubeconfig is invalid.
     """
     access = Access("explain", configs, kubeconfig, context, dump)
     asked = _Target.read(name)

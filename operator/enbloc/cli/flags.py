@@ -27,10 +27,10 @@ def cluster_flags(command: F) -> F:
         click.option(
             "--kubeconfig",
             type=click.Path(path_type=Path),
-            help="The kubeconfig file to use. Default: $KUBECONFIG, the pod's service account, "
-            "~/.kube/config.",
+            help="Path to the kubeconfig file. Default: $KUBECONFIG, else the pod's service "
+            "account, else ~/.kube/config.",
         ),
-        click.option("--context", help="The context to use. Default: the current one."),
+        click.option("--context", help="The kubeconfig context. Default: the current context."),
     )
     return all_of(flags, command)
 
@@ -43,8 +43,8 @@ def config_flag(command: F) -> F:
         multiple=True,
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="A KubeSchedulerConfiguration, EnblocConfiguration or legacy Policy, YAML or JSON. "
-        "May be repeated. Flags win over it.",
+        help="Configuration file, YAML or JSON: KubeSchedulerConfiguration, EnblocConfiguration or "
+        "legacy Policy. May be repeated. Flags take precedence over it.",
     )
     return all_of((flag,), command)
 
@@ -55,8 +55,8 @@ def dump_file_flag(command: F) -> F:
         "--dump",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="A dump of the scheduler (see its --dump-dir), to answer from in place of a cluster, "
-        "as of when it was written and by its configuration.",
+        help="Answer from this dump of the scheduler (see its --dump-dir) instead of the cluster: "
+        "for the time of the dump, with the configuration in it unless --config is given.",
     )
     return all_of((flag,), command)
 
@@ -82,7 +82,7 @@ def document_flag(command: F) -> F:
         type=click.Choice(["table", "wide", *DOCUMENTS]),
         default="table",
         show_default=True,
-        help="Output format. (wide cuts no text)",
+        help="Output format; wide shows texts in full.",
     )
     return all_of((flag,), command)
 
@@ -90,14 +90,14 @@ def document_flag(command: F) -> F:
 def namespace_flag(command: F) -> F:
     """`--namespace`, for the commands about users' objects."""
     flag = click.option(
-        "-n", "--namespace", help="The namespace. Default: that of the kubeconfig's context."
+        "-n", "--namespace", help="The namespace. Default: the namespace of the kubeconfig context."
     )
     return all_of((flag,), command)
 
 
 def namespace_flags(command: F) -> F:
     """`--namespace` and `--all-namespaces`."""
-    flag = click.option("-A", "--all-namespaces", is_flag=True, help="Those of all namespaces.")
+    flag = click.option("-A", "--all-namespaces", is_flag=True, help="List across all namespaces.")
     return namespace_flag(all_of((flag,), command))
 
 
@@ -109,7 +109,7 @@ def dump_flag(command: F) -> F:
         default=_temporary,
         callback=_writable,
         show_default="the directory for temporary files",
-        help="Directory for dumps, which the scheduler writes on SIGUSR1 or an internal error.",
+        help="Directory to which the scheduler writes a dump on SIGUSR1 or an internal error.",
     )
     return all_of((flag,), command)
 

@@ -26,7 +26,7 @@ _HEADERS: Final = (
 )  # fmt: skip
 
 
-@click.command(short_help="Show what is free on nodes of each shape, and who gets it next.")
+@click.command(short_help="Show free capacity by node shape, and the groups that get it next.")
 @document_flag
 @config_flag
 @dump_file_flag
@@ -39,16 +39,17 @@ def nodes(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Show what is free on nodes of each shape, and who gets it next.
+    """Show free capacity by node shape, and the groups that get it next.
 
     Nodes of one shape offer the same resources and have the same taints. CPU, MEMORY and GPUS
-    (resources that end in /gpu) are what is free on those that are Ready and not cordoned, of what
-    they offer; much in all may still be too little on each. STARTING are the groups that get nodes
-    when the scheduler takes them next, by a simulation on what it lists: nothing is written.
-    RESERVED are those that nodes are reserved for, where pods of lower priority are evicted.
+    (resources whose names end in /gpu) show how much is free on the nodes that are Ready and not
+    cordoned, of how much they offer. A large sum may still be too little on each node. STARTING
+    lists the groups that get nodes at their next turn, found by a simulation on the objects that
+    the scheduler lists; nothing is written. RESERVED lists the groups that nodes are reserved for
+    while pods of lower priority are evicted from them.
 
-    Exit code: 0 shown, 1 the cluster cannot be read, 2 the command line, a file of --config, the
-    dump or the kubeconfig is wrong.
+    Exit code: 0 shown, 1 the cluster cannot be read, 2 the command line, a --config file, the
+    dump or the kubeconfig is invalid.
     """
     try:
         found, _ = outlook(Access("nodes", configs, kubeconfig, context, dump))

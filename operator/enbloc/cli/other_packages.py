@@ -23,7 +23,7 @@ GROUP: Final = "enbloc.commands"
 #: The commands of enbloc-sandbox with a summary, which metadata does not hold.
 SANDBOX: Final[Mapping[str, str]] = {
     "sandbox": "Run a local API server with fake nodes.",
-    "demo": "Show two gangs that would deadlock each other, and do not.",
+    "demo": "Show that two gangs do not deadlock with enbloc.",
 }
 
 

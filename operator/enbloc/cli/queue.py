@@ -40,10 +40,12 @@ _WIDTH: Final = 100
 PERIOD: Final = 10.0
 
 
-@click.command(short_help="List who waits for nodes, in order, and why.")
+@click.command(short_help="List the groups and pods that wait for nodes, in scheduling order.")
 @namespace_flags
-@click.option("--start", is_flag=True, help="Show when they start, and sort by it.")
-@click.option("-w", "--watch", is_flag=True, help="List them again whenever something changed.")
+@click.option(
+    "--start", is_flag=True, help="Show START as a time instead of a duration, and sort by it."
+)
+@click.option("-w", "--watch", is_flag=True, help="Print the list again whenever it changes.")
 @document_flag
 @config_flag
 @dump_file_flag
@@ -60,19 +62,19 @@ def queue(  # noqa: PLR0913  # each is a flag
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """List the groups and pods that wait for nodes, in the order in which they are decided.
+    """List the groups and pods that wait for nodes, in scheduling order.
 
-    It lists what the scheduler lists, and lets the engine decide on that as if everything that it
-    asks for succeeded at once. It writes nothing, and no scheduler needs to run.
+    It lists the objects that the scheduler lists, and runs the scheduler's engine on them as if
+    every Binding and eviction succeeded at once. It writes nothing, and no scheduler needs to run.
 
-    START is "now" for those that get nodes when the scheduler takes them next. For others it is
-    when enough has ended: "<=20m" where limits (activeDeadlineSeconds) end it, "~20m" where it is
-    expected to (annotation enbloc.dev/expected-seconds); nobody new is taken to come. "-" is not
-    known. Those that were not tried, as they lack members or a PodGroup, come last and have no
-    PLACE.
+    START is "now" for those that get nodes at their next turn. For others it is the time until
+    enough pods have ended: "<=20m" if limits (activeDeadlineSeconds) end them, "~20m" if they are
+    expected to end (annotation enbloc.dev/expected-seconds), provided that no new pods arrive. "-"
+    means unknown. Those that were not tried, because members or a PodGroup are missing, come last
+    and have no PLACE.
 
-    Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a file of --config, the
-    dump or the kubeconfig is wrong.
+    Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a --config file, the
+    dump or the kubeconfig is invalid.
     """
     access = Access("queue", configs, kubeconfig, context, dump)
     asked = _Flags(access, namespace, all_namespaces, start, output)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     help="The dump that the scheduler wrote (see its --dump-dir).",
 )
 def replay(*, plan: str | None, file: Path) -> int:
-    """Take the decision PLAN once more from a dump, and say whether it comes out the same.
+    """Replay the decision PLAN from a dump, and report whether the result is the same.
 
     The id of a plan is in the annotation enbloc.dev/plan of each pod that it placed, and in the
     log line of each decision (for placed pods without a group: from --v=2 on). Without PLAN, the
     decisions in the dump are listed.
 
-    No cluster is needed. Exit code 1 says that the decision differs, or is not in the dump.
+    No cluster is needed. Exit code 1 means that the decision differs, or is not in the dump.
     """
     # Imported here: `--help` needs none of it.
     from enbloc.config import configure  # noqa: PLC0415

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 IGNORED_KEY: Final = "enbloc.ignored"
 
 _ANONYMOUS: Final = "requests are authenticated by tokens and client certificates only"
-_JSON: Final = "enbloc speaks JSON"
-_GATES: Final = "enbloc has no feature gates of kube-scheduler"
+_JSON: Final = "enbloc uses JSON only"
+_GATES: Final = "enbloc has none of kube-scheduler's feature gates"
 _LOGS: Final = "each line is written to stderr at once"
-_METRICS: Final = "all metrics are shown, with all labels"
+_METRICS: Final = "all metrics are exposed, with all labels"
 _HTTP1: Final = "health and metrics are served by HTTP/1.1"
 #: Flag → why it has no effect.
 WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "allow-metric-labels": _METRICS,
     "allow-metric-labels-manifest": _METRICS,
-    "authentication-tolerate-lookup-failure": "a failed look-up is logged and tried again",
-    "cert-dir": "a certificate comes from --tls-cert-file, or is self-signed in memory",
-    "contention-profiling": "there is no profiler of locks",
+    "authentication-tolerate-lookup-failure": "a failed lookup is logged and retried",
+    "cert-dir": "the certificate comes from --tls-cert-file, or is self-signed and in memory",
+    "contention-profiling": "enbloc has no lock contention profiler",
     "disable-http2-serving": _HTTP1,
     "disabled-metrics": _METRICS,
     "emulated-version": _GATES,
@@ -56,7 +56,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "log-text-info-buffer-size": _LOGS,
     "log-text-split-stream": _LOGS,
     "min-compatibility-version": _GATES,
-    "permit-address-sharing": "the address is always shared with closing connections",
+    "permit-address-sharing": "SO_REUSEADDR is always set",
     "requestheader-allowed-names": _ANONYMOUS,
     "requestheader-client-ca-file": _ANONYMOUS,
     "requestheader-extra-headers-prefix": _ANONYMOUS,
@@ -65,8 +65,8 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "requestheader-username-headers": _ANONYMOUS,
     "show-hidden-metrics-for-version": _METRICS,
     "tls-curve-preferences": "OpenSSL chooses the curve",
-    "tls-sni-cert-key": "there is one certificate; name it with --tls-cert-file",
-    "vmodule": "levels are not set by file; --v sets one for all",
+    "tls-sni-cert-key": "only one certificate is served; set it with --tls-cert-file",
+    "vmodule": "verbosity cannot be set per file; use --v",
 }
 #: The ones among them that need no value.
 _SWITCHES: Final = frozenset(
@@ -94,7 +94,7 @@ def server_flags(*, leader_elect: bool, secure_port: int) -> Callable[[F], F]:
         *_access_flags(),
         *_log_flags(),
         click.option(
-            "--master", metavar="URL", help="The API server's address, whatever a kubeconfig says."
+            "--master", metavar="URL", help="Address of the API server. Overrides the kubeconfig."
         ),
         *_rate_flags(),
         click.option(
@@ -134,32 +134,34 @@ def _election_flags(*, leader_elect: bool) -> Sequence[Callable[[F], F]]:
             "--leader-elect",
             default=leader_elect,
             text="Act only while holding the Lease, so that several replicas can run.",
-            show_default="true, of run false",
+            show_default="true, for run false",
         ),
         click.option("--no-leader-elect", is_flag=True, help="The same as --leader-elect=false."),
         click.option(
             "--leader-elect-resource-name",
             "lease_name",
             metavar="NAME",
-            help="The Lease. `run` derives that of its controller from it.",
+            help="Name of the Lease. `run` derives the name of its controller's Lease from it.",
         ),
         click.option(
             "--leader-elect-resource-namespace",
             "--lease-namespace",
             "lease_namespace",
             metavar="NAMESPACE",
-            help="The namespace of the Lease. Default: the pod's own, else the context's.",
+            help="Namespace of the Lease. Default: the pod's, else the kubeconfig context's.",
         ),
         click.option(
             "--leader-elect-resource-lock",
             "resource_lock",
             default="leases",
             show_default=True,
-            help="The kind of lock; leases is the only one.",
+            help="Kind of lock. Only leases is supported.",
             callback=_leases,
             expose_value=False,
         ),
-        duration("lease-duration", "Others may take a Lease not renewed for this long. [15s]"),
+        duration(
+            "lease-duration", "Others may take a Lease that was not renewed for this long. [15s]"
+        ),
         duration(
             "renew-deadline",
             "A leader that cannot renew the Lease for this long stops leading. [10s]",
@@ -175,47 +177,47 @@ def _serving_flags(secure_port: int) -> Sequence[Callable[[F], F]]:
             "--secure-port",
             type=port,
             default=secure_port,
-            show_default=f"{SCHEDULER_PORT}, of the controller {CONTROLLER_PORT}",
-            help="Where health, and for who may read them /metrics, /configz and /debug/stacks, "
-            "are served by HTTPS; 0 = nowhere.",
+            show_default=f"{SCHEDULER_PORT}, for the controller {CONTROLLER_PORT}",
+            help="HTTPS port for health checks and, for authorized users, /metrics, /configz and "
+            "/debug/stacks. 0 disables it.",
         ),
         click.option(
             "--health-port",
             type=port,
             default=0,
             show_default=True,
-            help="Where all of that is served by plain HTTP to everybody; 0 = nowhere.",
+            help="Port for the same over plain HTTP, without authentication. 0 disables it.",
         ),
         click.option(
             "--bind-address",
             default=lambda: "0.0.0.0" if in_pod() else "127.0.0.1",  # noqa: S104
             show_default="0.0.0.0 in a pod, else 127.0.0.1",
-            help="The address of both; 0.0.0.0 and :: are all of IPv4 and IPv6.",
+            help="Address to listen on. 0.0.0.0 and :: mean all addresses, IPv4 and IPv6.",
         ),
         switch(
             "--permit-port-sharing",
             default=False,
-            text="Let other processes listen on the same ports.",
+            text="Set SO_REUSEPORT, so that several processes can listen on the same ports.",
         ),
         click.option(
             "--tls-cert-file",
             type=file,
-            help="The certificate, followed by those of its issuers; read again when it changes. "
-            "Default: a self-signed one, in memory.",
+            help="Certificate for HTTPS, followed by those of its issuers. Reloaded when it "
+            "changes. Default: a self-signed certificate, in memory.",
         ),
-        click.option("--tls-private-key-file", type=file, help="The key of that certificate."),
+        click.option("--tls-private-key-file", type=file, help="Private key for --tls-cert-file."),
         click.option(
             "--tls-min-version",
             type=click.Choice(list(TLS_VERSIONS)),
             default="VersionTLS12",
             show_default=True,
-            help="The lowest TLS version; 1.2 is the least.",
+            help="Minimum TLS version. Lower values than 1.2 mean 1.2.",
         ),
         click.option(
             "--tls-cipher-suites",
             default="",
             metavar="NAME,...",
-            help="Cipher suites of TLS 1.2, by their names in Go.",
+            help="Cipher suites for TLS 1.2, by their names in Go.",
         ),
         switch("--profiling", default=True, text="Serve /debug/stacks."),
     )
@@ -231,29 +233,29 @@ def _access_flags() -> Sequence[Callable[[F], F]]:
         click.option(
             "--authentication-kubeconfig",
             type=file,
-            help="Kubeconfig of the API server that reviews tokens. Default: the scheduler's own.",
+            help="Kubeconfig of the API server that reviews tokens. Default: this process's own.",
         ),
         click.option(
             "--authorization-kubeconfig",
             type=file,
-            help="Kubeconfig of the API server that reviews access. Default: the scheduler's own.",
+            help="Kubeconfig of the API server that reviews access. Default: this process's own.",
         ),
         switch(
             "--authentication-skip-lookup",
             default=False,
-            text="Do not ask the cluster whose client certificates it accepts.",
+            text="Do not look up in the cluster which CAs to accept for client certificates.",
         ),
         click.option(
             "--client-ca-file",
             type=file,
-            help="Accept client certificates of these authorities.",
+            help="File with the CAs whose client certificates are accepted.",
         ),
         click.option(
             "--authorization-always-allow-paths",
             default="/healthz,/readyz,/livez",
             show_default=True,
             metavar="PATH,...",
-            help="Paths that everybody may read; a path may end in *.",
+            help="Paths that anyone may read. A path may end in *.",
         ),
         kept("--authentication-token-webhook-cache-ttl", "How long the user of a token is cached."),
         kept(
@@ -271,15 +273,15 @@ def _rate_flags() -> Sequence[Callable[[F], F]]:
         click.option(
             "--kube-api-qps",
             type=FINITE,
-            help="The most requests a second to the API server; events are counted apart, and the "
-            "Lease is not limited. Negative = no limit. Default: no limit; where --kube-api-burst "
-            "is given, 50.",
+            help="Maximum requests per second to the API server. Events are counted separately; "
+            "the Lease is not limited. Negative: no limit. Default: no limit, or 50 if "
+            "--kube-api-burst is given.",
         ),
         click.option(
             "--kube-api-burst",
             type=Number(0, 2**31 - 1),
-            help="So many requests at once after a time with fewer. Default, where --kube-api-qps "
-            "is given: 100.",
+            help="Maximum number of requests at once after a time with fewer. Default: 100 if "
+            "--kube-api-qps is given.",
         ),
     )
 
@@ -311,8 +313,8 @@ def _log_flags() -> Sequence[Callable[[F], F]]:
             flag_value="v",
             type=LEVEL,
             default=0,
-            help="Log more: from 2 on Bindings, and each placed pod without a group; from 4 on, "
-            "and with -v alone, debug lines; from 6 on requests.",
+            help="Log verbosity. From 2 on: Bindings, and each placed pod without a group. From 4 "
+            "on, and with -v alone: debug lines. From 6 on: requests to the API server.",
         ),
     )
 

@@ -99,14 +99,14 @@ _SCHEDULER_FLAGS: Final = (
         "--pod-max-in-unschedulable-pods-duration",
         "longest_wait",
         type=DURATION,
-        help="A waiting group is tried again after this even unasked. Deprecated: set "
-        "podMaxInUnschedulablePodsSeconds.",
+        help="Retry a waiting group after this time even if no event could help it. Deprecated: "
+        "set podMaxInUnschedulablePodsSeconds.",
     ),
     click.option(
         "--write-config-to",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Write the configuration with all defaults to a file, and exit.",
+        help="Write the configuration, with all defaults, to this file and exit.",
     ),
 )
 
@@ -124,9 +124,9 @@ def _scheduler_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 @_scheduler_flags
 @server_flags(leader_elect=True, secure_port=SCHEDULER_PORT)
 def scheduler(**flags: Any) -> int:
-    """Run the scheduler: places groups of pods, whole groups at a time.
+    """Run the scheduler, which places each group of pods as a whole or not at all.
 
-    It takes the flags of kube-scheduler; those without effect are not listed here.
+    It accepts the flags of kube-scheduler. Flags without effect are not listed here.
     """
     with uncollected():
         from enbloc.live import run_scheduler  # noqa: PLC0415  # only this command needs it
@@ -140,21 +140,21 @@ def scheduler(**flags: Any) -> int:
     "scheduler_names",
     multiple=True,
     metavar="NAME",
-    help="A schedulerName that the scheduler serves; may be repeated. Of other projects' objects "
-    f"those are followed whose pods have one of them. Default: {SCHEDULER_NAME}.",
+    help="A schedulerName that the scheduler serves. May be repeated. Objects of other projects "
+    f"are followed only if their pods have one of them. Default: {SCHEDULER_NAME}.",
 )
 @cluster_flags
 @webhook_flags
 @server_flags(leader_elect=True, secure_port=CONTROLLER_PORT)
 def controller(**flags: Any) -> int:
-    """Run the controller: keeps the status of PodGroups."""
+    """Run the controller, which maintains the status of PodGroups."""
     with uncollected():
         from enbloc.controller import run_controller  # noqa: PLC0415  # only this command needs it
 
     return serve(run_controller, "controller", **flags)
 
 
-@click.command(cls=ServerCommand, short_help="Run both in one process.")
+@click.command(cls=ServerCommand, short_help="Run scheduler and controller in one process.")
 @config_flag
 @cluster_flags
 @dump_flag
@@ -162,9 +162,9 @@ def controller(**flags: Any) -> int:
 @webhook_flags
 @server_flags(leader_elect=False, secure_port=SCHEDULER_PORT)
 def run(**flags: Any) -> int:
-    """Run both in one process, for development and small clusters.
+    """Run scheduler and controller in one process, for development and small clusters.
 
-    Without --leader-elect it takes no Lease: let there be only one.
+    Without --leader-elect it takes no Lease: run only one instance.
     """
     with uncollected():
         from enbloc.run import run_both  # noqa: PLC0415  # only this command needs it

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _GIB: Final = 2**30
 
 
-@click.group(short_help="Show the topology of the nodes, or write one from their labels.")
+@click.group(short_help="Show the domains of a Topology, or generate a Topology from node labels.")
 def topology() -> None:
-    """Show the domains of a Topology, or write a Topology from the labels that nodes have.
+    """Show the domains of a Topology, or generate a Topology from node labels.
 
-    Neither writes anything to the cluster, and no process of enbloc needs to run.
+    Nothing is written to the cluster, and no process of enbloc needs to run.
     """
 
 
@@ -44,16 +44,16 @@ def topology() -> None:
     "--topology",
     "name",
     metavar="NAME",
-    help="The Topology. May be left out where enbloc has only one. Of another project, with its "
-    "API group before it, as in kueue.x-k8s.io/default.",
+    help="The Topology. May be omitted if enbloc has only one. For one of another project, put its "
+    "API group first, as in kueue.x-k8s.io/default.",
 )
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="NAME=KEY",
-    help="Instead of a Topology a level, by its name and its node label. May be repeated, the "
-    "outermost first.",
+    help="A level to show instead of a Topology: its name and its node label. May be repeated, the "
+    "outermost level first.",
 )
 @click.option("--level", help="The innermost level to show, by name or node label. Default: all.")
 @click.option(
@@ -74,12 +74,12 @@ def show(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Show the domains of a Topology, or of node labels, as a tree, and what is free in each.
+    """Show the domains of a Topology, or of node labels, as a tree with the free capacity of each.
 
-    Free is what the nodes that are Ready and not cordoned offer, less what the pods on them
-    request; devices of ResourceClaims are not counted. A domain with enough in all may still have
-    too little on each node. Of more than 1000 domains the first are shown, and the number of the
-    others.
+    Free capacity is what the nodes that are Ready and not cordoned offer, minus what the pods on
+    them request; devices of ResourceClaims are not counted. A domain with enough capacity in total
+    may still have too little on each node. Of more than 1000 domains, the first 1000 are shown, and
+    the number of the others.
 
     Exit code: 0 shown, 1 there is no such Topology, or it cannot be read.
     """
@@ -230,10 +230,10 @@ def _levels(levels: Sequence[Level]) -> list[dict[str, str]]:
     "labels",
     multiple=True,
     metavar="NAME=KEY",
-    help="A level, by its name and its node label. May be repeated, the outermost first. "
-    "Default: labels of clouds and fabrics that are known.",
+    help="A level: its name and its node label. May be repeated, the outermost level first. "
+    "Default: the known labels of clouds and fabrics.",
 )
-@click.option("--host", is_flag=True, help="Add each node as a domain of the innermost level.")
+@click.option("--host", is_flag=True, help="Add an innermost level in which each node is a domain.")
 @cluster_flags
 def init(
     *,
@@ -243,12 +243,12 @@ def init(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Write a Topology from the labels that nodes have.
+    """Generate a Topology from node labels.
 
-    It goes to stdout, for a look or for "kubectl apply -f -"; what is left out goes to stderr, with
-    the reason. Known are topology.kubernetes.io/region and zone, and the labels of EKS, GKE, OKE,
-    CoreWeave, Nebius, Crusoe, Topograph and NVIDIA's GPU operator. A label counts if at least half
-    of the nodes have it, and its domains lie within those of the label before.
+    It goes to stdout, for review or for "kubectl apply -f -". Labels that are left out go to
+    stderr, with the reason. Known labels are topology.kubernetes.io/region and zone, and those of
+    EKS, GKE, OKE, CoreWeave, Nebius, Crusoe, Topograph and NVIDIA's GPU operator. A label is used
+    if at least half of the nodes have it, and its domains lie within those of the label before.
 
     Exit code: 0 written, 1 the nodes have no such label, or cannot be read.
     """

@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from enbloc.ui.facts import Facts
 
 
-@click.command(short_help="Show the queue and the nodes as a page for browsers.")
+@click.command(short_help="Serve a read-only web page that shows the queue and the nodes.")
 @click.option(
     "--bind-address",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on. On one that others reach, every request needs a bearer token.",
+    help="Address to listen on. If other machines can reach it, requests need a bearer token.",
 )
 @click.option(
     "--port",
     type=Number(0, 65535),
     default=UI_PORT,
     show_default=True,
-    help="The port to listen on; 0 for any free one.",
+    help="Port to listen on. 0 selects a free one.",
 )
 @click.option(
     "--tls-cert-file",
     "certificate",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The certificate, where others reach the page. Default: a self-signed one.",
+    help="Certificate for HTTPS. Default: a self-signed certificate.",
 )
 @click.option(
     "--tls-private-key-file",
     "private_key",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Its key.",
+    help="Private key for --tls-cert-file.",
 )
 @config_flag
 @cluster_flags
@@ -66,13 +66,13 @@ def ui(
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Show the queue and the nodes as a page for browsers, until it is stopped.
+    """Serve a read-only web page that shows the queue and the nodes, until it is stopped.
 
-    It lists and watches what the scheduler does, and lets the engine decide on a copy, as "enbloc
-    queue" and "enbloc explain" do; it writes nothing, and no scheduler needs to run. On 127.0.0.1
-    it serves plain HTTP to whoever is on this machine. On an address that others reach it serves
-    HTTPS, and shows each user the namespaces whose PodGroups they may get; nodes to who may list
-    them.
+    It lists and watches the objects that the scheduler watches, and runs the scheduler's engine on
+    a copy of them, as "enbloc queue" and "enbloc explain" do. It writes nothing, and no scheduler
+    needs to run. On 127.0.0.1 it serves plain HTTP to every user of this machine. On an address
+    that other machines can reach it serves HTTPS, and shows each user the namespaces whose
+    PodGroups they may get, and the nodes if they may list nodes.
 
     Exit code: 0 stopped, 1 the page cannot be served, 130 interrupted.
     """

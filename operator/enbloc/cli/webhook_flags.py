@@ -20,15 +20,21 @@ _FLAGS = (
         type=Number(0, 65535),
         default=0,
         show_default=True,
-        help="Where admission webhooks are served by HTTPS, on --bind-address; 0 = nowhere.",
+        help="HTTPS port for admission webhooks, on --bind-address. 0 disables them.",
     ),
     click.option(
         "--webhook-cert-file",
         metavar="FILE",
         type=_FILE,
-        help="Their certificate, with those of its issuers after it; read again when it changes.",
+        help="Certificate for the webhooks, followed by those of its issuers. Reloaded when it "
+        "changes.",
     ),
-    click.option("--webhook-key-file", metavar="FILE", type=_FILE, help="The key of that."),
+    click.option(
+        "--webhook-key-file",
+        metavar="FILE",
+        type=_FILE,
+        help="Private key for the certificate.",
+    ),
 )
 
 

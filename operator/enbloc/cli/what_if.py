@@ -42,29 +42,29 @@ NO_ANSWER: Final = BAD_USAGE
 _MOST_NODES: Final = 10_000
 
 
-@click.command(short_help="Say what would become of pods, nodes and groups before it is done.")
+@click.command(short_help="Simulate new objects, added or removed nodes, or scaled groups.")
 @click.option(
     "-f",
     "--filename",
     "files",
     multiple=True,
     metavar="FILE",
-    help="Objects that would be created, YAML or JSON; - is stdin. May be repeated.",
+    help="Simulate creating the objects in this file, YAML or JSON; - is stdin. May be repeated.",
 )
 @click.option(
     "--without",
     multiple=True,
     metavar="NODE",
-    help="A node that would be gone. May be repeated.",
+    help="Simulate removing this node. May be repeated.",
 )
-@click.option("--add-nodes", type=Number(1, _MOST_NODES), help="So many nodes would be added.")
-@click.option("--like", metavar="NODE", help="Which node the added ones are like.")
+@click.option("--add-nodes", type=Number(1, _MOST_NODES), help="Simulate adding this many nodes.")
+@click.option("--like", metavar="NODE", help="Node that the added nodes are copies of.")
 @click.option(
     "--scale",
     "scales",
     multiple=True,
     metavar="GROUP=N",
-    help="A PodGroup that would have N members. May be repeated.",
+    help="Simulate scaling a PodGroup to N members. May be repeated.",
 )
 @namespace_flag
 @document_flag
@@ -85,23 +85,24 @@ def what_if(  # noqa: PLR0913  # each is a flag
     kubeconfig: Path | None,
     context: str | None,
 ) -> int:
-    """Say what would happen if objects were created, nodes went or came, or groups were scaled.
+    """Simulate what happens if objects are created, nodes removed or added, or groups scaled.
 
-    The first line is the answer: whether all would start now, and where; then who would be evicted
-    for it, and who would start, or keep its nodes, without the change and does not with it. The
-    engine itself decides, on what the scheduler lists, with the change and without it. Nothing is
-    written, and no scheduler needs to run.
+    The first line is the answer: whether everything would start now, and where. Then follow the
+    pods that would be evicted for it, and the groups and pods that would start, or keep their
+    nodes, without the change but not with it. The scheduler's own engine decides on the objects
+    that the scheduler lists, with the change and without it. Nothing is written, and no scheduler
+    needs to run.
 
-    FILE may hold what makes pods: Pod, Job, CronJob, StatefulSet, Deployment, ReplicaSet, JobSet,
-    LeaderWorkerSet, RayCluster, RayJob, SparkApplication, TrainJob, jobs of the training operator,
-    the MPI operator and Volcano; and PodGroups, of enbloc and of other projects. Each becomes the
-    pods that its controller would make, and the PodGroups that enbloc would.
+    FILE may hold objects that create pods: Pod, Job, CronJob, StatefulSet, Deployment, ReplicaSet,
+    JobSet, LeaderWorkerSet, RayCluster, RayJob, SparkApplication, TrainJob, jobs of the training
+    operator, the MPI operator and Volcano; and PodGroups, of enbloc and of other projects. Each
+    becomes the pods that its controller would create, and the PodGroups that enbloc would create.
 
-    Of a dump it is not known which StorageClass is that of claims that name none; a note says so
+    A dump does not show the default StorageClass, for claims that name no class; a note says so
     where it matters.
 
-    Exit code: 0 all that is asked about would start, or nobody is worse off where only nodes
-    change; 1 not; 2 the answer is not known.
+    Exit code: 0 everything in question would start or, if only nodes change, no group or pod is
+    worse off; 1 otherwise; 2 the answer is not known.
     """
     code = NO_ANSWER
     try:

@@ -13,18 +13,18 @@ import click
 _SIGNALLED = 128
 
 
-@click.command(short_help="Show two gangs that would deadlock each other, and do not.")
+@click.command(short_help="Show that two gangs do not deadlock with enbloc.")
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
-    help="The nodes, as a CSV with columns sn, cpu_milli, memory_mib, gpu, model.",
+    help="CSV file of the nodes, with columns sn, cpu_milli, memory_mib, gpu, model.",
 )
 @click.option("--keep", is_flag=True, help="Keep everything running at the end, for kubectl.")
 @click.option("--no-color", is_flag=True, help="Print no colours, even on a terminal.")
 def demo(*, trace: Path | None, keep: bool, no_color: bool) -> int:
-    """Show two gangs that would deadlock each other, and do not.
+    """Show two gangs that deadlock when pods are placed one by one, but not with enbloc.
 
-    Starts a sandbox, and enbloc beside it. Needs no cluster, and leaves nothing behind.
+    It starts a sandbox and enbloc. It needs no cluster, and leaves nothing behind.
     """
     # Imported here: `--help` needs none of it.
     from enbloc_sandbox.demo.play import Settings, play  # noqa: PLC0415

@@ -100,29 +100,29 @@ def _no_fault(why: str) -> click.BadParameter:
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
-    help="The nodes, as a CSV with columns sn, cpu_milli, memory_mib, gpu, model.",
+    help="CSV file of the nodes, with columns sn, cpu_milli, memory_mib, gpu, model.",
 )
 @click.option(
     "--devices",
     type=Number(0, 1024),
     default=0,
     show_default="none",
-    help="Number of devices that each node offers to resource claims, of the DeviceClass "
-    "gpu.sandbox.enbloc.dev.",
+    help="Number of devices of DeviceClass gpu.sandbox.enbloc.dev that each node offers to "
+    "ResourceClaims.",
 )
 @click.option(
     "--port",
     type=Number(0, 65535),
     default=0,
     show_default="any free one",
-    help="The port on 127.0.0.1.",
+    help="Port to listen on, on 127.0.0.1.",
 )
 @click.option(
     "--write-kubeconfig",
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("sandbox.kubeconfig"),
     show_default=True,
-    help="The kubeconfig file to write; removed at the end.",
+    help="kubeconfig file to write. It is removed at the end.",
 )
 @click.option("--no-crds", is_flag=True, help="Do not install enbloc's CRDs.")
 @click.option(
@@ -145,8 +145,7 @@ def sandbox(
 ) -> int:
     """Run a local API server with fake nodes, until Ctrl-C.
 
-    It has no authentication and keeps nothing: it listens on 127.0.0.1 only, and what it held is
-    gone when it ends.
+    It has no authentication, and listens on 127.0.0.1 only. Its objects are lost when it ends.
     """
     # Imported here: `--help` needs none of it.
     from enbloc_sandbox.nodes import default_shapes, read_trace  # noqa: PLC0415
