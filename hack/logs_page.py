@@ -35,8 +35,8 @@ def logs_page() -> str:
     keys = "".join(f"| `{key}` | {_cell(what)} |\n" for key, what in KEYS.items())
     return (
         f"{HEAD}\n## Levels\n\n| `--v` | Shows |\n|---|---|\n{levels}"
-        f"\n## Keys\n\nAs kube-scheduler's structured logs have them.\n\n"
-        f"| Key | What |\n|---|---|\n{keys}"
+        f"\n## Keys\n\nThey follow kube-scheduler's structured logs.\n\n"
+        f"| Key | Meaning |\n|---|---|\n{keys}"
     )
 
 

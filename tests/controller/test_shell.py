@@ -103,7 +103,7 @@ async def test_the_two_writers_leave_each_other_alone(world: World) -> None:
     async with controller(world):
         await world.group(minMember=1)
         await world.until("WaitingForMembers")
-        await world.scheduler_says("False", "Infeasible", attempts=3, run_name="x", succeeded=1)
+        await world.scheduler_says("False", "Infeasible", attempts=3, run="x", succeeded=1)
         await world.pod("a")
         status = await world.until("Infeasible", members=1)
         assert condition(status, "Ready")["message"] == "says the scheduler"
@@ -231,7 +231,7 @@ async def test_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_have
         await world.group(minMember=1)
         first = await a_job(world, "first")
         await world.pod("a", owner=first)
-        await world.scheduler_says("True", "Scheduled", run_name=first["uid"], succeeded=1)
+        await world.scheduler_says("True", "Scheduled", run=first["uid"], succeeded=1)
         await world.phase("a", "Succeeded")
         await completes(world, "first", 1)
         await world.until("Succeeded")

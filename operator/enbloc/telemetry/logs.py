@@ -37,12 +37,12 @@ LEVELS: Final = (
         0,
         logging.INFO,
         (
-            "starts and stops, who leads, what is wrong; one line for each decision about a group, "
-            "and for each about a pod without one that is not placed"
+            "starts and stops, leader changes, problems; one line for each decision about a group, "
+            "and for each decision that does not place a pod without a group"
         ),
     ),
     (2, DETAIL, "each pod without a group that is placed; every Binding with its outcome"),
-    (4, logging.DEBUG, "what is tried again, and why; what kopf says"),
+    (4, logging.DEBUG, "retries with their reasons; log lines of kopf"),
     (6, TRACE, "every request to the API server: method, path, code and time"),
 )
 
@@ -50,30 +50,30 @@ LEVELS: Final = (
 KEYS: Final = {
     "pod": "the pod, as `namespace/name`",
     "node": "the node",
-    "podGroup": "the PodGroup, as `namespace/name`; of a pod without one there is `pod` instead",
-    "object": "the kind and name of an object of another kind",
-    "profile": "the profile, which is the schedulerName",
-    "cycle": "how many decisions this process has taken, this one included",
-    "attempts": "how many attempts of the group or pod there were, this one included",
-    "result": "of a decision: scheduled, unschedulable, infeasible, waiting, error",
-    "reason": "why it is not scheduled, or why a pod is evicted",
-    "duration": "how long it took, in seconds",
-    "placed": "how many members have got a node",
-    "plan": "the plan, as in the annotation of the pods that it binds",
-    "search": "what found a placement beyond the ordered pass, or why none was found",
-    "steps": "what that search cost",
-    "err": "what went wrong; in JSON with the traceback of an exception",
+    "podGroup": "the PodGroup, as `namespace/name`; for a pod without one, `pod` instead",
+    "object": "kind and name of an object of any other kind",
+    "profile": "the profile, by its schedulerName",
+    "cycle": "number of decisions that this process has made, including this one",
+    "attempts": "number of attempts for the group or pod, including this one",
+    "result": "result of a decision: scheduled, unschedulable, infeasible, waiting, error",
+    "reason": "why the group or pod is not scheduled, or why a pod is evicted",
+    "duration": "duration of the decision, Binding or request, in seconds",
+    "placed": "number of members that got a node",
+    "plan": "id of the plan, as in the annotation of the pods that it binds",
+    "search": "what found a placement after the ordered pass, or why none was found",
+    "steps": "number of steps of that search",
+    "err": "the error; in JSON with the traceback of an exception",
     "extender": "the URL of an extender, without credentials",
     "server": "the URL of the API server, without credentials",
-    "by": "where that comes from: a kubeconfig, the pod's service account",
-    "lease": "the Lease that was waited for, as `namespace/name`",
-    "holder": "who holds that Lease: the name of its pod or machine, and a suffix",
-    "leaderEpoch": "how often the Lease has changed hands",
-    "method": "of a request, as HTTP has it",
-    "path": "of a request, with its query",
-    "plugin": "that was asked",
-    "priorityClass": "that the configuration names",
-    "code": "of an answer; `<error>` = there was none",
+    "by": "source of that URL: a kubeconfig, the pod's service account or --master",
+    "lease": "the Lease that the process waits for, as `namespace/name`",
+    "holder": "holder of that Lease: name of its pod or machine, and a suffix",
+    "leaderEpoch": "number of times that the Lease has changed holders",
+    "method": "HTTP method of a request",
+    "path": "path and query of a request",
+    "plugin": "the plugin that was called",
+    "priorityClass": "a PriorityClass that the configuration names",
+    "code": "status code of the response; `<error>`: there was none",
 }
 
 

@@ -103,10 +103,10 @@ _POINT: Final = "an extension point, as kube-scheduler spells it"
 _STATUS: Final = "a status code, as kube-scheduler spells it: Success, Unschedulable, Error, …"
 _RESULT: Final = "scheduled, unschedulable, error"
 _OURS: Final = "scheduled, unschedulable, infeasible, error"
-_RESOURCE: Final = "a resource that enbloc uses, in the plural"
+_RESOURCE: Final = "plural name of a resource that enbloc uses"
 _REQUEST: Final = {"verb": "an API verb", "resource": _RESOURCE}
 _LEASE: Final = {"name": "the name of the Lease"}
-_HOST: Final = "host and port of the API server, or of an extender"
+_HOST: Final = "host and port of the API server or of an extender"
 _WORK: Final = {
     "name": "podgroup_status, pod_condition (scheduler), podgroup_controller (controller)"
 }
@@ -115,59 +115,60 @@ _WORK: Final = {
 PENDING_PODS: Final = _gauge(
     "scheduler_pending_pods",
     "Pending pods by queue. unschedulable: an attempt failed, and no event since could help; "
-    "gated: no attempt yet, as a scheduling gate is there, or members of the gang are not.",
+    "gated: no attempt yet, because of a scheduling gate or missing members of the gang.",
     labels={"queue": "active, backoff, unschedulable, gated"},
 )
 SCHEDULE_ATTEMPTS: Final = _counter(
     "scheduler_schedule_attempts_total",
-    "Attempts to schedule pods, by result: an attempt of a gang counts once for each of its "
-    "pending members. unschedulable: it did not fit; error: something broke.",
+    "Attempts to schedule pods, by result. An attempt for a gang counts once for each of its "
+    "pending members. unschedulable: it did not fit; error: an error occurred.",
     labels={"result": _RESULT, "profile": _PROFILE},
 )
 ATTEMPT_DURATION: Final = _histogram(
     "scheduler_scheduling_attempt_duration_seconds",
-    "Time of one attempt to schedule a pod: from its decision to its Binding's outcome.",
+    "Duration of one attempt to schedule a pod, from its decision to the outcome of its Binding.",
     _ATTEMPT,
     labels={"result": _RESULT, "profile": _PROFILE},
 )
 ALGORITHM_DURATION: Final = _histogram(
     "scheduler_scheduling_algorithm_duration_seconds",
-    "Time to decide about one group of pods, or about one pod without a group.",
+    "Duration of the decision about one group of pods, or about one pod without a group.",
     _ATTEMPT,
 )
 POD_SLI: Final = _histogram(
     "scheduler_pod_scheduling_sli_duration_seconds",
-    "Time from a pod's being queued, with all that its gang needs, to its being bound.",
+    "Time from when a pod can first be tried, with all that its gang needs, until it is bound.",
     _powers(0.01, 2, 20),
     labels={"attempts": "1 to 14, 15+"},
 )
 POD_ATTEMPTS: Final = _histogram(
     "scheduler_pod_scheduling_attempts",
-    "Attempts that it took to bind a pod.",
+    "Number of attempts until a pod was bound.",
     _powers(1, 2, 5),
 )
 EXTENSION_POINT_DURATION: Final = _histogram(
     "scheduler_framework_extension_point_duration_seconds",
-    "Time of all plugins of an extension point in one decision (of one member from PreBind on). "
+    "Duration of all plugins of an extension point in one decision (from PreBind on: for one "
+    "member). "
     "One decision in ten is measured.",
     _CALL,
     labels={"extension_point": _POINT, "status": _STATUS, "profile": _PROFILE},
 )
 PLUGIN_DURATION: Final = _histogram(
     "scheduler_plugin_execution_duration_seconds",
-    "Time of one call of a plugin. One decision in ten is measured.",
+    "Duration of one call of a plugin. One decision in ten is measured.",
     _powers(0.00001, 1.5, 20),
     labels={"plugin": _PLUGIN, "extension_point": _POINT, "status": _STATUS},
 )
 PLUGIN_EVALUATIONS: Final = _counter(
     "scheduler_plugin_evaluation_total",
-    "Calls of a plugin at PreFilter, Filter, PreScore and Score: of one decision in ten, each "
-    "counted ten times. One call answers for all nodes, and for many pods that are alike.",
+    "Calls of a plugin at PreFilter, Filter, PreScore and Score, counted in one decision in ten "
+    "and multiplied by ten. One call covers all nodes, and many pods that are alike.",
     labels={"plugin": _PLUGIN, "extension_point": _POINT, "profile": _PROFILE},
 )
 QUEUE_INCOMING_PODS: Final = _counter(
     "scheduler_queue_incoming_pods_total",
-    "Pods that came to a queue, by the event that brought them.",
+    "Pods added to a queue, by the event that added them.",
     labels={
         "queue": "active, backoff, unschedulable",
         "event": "UnscheduledPodAdd, UnscheduledPodUpdate, ScheduleAttemptFailure, "
@@ -178,7 +179,7 @@ QUEUE_INCOMING_PODS: Final = _counter(
 )
 PREEMPTION_ATTEMPTS: Final = _counter(
     "scheduler_preemption_attempts_total",
-    "Attempts to make room for a pod or a group by preemption.",
+    "Preemption attempts for a pod or a group.",
 )
 PREEMPTION_VICTIMS: Final = _histogram(
     "scheduler_preemption_victims",
@@ -187,35 +188,35 @@ PREEMPTION_VICTIMS: Final = _histogram(
 )
 PREEMPTED_GANGS: Final = _counter(
     "enbloc_preempted_gangs_total",
-    "Gangs that gave way with members that they cannot run without, several pods at once; counted "
-    "when the API server has accepted the first of their evictions.",
+    "Gangs of which several pods were preempted at once, including members that the gang cannot "
+    "run without. Counted when the API server has accepted the first of their evictions.",
 )
 PERMIT_WAIT: Final = _histogram(
     "scheduler_permit_wait_duration_seconds",
-    "Time that a group waited at Permit with reserved capacity, by how that ended.",
+    "Time that a group waited at Permit with reserved capacity, by result.",
     _ATTEMPT,
     labels={"result": "Success, Unschedulable, Error"},
 )
 CACHE_SIZE: Final = _gauge(
     "scheduler_cache_size",
-    "Nodes, pods and assumed pods (with a node that the API server does not show yet) known.",
+    "Known nodes, pods and assumed pods, which have a node that the API server does not show yet.",
     labels={"type": "nodes, pods, assumed_pods"},
 )
 UNSCHEDULABLE_PODS: Final = _gauge(
     "scheduler_unschedulable_pods",
-    "Pods whose last attempt failed, by the plugins that refused it; a pod counts for each.",
+    "Pods whose last attempt failed, by plugin. A pod counts for each plugin that refused it.",
     labels={"plugin": _PLUGIN, "profile": _PROFILE},
 )
 GOROUTINES: Final = _gauge(
     "scheduler_goroutines",
-    "Tasks under way, by what they do; the name is kube-scheduler's.",
+    "Running tasks, by operation. The name is kube-scheduler's.",
     labels={"operation": "binding"},
 )
 EVENT_HANDLING: Final = _histogram(
     "scheduler_event_handling_duration_seconds",
-    "Time to take in one event of a watch, or an answer. One event in sixteen is measured.",
+    "Time to process one watch event or request outcome. One event in sixteen is measured.",
     _CALL,
-    labels={"event": "PodSeen, NodeSeen, GroupSeen, Bound, …: every kind of event of the engine"},
+    labels={"event": "an event type of the engine: PodSeen, NodeSeen, GroupSeen, Bound, …"},
 )
 GROUP_ATTEMPTS: Final = _counter(
     "scheduler_podgroup_schedule_attempts_total",
@@ -224,30 +225,30 @@ GROUP_ATTEMPTS: Final = _counter(
 )
 GROUP_ATTEMPT_DURATION: Final = _histogram(
     "scheduler_podgroup_scheduling_attempt_duration_seconds",
-    "Time of one attempt to schedule a PodGroup.",
+    "Duration of one attempt to schedule a PodGroup.",
     _ATTEMPT,
     labels={"result": _RESULT, "profile": _PROFILE},
 )
 GROUP_ALGORITHM_DURATION: Final = _histogram(
     "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-    "Time to decide about one PodGroup.",
+    "Duration of the decision about one PodGroup.",
     _ATTEMPT,
 )
 
 # ── enbloc's: what waits ─────────────────────────────────────────────────────────────────────
 POD_GROUPS: Final = _gauge(
     "enbloc_podgroups",
-    "PodGroups with members, by place in the queue; parked: nothing is to be decided.",
+    "PodGroups with members, by their state in the queue. parked: there is nothing to decide.",
     labels={"status": "active, backoff, waiting, parked"},
 )
 PENDING_POD_GROUPS: Final = _gauge(
     "enbloc_pending_podgroups",
-    "PodGroups with pending members, by why these are not scheduled.",
+    "PodGroups with pending members, by the reason why these are not scheduled.",
     labels={"reason": "a reason of the condition Scheduled"},
 )
 OLDEST_PENDING: Final = _gauge(
     "enbloc_oldest_pending_podgroup_age_seconds",
-    "For how long the PodGroup is queued that is queued for longest; 0 = none is.",
+    "Time that the longest-queued PodGroup has been in the queue; 0 if there is none.",
 )
 INFEASIBLE_POD_GROUPS: Final = _gauge(
     "enbloc_infeasible_podgroups",
@@ -260,20 +261,20 @@ GROUP_WAIT: Final = _histogram(
 )
 RESERVATIONS: Final = _gauge(
     "enbloc_reservations",
-    "Groups that have capacity reserved: for members that are being bound, or by minResources.",
+    "Groups with reserved capacity: for members that are being bound, or by minResources.",
     labels={"purpose": "binding, min_resources"},
 )
 
 # ── enbloc's: decisions ──────────────────────────────────────────────────────────────────────
 PLAN_DURATION: Final = _histogram(
     "enbloc_podgroup_plan_duration_seconds",
-    "Time to decide about one group; infeasible: no change of load could help.",
+    "Duration of the decision about one group. infeasible: no change of load could help.",
     _ATTEMPT,
     labels={"result": _OURS},
 )
 SEARCHES: Final = _counter(
     "enbloc_searches_total",
-    "Searches beyond the ordered pass, by what found a placement, or why none was found.",
+    "Searches after the ordered pass, by what found a placement, or why none was found.",
     labels={
         "result": "another order, domain by domain, search over classes, exact solver, "
         "proven infeasible, refused by plugins, budget spent"
@@ -281,12 +282,12 @@ SEARCHES: Final = _counter(
 )
 SEARCH_STEPS: Final = _counter(
     "enbloc_search_steps_total",
-    "Steps of these searches.",
-    labels={"result": "as of enbloc_searches_total"},
+    "Steps of the searches that enbloc_searches_total counts.",
+    labels={"result": "as in enbloc_searches_total"},
 )
 BIND_DURATION: Final = _histogram(
     "enbloc_bind_duration_seconds",
-    "Time from sending a Binding to its outcome; unknown: it is sent again.",
+    "Time from sending a Binding to its outcome. unknown: it is sent again.",
     _ATTEMPT,
     labels={"result": "bound, refused, unknown"},
 )
@@ -301,15 +302,15 @@ PARTIAL_BINDS: Final = _gauge(
 )
 PARTIAL_BINDS_ENDED: Final = _counter(
     "enbloc_partial_binds_ended_total",
-    "Partially bound gangs that ended, by outcome: the gang is whole again, or was evicted.",
+    "Partially bound gangs that ended. repaired: the gang is whole again; evicted: it was evicted.",
     labels={"outcome": "repaired, evicted"},
 )
 TOPOLOGY_GANGS: Final = _gauge(
     "enbloc_topology_gangs",
-    "Gangs with a topology and bound members, by the number of domains of each level they lie in.",
+    "Gangs with a topology and bound members, by level and the number of its domains they are in.",
     labels={
-        "level": "of a Topology; empty: a node label that is no level of one",
-        "domains": "0 to 8, more than 8; 0: members are on nodes that are in none",
+        "level": "a level of a Topology; empty: a node label that is no level of one",
+        "domains": "0 to 8, more than 8; 0: the nodes of its members are in no domain",
     },
 )
 BELOW_MINIMUM_SECONDS: Final = _counter(
@@ -332,7 +333,7 @@ WATCH_FAILING: Final = _gauge(
 )
 STALE_WATCHES: Final = _counter(
     "enbloc_stale_watches_total",
-    "Watches that did not show what a consistent read did, and were relisted, by resource.",
+    "Watches that a consistent read showed to be stale, and that were relisted, by resource.",
     "both",
     {"resource": _RESOURCE},
 )
@@ -344,7 +345,7 @@ THROTTLED: Final = _counter(
 )
 WAITING_REQUESTS: Final = _gauge(
     "enbloc_waiting_requests",
-    "Requests that wait to be sent again, as after a 429, by verb and resource.",
+    "Requests that wait for a retry, for example after a 429, by verb and resource.",
     "both",
     _REQUEST,
 )
@@ -355,13 +356,13 @@ EVENTS_DROPPED: Final = _counter(
 )
 LEASE_CONFLICT: Final = _gauge(
     "enbloc_lease_conflict",
-    "1 while this process stands by for another install: its log names the Lease.",
+    "1 while this process stands by for another installation, else 0. Its log names the Lease.",
 )
 BUILD_INFO: Final = _gauge(
     "enbloc_build_info",
-    "Always 1; the labels say which build this is.",
+    "Always 1. The labels identify the build.",
     "both",
-    {"version": "of enbloc", "python_version": "of Python"},
+    {"version": "version of enbloc", "python_version": "version of Python"},
 )
 
 # ── client-go's ──────────────────────────────────────────────────────────────────────────────
@@ -373,36 +374,36 @@ LEADER: Final = _gauge(
 )
 LEADER_SLOWPATH: Final = _counter(
     "leader_election_slowpath_total",
-    "Renewals of a Lease that had to read it first, since it was not as this process left it.",
+    "Renewals that had to read the Lease first, because the previous attempt did not succeed.",
     "both",
     _LEASE,
 )
 REQUESTS: Final = _counter(
     "rest_client_requests_total",
-    "HTTP requests, by status code of the answer; <error>: there was none.",
+    "HTTP requests, by status code of the response. <error>: there was none.",
     "both",
     {"code": "an HTTP status code, <error>", "method": "an HTTP method", "host": _HOST},
 )
 REQUEST_DURATION: Final = _histogram(
     "rest_client_request_duration_seconds",
-    "Time from sending a request to the first byte of its answer.",
+    "Time from sending a request to the first byte of its response.",
     (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
     "both",
     {"verb": "an HTTP method", "host": _HOST},
 )
 RATE_LIMITER_DURATION: Final = _histogram(
     "rest_client_rate_limiter_duration_seconds",
-    "Time that requests waited for the client-side limit. Empty where none is set.",
+    "Time that requests waited for the client-side rate limit. Empty if none is set.",
     (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
     "both",
     {"verb": "an HTTP method", "host": _HOST},
 )
 WORKQUEUE_DEPTH: Final = _gauge(
-    "workqueue_depth", "Objects whose status waits to be written.", "both", _WORK
+    "workqueue_depth", "Objects with a status update that waits to be written.", "both", _WORK
 )
 WORKQUEUE_ADDS: Final = _counter(
     "workqueue_adds_total",
-    "Values put into the queue; a newer one replaces one that waits.",
+    "Values added to the queue. A newer value replaces one that waits.",
     "both",
     _WORK,
 )
@@ -415,23 +416,23 @@ WORKQUEUE_QUEUE_DURATION: Final = _histogram(
 )
 WORKQUEUE_WORK_DURATION: Final = _histogram(
     "workqueue_work_duration_seconds",
-    "Time that it took to write a value.",
+    "Time to write a value.",
     _powers(10e-9, 10, 10),
     "both",
     _WORK,
 )
 WORKQUEUE_RETRIES: Final = _counter(
-    "workqueue_retries_total", "Writes that failed and are tried again.", "both", _WORK
+    "workqueue_retries_total", "Writes that failed and are retried.", "both", _WORK
 )
 WORKQUEUE_UNFINISHED: Final = _gauge(
     "workqueue_unfinished_work_seconds",
-    "Time that the writes under way have taken so far, summed.",
+    "Sum of the time that the writes in progress have taken so far.",
     "both",
     _WORK,
 )
 WORKQUEUE_LONGEST: Final = _gauge(
     "workqueue_longest_running_processor_seconds",
-    "Time that the longest write under way has taken so far.",
+    "Time that the longest write in progress has taken so far.",
     "both",
     _WORK,
 )
