@@ -414,7 +414,7 @@ def plugins_page() -> str:
         *((f"`profiles[].{name}`", why) for name, why in unhonoured.PROFILE.items()),
         *((f"`profiles[].plugins.{name}`", why) for name, why in unhonoured.POINTS.items()),
     ]
-    gone = [(f"`{name}`", f"`{other}` replaces it") for name, other in TAKEN_IN.items()]
+    gone = [(f"`{name}`", f"replaced by `{other}`") for name, other in TAKEN_IN.items()]
     gone += [(f"`{name}`", f"refused: {why}") for name, why in GONE.items()]
     predicates = [
         (f"`{name}`", ", ".join(f"`{each}`" for each in plugins) or "none: refused")
@@ -441,7 +441,7 @@ def plugins_page() -> str:
             "## Priorities of a Policy\n",
             table("Priority | Plugin, at preScore and score", priorities),
             "## Other names in a Policy\n",
-            table("Name | Stands for", [(f"`{a}`", f"`{b}`") for a, b in policy.ALIASES.items()]),
+            table("Name | Alias of", [(f"`{a}`", f"`{b}`") for a, b in policy.ALIASES.items()]),
         )
     )
 

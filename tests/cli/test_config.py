@@ -127,7 +127,7 @@ def test_a_conversion_for_programs_is_one_object(capsys: pytest.CaptureFixture[s
         "path": "profiles[0].pluginConfig[0].args.podGroupRejectPercentage",
         "value": "10",
         "outcome": "not-needed",
-        "became": "no member waits with capacity for others, so there are none to reject",
+        "became": "no member holds capacity while it waits for others, so there are none to reject",
     }
 
 

@@ -183,7 +183,9 @@ def test_what_has_no_successor_is_a_problem_where_it_runs_and_none_where_it_is_o
         """
     )
     [said] = problems(text)
-    assert said.startswith('profiles[0].plugins.filter.enabled[1].name: "NodeLabel" was removed: N')
+    assert said.startswith(
+        'profiles[0].plugins.filter.enabled[1].name: "NodeLabel" was removed: use N'
+    )
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ FIFO = "plugins: {queueSort: {enabled: [{name: Fifo}], disabled: [{name: '*'}]}}
         ),
         pytest.param(
             one("plugins: {multiPoint: {enabled: [{name: NodeLabel}]}}"),
-            'profiles[0].plugins.multiPoint.enabled[0].name: "NodeLabel" was removed: NodeAffin',
+            'profiles[0].plugins.multiPoint.enabled[0].name: "NodeLabel" was removed: use NodeAf',
             id="a plugin of former releases",
         ),
         pytest.param(

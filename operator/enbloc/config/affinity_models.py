@@ -74,7 +74,7 @@ class Term(Strict):
 
 
 class PreferredTerm(Strict):
-    """A term that counts so much."""
+    """A term with a weight."""
 
     weight: Annotated[int, Field(ge=1, le=100)]
     preference: Term

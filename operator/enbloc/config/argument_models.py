@@ -45,7 +45,7 @@ class NoArgs(Args):
 
 
 class ResourceSpec(Strict):
-    """A resource and what it counts; weight 0 counts as 1."""
+    """A resource and its weight; 0 means 1."""
 
     name: str
     weight: Annotated[Int64, AfterValidator(lambda weight: weight or 1)] = 1
@@ -63,20 +63,20 @@ Resources = Annotated[
 
 
 class ShapePoint(Strict):
-    """One point of a broken line: utilization in percent, score from 0 to 10."""
+    """One point of a piecewise linear function: utilization in percent, score from 0 to 10."""
 
     utilization: Percentage = 0
     score: Annotated[int, Field(ge=0, le=10)] = 0
 
 
 class RatioParam(Strict):
-    """The broken line that turns utilization into a score."""
+    """The piecewise linear function from utilization to score."""
 
     shape: list[ShapePoint] = Field(default_factory=list[ShapePoint])
 
 
 class ScoringStrategy(Strict):
-    """How full a node may become before it scores less."""
+    """How the utilization of a node determines its score."""
 
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
     resources: Resources = Field(default_factory=_default_resources)
@@ -84,7 +84,7 @@ class ScoringStrategy(Strict):
 
 
 class NodeResourcesFitArgs(Args):
-    """Which resources the filter leaves out, and how the score is made."""
+    """Resources that the filter ignores, and how nodes are scored."""
 
     ignored_resources: list[str] = Field(default_factory=list[str])
     ignored_resource_groups: list[str] = Field(default_factory=list[str])
@@ -130,7 +130,7 @@ class NodeResourcesFitArgs(Args):
 
 
 class NodeResourcesBalancedAllocationArgs(Args):
-    """Which resources are to be used alike."""
+    """Resources whose utilization is balanced."""
 
     resources: Resources = Field(default_factory=_default_resources)
 
@@ -150,7 +150,7 @@ class NodeResourcesBalancedAllocationArgs(Args):
 
 
 class InterPodAffinityArgs(Args):
-    """What required affinity of others counts in the score."""
+    """How affinity of existing pods counts in the score."""
 
     hard_pod_affinity_weight: Percentage = 1
     ignore_preferred_terms_of_existing_pods: bool = False
@@ -164,7 +164,7 @@ class InterPodAffinityArgs(Args):
 
 
 class NodeAffinityArgs(Args):
-    """Affinity that every pod has beside its own."""
+    """Node affinity that is added to that of every pod."""
 
     added_affinity: NodeAffinityTerms | None = None
 
@@ -210,7 +210,7 @@ class Constraint(Strict):
 
 
 class PodTopologySpreadArgs(Args):
-    """How pods spread that have no constraint of their own."""
+    """How pods without topology spread constraints are spread."""
 
     default_constraints: list[Constraint] = Field(default_factory=list[Constraint])
     defaulting_type: Literal["System", "List"] = "System"
@@ -242,7 +242,7 @@ class PodTopologySpreadArgs(Args):
 
 
 class VolumeBindingArgs(Args):
-    """How long volumes may take, and how capacity scores."""
+    """Timeout for binding volumes, and how storage capacity is scored."""
 
     bind_timeout_seconds: Annotated[Int64, Field(ge=0)] = 600
     shape: list[ShapePoint] = Field(default_factory=list[ShapePoint])
@@ -261,7 +261,7 @@ class VolumeBindingArgs(Args):
 
 
 class DynamicResourcesArgs(Args):
-    """How long devices may be looked for, and waited for."""
+    """Timeouts for the search for devices, and for binding them."""
 
     filter_timeout: Duration = 10.0
     binding_timeout: Duration = 600.0
@@ -284,7 +284,7 @@ class DynamicResourcesArgs(Args):
 
 
 class DefaultPreemptionArgs(Args):
-    """How many nodes are tried for victims."""
+    """How many candidate nodes are examined for victims."""
 
     min_candidate_nodes_percentage: Percentage = 10
     min_candidate_nodes_absolute: Annotated[Int32, Field(ge=0)] = 100
@@ -305,7 +305,7 @@ class DefaultPreemptionArgs(Args):
 
 
 class NodeQuarantineArgs(Args):
-    """How long a node is barred that let members down, and when for all gangs."""
+    """How long a node stays in quarantine, and when it is in quarantine for all gangs."""
 
     first_seconds: Seconds = 60
     longest_seconds: Seconds = 1800
@@ -333,7 +333,7 @@ class NodeQuarantineArgs(Args):
 
 
 class NodeReliabilityArgs(Args):
-    """How many of its 100 points a node loses for what, and how soon that is forgotten."""
+    """How many of its 100 points a node loses for each cause, and how soon the loss fades."""
 
     refusal_points: Percentage = 60
     refusal_half_life_seconds: Seconds = 1800

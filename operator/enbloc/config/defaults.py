@@ -67,12 +67,12 @@ TAKEN_IN: Final[Mapping[str, str]] = {
 }
 #: Plugins of former releases without a successor, and what to do instead.
 GONE: Final[Mapping[str, str]] = {
-    "NodeLabel": "NodeAffinity's argument addedAffinity can require node labels",
-    "NodePreferAvoidPods": "taint such nodes with effect PreferNoSchedule",
-    "NodeResourcesLeastAllocated": "NodeResourcesFit's scoringStrategy LeastAllocated replaces it",
-    "NodeResourcesMostAllocated": "NodeResourcesFit's scoringStrategy MostAllocated replaces it",
-    "RequestedToCapacityRatio": "NodeResourcesFit's scoringStrategy of that name replaces it",
-    "ServiceAffinity": "required pod affinity in the pods replaces it",
+    "NodeLabel": "use NodeAffinity's argument addedAffinity to require node labels",
+    "NodePreferAvoidPods": "taint such nodes with effect PreferNoSchedule instead",
+    "NodeResourcesLeastAllocated": "use NodeResourcesFit's scoringStrategy LeastAllocated",
+    "NodeResourcesMostAllocated": "use NodeResourcesFit's scoringStrategy MostAllocated",
+    "RequestedToCapacityRatio": "use NodeResourcesFit's scoringStrategy of that name",
+    "ServiceAffinity": "use required pod affinity in the pods",
 }
 
 

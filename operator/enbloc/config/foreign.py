@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 from enbloc.config.findings import SettingOutcome
 
 COSCHEDULING: Final = "Coscheduling"
-_LOAD: Final = "enbloc does not use measured load: requests decide"
+_LOAD: Final = "enbloc does not use measured load, only requests"
 _ZONES: Final = (
-    "enbloc has no NUMA zones: a kubelet's Topology Manager rejects what does not fit, and the "
-    "gang is repaired elsewhere"
+    "enbloc knows no NUMA zones: a kubelet's Topology Manager rejects what does not fit, and the "
+    "gang is repaired on other nodes"
 )
-_QUOTA: Final = "enbloc has no quotas: use ResourceQuota, or let Kueue admit"
+_QUOTA: Final = "enbloc has no quotas: use ResourceQuota or Kueue"
 
 
 class Foreign(NamedTuple):
@@ -42,18 +42,17 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
     COSCHEDULING: Foreign(
         "scheduler-plugins",
         SettingOutcome.BUILT_IN,
-        "gangs are placed whole or not at all, without any plugin",
+        "gangs are placed whole or not at all; this needs no plugin",
     ),
     **_of(
         "scheduler-plugins",
         CapacityScheduling=_QUOTA,
         NodeResourceTopologyMatch=_ZONES,
         NodeResourcesAllocatable=(
-            "enbloc does not score nodes by size: NodeResourcesFit's scoringStrategy scores by "
-            "how full they are"
+            "no score by node size: NodeResourcesFit's scoringStrategy scores by utilization"
         ),
-        TopologicalSort="enbloc has no AppGroup: it orders by priority and time",
-        NetworkOverhead="enbloc has no NetworkTopology: use spec.topology of a PodGroup",
+        TopologicalSort="enbloc has no AppGroup: pods are ordered by priority and time",
+        NetworkOverhead="use a PodGroup's spec.topology to keep its members near each other",
         PreemptionToleration=(
             "use minRuntimes of EnblocConfiguration for tolerationSeconds; "
             "minimumPreemptablePriority has no equivalent"
@@ -62,16 +61,16 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
         LoadVariationRiskBalancing=_LOAD,
         LowRiskOverCommitment=_LOAD,
         Peaks=_LOAD,
-        NodeMetadata="enbloc does not score by values of labels or annotations: write a plugin",
-        PodState="enbloc does not score by terminating and nominated pods",
-        QOSSort="enbloc orders by priority and time, not by quality of service",
-        SySched="enbloc does not score by system calls",
+        NodeMetadata="no score by a label's or annotation's value: write a plugin in Python",
+        PodState="no score by terminating and nominated pods",
+        QOSSort="pods are ordered by priority and time, not by quality of service",
+        SySched="no score by system calls",
     ),
     **_of(
         "Koordinator",
-        Reservation="enbloc has no Reservation: minResources of a PodGroup reserves capacity",
+        Reservation="use a PodGroup's minResources to reserve capacity for its members",
         NodeNUMAResource=_ZONES,
-        DeviceShare="enbloc counts whole devices, as node resources",
+        DeviceShare="devices are allocated whole, as node resources count them",
         ElasticQuota=_QUOTA,
         LoadAwareScheduling=_LOAD,
         NodeResourcesFitPlus="NodeResourcesFit has one scoringStrategy for all resources",
@@ -88,11 +87,11 @@ PREEMPTING: Final = ("CapacityScheduling", "PreemptionToleration", "ElasticQuota
 COSCHEDULING_ARGUMENTS: Final[Mapping[str, tuple[SettingOutcome, str]]] = {
     "podGroupBackoffSeconds": (
         SettingOutcome.NOT_NEEDED,
-        "a waiting gang holds nothing, and is tried again when something changes that may help it",
+        "a waiting gang holds nothing, and is retried when a change may help it",
     ),
     "podGroupRejectPercentage": (
         SettingOutcome.NOT_NEEDED,
-        "no member waits with capacity for others, so there are none to reject",
+        "no member holds capacity while it waits for others, so there are none to reject",
     ),
 }
 #: Its arguments that say how long a gang may hold capacity; Koordinator's is a duration.

@@ -22,14 +22,14 @@ OUR_KIND: Final = "EnblocConfiguration"
 
 
 class Plugin(Strict):
-    """One plugin of a set."""
+    """A plugin, with an optional weight."""
 
     name: str
     weight: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
 
 
 class PluginSet(Strict):
-    """What is enabled and disabled at one extension point."""
+    """Plugins that are enabled and disabled at one extension point."""
 
     enabled: list[Plugin] = Field(default_factory=list[Plugin])
     disabled: list[Plugin] = Field(default_factory=list[Plugin])
@@ -65,7 +65,7 @@ class PluginConfig(Strict):
 
 
 class KubeSchedulerProfile(Strict):
-    """What one schedulerName runs."""
+    """A profile: the plugins that schedule the pods of one schedulerName."""
 
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
@@ -75,7 +75,7 @@ class KubeSchedulerProfile(Strict):
 
 
 class LeaderElectionConfiguration(Strict):
-    """Who of several replicas acts."""
+    """Leader election among several replicas."""
 
     leader_elect: bool | None = None
     lease_duration: Duration | None = None
@@ -87,7 +87,7 @@ class LeaderElectionConfiguration(Strict):
 
 
 class ClientConnectionConfiguration(Strict):
-    """How the API server is reached."""
+    """Connection to the API server."""
 
     kubeconfig: str | None = None
     accept_content_types: str | None = None
@@ -97,14 +97,14 @@ class ClientConnectionConfiguration(Strict):
 
 
 class ManagedResource(Strict):
-    """An extended resource of which an extender has charge."""
+    """An extended resource that an extender manages."""
 
     name: str
     ignored_by_scheduler: bool = False
 
 
 class TLSConfig(Strict):
-    """How an extender is trusted, and who we are to it; data is base64 of PEM."""
+    """TLS settings of the connection to an extender. Data fields are PEM, encoded as base64."""
 
     insecure: bool = False
     server_name: str = ""
@@ -117,7 +117,7 @@ class TLSConfig(Strict):
 
 
 class ExtenderFields(Strict):
-    """One HTTP extender, but for its timeout."""
+    """An HTTP extender, without its timeout."""
 
     url_prefix: str
     filter_verb: str = ""
@@ -133,13 +133,13 @@ class ExtenderFields(Strict):
 
 
 class ExtenderConfiguration(ExtenderFields):
-    """One HTTP extender."""
+    """An HTTP extender."""
 
     http_timeout: Duration = 0.0
 
 
 class KubeSchedulerConfiguration(Strict):
-    """The whole document."""
+    """Configuration of a scheduler, with the fields of kube-scheduler."""
 
     api_version: str = ""
     kind: str = ""
@@ -162,7 +162,7 @@ Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 
 
 class MinRuntimeRule(Strict):
-    """How long pods of a PriorityClass, or in a namespace, run before they give way."""
+    """Minimum runtime before preemption, of pods of a PriorityClass, in a namespace, or both."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -179,7 +179,7 @@ class MinRuntimeRule(Strict):
 
 
 class EnblocConfiguration(Strict):
-    """Our own settings, which never stand in a document of others."""
+    """Settings of enbloc that KubeSchedulerConfiguration does not have."""
 
     api_version: str = ""
     kind: str = ""

@@ -33,14 +33,14 @@ class Label(Strict):
 
 
 class LabelPreference(Strict):
-    """A label that nodes had better have, or had better not have."""
+    """A label that nodes should preferably have, or not have."""
 
     label: str
     presence: bool = False
 
 
 class Ratio(Strict):
-    """The broken line that turns utilization into a score."""
+    """The piecewise linear function from utilization to score."""
 
     shape: list[ShapePoint] = Field(default_factory=list[ShapePoint])
     resources: list[ResourceSpec] = Field(default_factory=list[ResourceSpec])

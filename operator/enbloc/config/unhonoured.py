@@ -9,23 +9,23 @@ from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.models import KubeSchedulerConfiguration, PluginSet
 from enbloc.config.strict import Strict
 
-_EVERY_NODE: Final = "every node is looked at: one array operation costs as much as a sample"
+_EVERY_NODE: Final = "every node is examined: one array operation costs as much as a sample"
 _NO_PLACEMENTS: Final = "enbloc generates no placements yet"
-_NO_PROFILER: Final = "there is no profiler to switch"
+_NO_PROFILER: Final = "enbloc has no such profiler"
 
 #: Field of the document → why it has no effect.
 TOP: Final[Mapping[str, str]] = {
-    "parallelism": "one decision is taken at a time, over all nodes at once",
+    "parallelism": "enbloc makes one decision at a time, over all nodes at once",
     "percentageOfNodesToScore": _EVERY_NODE,
     "percentageOfPlacementsToScore": _NO_PLACEMENTS,
     "enableProfiling": _NO_PROFILER,
     "enableContentionProfiling": _NO_PROFILER,
-    "delayCacheUntilActive": "a standby reads the cluster, so that it takes over at once",
+    "delayCacheUntilActive": "a standby always reads the cluster, so that it can take over at once",
 }
 #: Field of `clientConnection` → why it has no effect.
 CONNECTION: Final[Mapping[str, str]] = {
-    "contentType": "enbloc speaks JSON",
-    "acceptContentTypes": "enbloc speaks JSON",
+    "contentType": "enbloc uses JSON only",
+    "acceptContentTypes": "enbloc uses JSON only",
 }
 #: Field of a profile → why it has no effect.
 PROFILE: Final[Mapping[str, str]] = {

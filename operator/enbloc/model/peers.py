@@ -44,7 +44,7 @@ PEERS: Final[Mapping[str, Peer]] = {
         (
             "queues with their quotas, user limits and fair share",
             "preemption between queues",
-            "placeholder pods, in whose place it plans the whole task group",
+            "placeholder pods: enbloc plans the whole task group instead",
             "its REST API and web UI",
         ),
     ),
@@ -53,7 +53,7 @@ PEERS: Final[Mapping[str, Peer]] = {
         (
             "queues with quota, fair share and reclaim",
             "consolidation",
-            "parts of a GPU (gpu-fraction, gpu-memory)",
+            "fractions of a GPU (gpu-fraction, gpu-memory)",
             "what lies around what in its Topology",
         ),
     ),
@@ -63,14 +63,14 @@ PEERS: Final[Mapping[str, Peer]] = {
             "quotas (ElasticQuota)",
             "Reservations of its own",
             "scores by measured load (LoadAwareScheduling)",
-            "parts of a GPU, RDMA and NUMA (DeviceShare, NodeNUMAResource)",
+            "fractions of a GPU, RDMA and NUMA (DeviceShare, NodeNUMAResource)",
             "batch-cpu and batch-memory as anything but extended resources",
         ),
     ),
     "godel-scheduler": Peer(
         "Gödel",
         (
-            "best-effort pods beside guaranteed ones, each with resources of their own",
+            "best-effort pods next to guaranteed ones, with separate resources",
             "NUMA (CustomNodeResource)",
             "rescheduling (Movement)",
             "application and affinity of its PodGroups",

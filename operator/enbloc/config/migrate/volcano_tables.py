@@ -11,16 +11,16 @@ from typing import Final
 
 from enbloc.config.findings import SettingOutcome
 
-_KUEUE: Final = "enbloc has no queues: let Kueue admit Jobs, and enbloc place what is admitted"
+_KUEUE: Final = "enbloc has no queues: let Kueue admit Jobs, and enbloc place them"
 _BY_PRIORITY: Final = "DefaultPreemption evicts whole gangs of lower priority"
-_DEVICES: Final = "enbloc counts whole devices, as node resources"
+_DEVICES: Final = "devices are allocated whole, as node resources count them"
 
 Row = tuple[SettingOutcome, str]
 
 ACTIONS: Final[Mapping[str, Row]] = {
     "enqueue": (
         SettingOutcome.NOT_NEEDED,
-        "a PodGroup is let in as soon as it exists, so that its pods can be created",
+        "a PodGroup is admitted as soon as it exists, so that its pods can be created",
     ),
     "allocate": (SettingOutcome.BUILT_IN, "a gang is placed whole, on one snapshot, or not at all"),
     "backfill": (SettingOutcome.BUILT_IN, "pods without requests are placed like all others"),
@@ -28,9 +28,9 @@ ACTIONS: Final[Mapping[str, Row]] = {
     "reclaim": (SettingOutcome.LOST, _KUEUE),
     "gangpreempt": (SettingOutcome.BUILT_IN, _BY_PRIORITY),
     "gangreclaim": (SettingOutcome.LOST, _KUEUE),
-    "shuffle": (SettingOutcome.LOST, "running pods are never moved: the descheduler does that"),
-    "elect": (SettingOutcome.LOST, "minResources keep capacity for a gang that is let in"),
-    "reserve": (SettingOutcome.LOST, "minResources keep capacity for a gang that is let in"),
+    "shuffle": (SettingOutcome.LOST, "enbloc never moves running pods: use the descheduler"),
+    "elect": (SettingOutcome.LOST, "use minResources to reserve capacity for an admitted gang"),
+    "reserve": (SettingOutcome.LOST, "use minResources to reserve capacity for an admitted gang"),
 }
 
 #: Who is in the way of a higher priority is evicted only where one of these is listed.
@@ -54,7 +54,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
     "priority": (SettingOutcome.BUILT_IN, "PrioritySort: groups by priority, then by time"),
     "conformance": (
         SettingOutcome.NOT_NEEDED,
-        "system-* pods give way to none that is not above them; minRuntimes protects others",
+        "system-* pods are preempted only by pods of higher priority; minRuntimes protects others",
     ),
     PREDICATES: (SettingOutcome.KEPT, "the default plugins at filter"),
     NODE_ORDER: (SettingOutcome.KEPT, "the default plugins at score, with the weights below"),
@@ -62,38 +62,35 @@ PLUGINS: Final[Mapping[str, Row]] = {
     STRATEGY: (SettingOutcome.CHANGED, "NodeResourcesFit with a scoringStrategy"),
     "overcommit": (
         SettingOutcome.LOST,
-        "nothing limits how many groups wait with their pods: use ResourceQuota or Kueue",
+        "the number of groups that wait with pods is not limited: use ResourceQuota or Kueue",
     ),
     "proportion": (SettingOutcome.LOST, _KUEUE),
     "capacity": (SettingOutcome.LOST, _KUEUE),
     "drf": (
         SettingOutcome.LOST,
-        "no fairness by share: groups of equal priority go by time, in turns by namespace",
+        "no fair share: groups of equal priority are ordered by time, in turns by namespace",
     ),
     "sla": (
         SettingOutcome.LOST,
-        "a group's time in the queue gives it no capacity beyond its turn: use priority",
+        "waiting time gives a group no capacity beyond its turn: use priority",
     ),
     "tdm": (
         SettingOutcome.LOST,
-        "no revocable nodes by time of day: taint them, and change the taint by a CronJob",
+        "no nodes that are revocable by time of day: taint them, and change the taint by a CronJob",
     ),
     "numaaware": (
         SettingOutcome.LOST,
-        "enbloc has no NUMA zones: a kubelet may reject a member; the gang is repaired elsewhere",
+        "no NUMA zones: a kubelet may reject a member, and the gang is repaired on other nodes",
     ),
     "task-topology": (
         SettingOutcome.LOST,
         "write pod affinity and anti-affinity between the tasks into the pod templates",
     ),
-    "rescheduling": (
-        SettingOutcome.LOST,
-        "running pods are never moved: the descheduler does that",
-    ),
-    "usage": (SettingOutcome.LOST, "enbloc does not use measured load: requests decide"),
+    "rescheduling": (SettingOutcome.LOST, "enbloc never moves running pods: use the descheduler"),
+    "usage": (SettingOutcome.LOST, "enbloc does not use measured load, only requests"),
     "pdb": (
         SettingOutcome.BUILT_IN,
-        "running members are evicted through the Eviction API, so PodDisruptionBudgets hold",
+        "running members are evicted through the Eviction API, which respects PodDisruptionBudgets",
     ),
     "nodegroup": (
         SettingOutcome.LOST,
@@ -106,7 +103,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
     "deviceshare": (SettingOutcome.LOST, _DEVICES),
     "resourcequota": (
         SettingOutcome.NOT_NEEDED,
-        "the API server holds pods to their ResourceQuota when they are created",
+        "the API server enforces ResourceQuota when pods are created",
     ),
     "cdp": (
         SettingOutcome.LOST,
@@ -114,7 +111,7 @@ PLUGINS: Final[Mapping[str, Row]] = {
     ),
     "extender": (
         SettingOutcome.LOST,
-        "Volcano's extenders speak a protocol of their own: kube-scheduler's can go to `extenders`",
+        "Volcano's extenders use their own protocol; list those for kube-scheduler in `extenders`",
     ),
 }
 
@@ -179,7 +176,10 @@ FILTERS: Final[Mapping[str, str]] = {
 }
 #: Other arguments of predicates.
 OTHER_PREDICATES: Final[Mapping[str, Row]] = {
-    "predicate.CacheEnable": (SettingOutcome.NOT_NEEDED, "answers are kept where that is right"),
+    "predicate.CacheEnable": (
+        SettingOutcome.NOT_NEEDED,
+        "results are cached where they stay valid",
+    ),
     "predicate.GPUSharingEnable": (SettingOutcome.LOST, _DEVICES),
     "predicate.GPUNumberEnable": (SettingOutcome.LOST, _DEVICES),
 }
@@ -202,7 +202,7 @@ SCORES: Final[Mapping[str, tuple[str, int]]] = {
 CONFIGURATIONS: Final[Mapping[str, Row]] = {
     "predicateErrorCacheEnable": (
         SettingOutcome.NOT_NEEDED,
-        "answers are kept where that is right",
+        "results are cached where they stay valid",
     ),
     "overcommit-factor": PLUGINS["overcommit"],
 }
