@@ -12,7 +12,7 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# deleting pods that have not started, or that give way to others
+# deleting pods that have not started, or that are preempted
 - apiGroups: [""]
   resources: [pods]
   verbs: [delete]
@@ -28,7 +28,7 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
-# which volumes pods have, and which they can get
+# volumes that pods use, and volumes that they can get
 - apiGroups: [""]
   resources: [persistentvolumes, persistentvolumeclaims]
   verbs: [list, watch]
@@ -36,11 +36,11 @@
 - apiGroups: [""]
   resources: [persistentvolumes, persistentvolumeclaims]
   verbs: [get, patch]
-# whether a new volume can be used on the node of its pod
+# checking that a new volume can be used on its pod's node
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get]
-# where volumes can be made
+# where volumes can be provisioned
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses, csidrivers, csistoragecapacities]
   verbs: [list, watch]
@@ -48,11 +48,11 @@
 - apiGroups: [storage.k8s.io]
   resources: [csinodes, volumeattachments]
   verbs: [list, watch]
-# which devices there are, and who has them
+# devices, and what they are allocated to
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims, resourceslices, deviceclasses]
   verbs: [list, watch]
-# protecting a claim that gets devices
+# adding the finalizer to a claim that gets devices
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
   verbs: [get, patch]
@@ -64,11 +64,11 @@
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims/binding]
   verbs: [patch]
-# claims for extended resources
+# creating and deleting claims for extended resources
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
   verbs: [create, delete]
-# reserving a claim for the PodGroup of Kubernetes that lists it
+# reserving a claim for the Kubernetes PodGroup that lists it
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]
   verbs: [get]
@@ -88,7 +88,7 @@
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
   verbs: [list, watch]
-# which pods may give way to others
+# which pods may be preempted
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [list, watch]
@@ -100,23 +100,23 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
-# which nodes are near each other, for PodGroups that ask for it
+# topology of the nodes, for PodGroups that ask for it
 - apiGroups: [enbloc.dev]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Kueue's workloads name
+# topology levels that PodGroups of Kueue's workloads name
 - apiGroups: [kueue.x-k8s.io]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of KAI name
+# topology levels that PodGroups of KAI name
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Koordinator name
+# topology levels that PodGroups of Koordinator name
 - apiGroups: [scheduling.koordinator.sh]
   resources: [clusternetworktopologies]
   verbs: [list, watch]
-# the levels that PodGroups of Volcano name
+# topology levels that PodGroups of Volcano name
 - apiGroups: [topology.volcano.sh]
   resources: [hypernodes]
   verbs: [list, watch]
@@ -173,39 +173,39 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
-# making PodGroups for those of other projects, and for workloads
+# creating PodGroups for those of other projects, and for workloads
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
   verbs: [create, patch, delete]
-# PodGroups of Kubernetes itself, and trees of them
+# reading PodGroups of Kubernetes itself, and trees of them
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups, compositepodgroups]
   verbs: [list, watch]
-# the condition that kube-scheduler would write
+# writing the condition that kube-scheduler would write
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups/status, compositepodgroups/status]
   verbs: [patch]
-# labels that ask for PodGroups of workloads
+# labels that request PodGroups for workloads
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [list, watch]
-# reading what PodGroups are made for
+# reading workloads that PodGroups are created for
 - apiGroups: [jobset.x-k8s.io]
   resources: [jobsets]
   verbs: [list, watch]
-# reading what PodGroups are made for
+# reading workloads that PodGroups are created for
 - apiGroups: [leaderworkerset.x-k8s.io]
   resources: [leaderworkersets]
   verbs: [list, watch]
-# reading what PodGroups are made for
+# reading workloads that PodGroups are created for
 - apiGroups: [ray.io]
   resources: [rayclusters]
   verbs: [list, watch]
-# reading what PodGroups are made for
+# reading workloads that PodGroups are created for
 - apiGroups: [sparkoperator.k8s.io]
   resources: [sparkapplications]
   verbs: [list, watch]
-# reading what PodGroups are made for
+# reading workloads that PodGroups are created for
 - apiGroups: [kubeflow.org]
   resources: [jaxjobs, mpijobs, paddlejobs, pytorchjobs, tfjobs, xgboostjobs]
   verbs: [list, watch]
@@ -233,7 +233,7 @@
 - apiGroups: [scheduling.volcano.sh]
   resources: [podgroups]
   verbs: [list, watch, patch]
-# creating the queue default, for which clients of Volcano look
+# creating the queue default, which clients of Volcano look for
 - apiGroups: [scheduling.volcano.sh]
   resources: [queues]
   verbs: [create]
@@ -278,23 +278,23 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups/status]
   verbs: [patch]
-# which nodes are near each other, for PodGroups that ask for it
+# topology of the nodes, for PodGroups that ask for it
 - apiGroups: [enbloc.dev]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Kueue's workloads name
+# topology levels that PodGroups of Kueue's workloads name
 - apiGroups: [kueue.x-k8s.io]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of KAI name
+# topology levels that PodGroups of KAI name
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Koordinator name
+# topology levels that PodGroups of Koordinator name
 - apiGroups: [scheduling.koordinator.sh]
   resources: [clusternetworktopologies]
   verbs: [list, watch]
-# the levels that PodGroups of Volcano name
+# topology levels that PodGroups of Volcano name
 - apiGroups: [topology.volcano.sh]
   resources: [hypernodes]
   verbs: [list, watch]
@@ -316,11 +316,11 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
-# which volumes pods have, and which they can get
+# volumes that pods use, and volumes that they can get
 - apiGroups: [""]
   resources: [persistentvolumes, persistentvolumeclaims]
   verbs: [list, watch]
-# where volumes can be made
+# where volumes can be provisioned
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses, csidrivers, csistoragecapacities]
   verbs: [list, watch]
@@ -328,7 +328,7 @@
 - apiGroups: [storage.k8s.io]
   resources: [csinodes, volumeattachments]
   verbs: [list, watch]
-# which devices there are, and who has them
+# devices, and what they are allocated to
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims, resourceslices, deviceclasses]
   verbs: [list, watch]
@@ -348,7 +348,7 @@
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
   verbs: [list, watch]
-# which pods may give way to others
+# which pods may be preempted
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [list, watch]
@@ -356,37 +356,37 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
   verbs: [list, watch]
-# which nodes are near each other, for PodGroups that ask for it
+# topology of the nodes, for PodGroups that ask for it
 - apiGroups: [enbloc.dev]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Kueue's workloads name
+# topology levels that PodGroups of Kueue's workloads name
 - apiGroups: [kueue.x-k8s.io]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of KAI name
+# topology levels that PodGroups of KAI name
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Koordinator name
+# topology levels that PodGroups of Koordinator name
 - apiGroups: [scheduling.koordinator.sh]
   resources: [clusternetworktopologies]
   verbs: [list, watch]
-# the levels that PodGroups of Volcano name
+# topology levels that PodGroups of Volcano name
 - apiGroups: [topology.volcano.sh]
   resources: [hypernodes]
   verbs: [list, watch]
-# what was said of a group, and which nodes are in quarantine; else neither is shown
+# events of a group, and nodes in quarantine; neither is shown without this
 - apiGroups: [""]
   resources: [events]
   verbs: [list]
 {{- end }}
 {{- define "enbloc.rules.ui.reviewing" -}}
-# who asks for a page
+# authenticating requests for a page
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
-# whether they may get PodGroups of a namespace, and list nodes
+# authorizing users to get PodGroups of a namespace, and to list nodes
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
@@ -400,11 +400,11 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
-# which volumes pods have, and which they can get
+# volumes that pods use, and volumes that they can get
 - apiGroups: [""]
   resources: [persistentvolumes, persistentvolumeclaims]
   verbs: [list, watch]
-# where volumes can be made
+# where volumes can be provisioned
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses, csidrivers, csistoragecapacities]
   verbs: [list, watch]
@@ -412,7 +412,7 @@
 - apiGroups: [storage.k8s.io]
   resources: [csinodes, volumeattachments]
   verbs: [list, watch]
-# which devices there are, and who has them
+# devices, and what they are allocated to
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims, resourceslices, deviceclasses]
   verbs: [list, watch]
@@ -432,7 +432,7 @@
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
   verbs: [list, watch]
-# which pods may give way to others
+# which pods may be preempted
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [list, watch]
@@ -440,31 +440,31 @@
 - apiGroups: [enbloc.dev]
   resources: [podgroups]
   verbs: [list, watch]
-# which nodes are near each other, for PodGroups that ask for it
+# topology of the nodes, for PodGroups that ask for it
 - apiGroups: [enbloc.dev]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Kueue's workloads name
+# topology levels that PodGroups of Kueue's workloads name
 - apiGroups: [kueue.x-k8s.io]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of KAI name
+# topology levels that PodGroups of KAI name
 - apiGroups: [kai.scheduler]
   resources: [topologies]
   verbs: [list, watch]
-# the levels that PodGroups of Koordinator name
+# topology levels that PodGroups of Koordinator name
 - apiGroups: [scheduling.koordinator.sh]
   resources: [clusternetworktopologies]
   verbs: [list, watch]
-# the levels that PodGroups of Volcano name
+# topology levels that PodGroups of Volcano name
 - apiGroups: [topology.volcano.sh]
   resources: [hypernodes]
   verbs: [list, watch]
-# what was said of a group, and which nodes are in quarantine; else neither is shown
+# events of a group, and nodes in quarantine; neither is shown without this
 - apiGroups: [""]
   resources: [events]
   verbs: [list]
-# the scheduler's configuration; without it, and without --config, defaults count
+# the scheduler's configuration; without it and --config, defaults apply
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [{{ printf "%s-scheduler" (include "enbloc.fullname" .) | quote }}]

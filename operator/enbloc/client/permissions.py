@@ -90,7 +90,7 @@ _VOLUMES: Final = (
         "",
         ["persistentvolumes", "persistentvolumeclaims"],
         ["list", "watch"],
-        why="which volumes pods have, and which they can get",
+        why="volumes that pods use, and volumes that they can get",
     ),
     Rule(
         "",
@@ -98,12 +98,12 @@ _VOLUMES: Final = (
         ["get", "patch"],
         why="binding the claims of a pod before the pod",
     ),
-    Rule("", ["nodes"], ["get"], why="whether a new volume can be used on the node of its pod"),
+    Rule("", ["nodes"], ["get"], why="checking that a new volume can be used on its pod's node"),
     Rule(
         "storage.k8s.io",
         ["storageclasses", "csidrivers", "csistoragecapacities"],
         ["list", "watch"],
-        why="where volumes can be made",
+        why="where volumes can be provisioned",
     ),
     Rule(
         "storage.k8s.io",
@@ -119,13 +119,13 @@ _DEVICES: Final = (
         "resource.k8s.io",
         ["resourceclaims", "resourceslices", "deviceclasses"],
         ["list", "watch"],
-        why="which devices there are, and who has them",
+        why="devices, and what they are allocated to",
     ),
     Rule(
         "resource.k8s.io",
         ["resourceclaims"],
         ["get", "patch"],
-        why="protecting a claim that gets devices",
+        why="adding the finalizer to a claim that gets devices",
     ),
     Rule(
         "resource.k8s.io",
@@ -145,18 +145,20 @@ _DEVICES: Final = (
         "resource.k8s.io",
         ["resourceclaims"],
         ["create", "delete"],
-        why="claims for extended resources",
+        why="creating and deleting claims for extended resources",
     ),
     Rule(
         "scheduling.k8s.io",
         ["podgroups"],
         ["get"],
-        why="reserving a claim for the PodGroup of Kubernetes that lists it",
+        why="reserving a claim for the Kubernetes PodGroup that lists it",
     ),
 )
 
 _THEIR_TOPOLOGIES: Final = tuple(
-    Rule(group, [resource], ["list", "watch"], why=f"the levels that PodGroups of {whose} name")
+    Rule(
+        group, [resource], ["list", "watch"], why=f"topology levels that PodGroups of {whose} name"
+    )
     for group, resource, whose in (
         (KUEUE_GROUP, "topologies", "Kueue's workloads"),
         (KAI_GROUP, "topologies", "KAI"),
@@ -179,7 +181,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "",
             ["pods"],
             ["delete"],
-            why="deleting pods that have not started, or that give way to others",
+            why="deleting pods that have not started, or that are preempted",
         ),
         Rule(
             "", ["pods/eviction"], ["create"], why="evicting running members, to release capacity"
@@ -218,7 +220,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "policy",
             ["poddisruptionbudgets"],
             ["list", "watch"],
-            why="which pods may give way to others",
+            why="which pods may be preempted",
         ),
         Rule(names.API_GROUP, ["podgroups"], ["list", "watch"], why="reading PodGroups"),
         Rule(
@@ -228,7 +230,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             names.API_GROUP,
             ["topologies"],
             ["list", "watch"],
-            why="which nodes are near each other, for PodGroups that ask for it",
+            why="topology of the nodes, for PodGroups that ask for it",
         ),
         *_THEIR_TOPOLOGIES,
         _EVENTS,
@@ -272,25 +274,30 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             names.API_GROUP,
             ["podgroups"],
             ["create", "patch", "delete"],
-            why="making PodGroups for those of other projects, and for workloads",
+            why="creating PodGroups for those of other projects, and for workloads",
         ),
         Rule(
             "scheduling.k8s.io",
             ["podgroups", "compositepodgroups"],
             ["list", "watch"],
-            why="PodGroups of Kubernetes itself, and trees of them",
+            why="reading PodGroups of Kubernetes itself, and trees of them",
         ),
         Rule(
             "scheduling.k8s.io",
             ["podgroups/status", "compositepodgroups/status"],
             ["patch"],
-            why="the condition that kube-scheduler would write",
+            why="writing the condition that kube-scheduler would write",
         ),
         Rule(
-            "", ["namespaces"], ["list", "watch"], why="labels that ask for PodGroups of workloads"
+            "", ["namespaces"], ["list", "watch"], why="labels that request PodGroups for workloads"
         ),
         *(
-            Rule(group, resources, ["list", "watch"], why="reading what PodGroups are made for")
+            Rule(
+                group,
+                resources,
+                ["list", "watch"],
+                why="reading workloads that PodGroups are created for",
+            )
             for group, resources in (
                 ("jobset.x-k8s.io", ["jobsets"]),
                 ("leaderworkerset.x-k8s.io", ["leaderworkersets"]),
@@ -342,7 +349,7 @@ ROLES: Final[Mapping[str, Sequence[Rule]]] = {
             "scheduling.volcano.sh",
             ["queues"],
             ["create"],
-            why="creating the queue default, for which clients of Volcano look",
+            why="creating the queue default, which clients of Volcano look for",
         ),
         _EVENTS,
         *_DELEGATION,
@@ -374,7 +381,7 @@ _CONFIGURATION: Final = Rule(
     ["get"],
     names=[names.CONFIG_MAP],
     scope="namespace",
-    why="the scheduler's configuration; without it, and without --config, defaults count",
+    why="the scheduler's configuration; without it and --config, defaults apply",
 )
 
 
@@ -394,21 +401,23 @@ VIEWING: Final[Sequence[Rule]] = (
         "",
         ["events"],
         ["list"],
-        why="what was said of a group, and which nodes are in quarantine; else neither is shown",
+        why="events of a group, and nodes in quarantine; neither is shown without this",
     ),
 )
 #: What the role for users of either grants.
 VIEWER: Final[Sequence[Rule]] = (*VIEWING, _CONFIGURATION)
 #: What `enbloc ui` also needs if others can reach it: to authenticate and authorize them.
 REVIEWING: Final[Sequence[Rule]] = (
-    replace(_DELEGATION[0], why="who asks for a page"),
-    replace(_DELEGATION[1], why="whether they may get PodGroups of a namespace, and list nodes"),
+    replace(_DELEGATION[0], why="authenticating requests for a page"),
+    replace(
+        _DELEGATION[1], why="authorizing users to get PodGroups of a namespace, and to list nodes"
+    ),
 )
 
 #: What users of `enbloc topology show` need; `init` lists only nodes.
 TOPOLOGY: Final[Sequence[Rule]] = (
     Rule("", ["nodes"], ["list"], why="labels, capacity and readiness of nodes"),
-    Rule("", ["pods"], ["list"], why="what placed pods request"),
+    Rule("", ["pods"], ["list"], why="requests of placed pods"),
     Rule(names.API_GROUP, ["topologies"], ["list"], why="the levels to show"),
     *(replace(rule, verbs=["list"]) for rule in _THEIR_TOPOLOGIES),
 )
