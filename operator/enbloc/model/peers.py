@@ -54,7 +54,6 @@ PEERS: Final[Mapping[str, Peer]] = {
             "queues with quota, fair share and reclaim",
             "consolidation",
             "fractions of a GPU (gpu-fraction, gpu-memory)",
-            "what lies around what in its Topology",
         ),
     ),
     "koord-scheduler": Peer(

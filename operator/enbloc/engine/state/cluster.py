@@ -8,8 +8,8 @@ A pod's seat is where its requests are counted::
         ▲                        │  ▲                                                         ▲
         └──────── forget ────────┘  └── an answer to a Bind changes nothing: only the watch ──┘
 
-What plans have reserved, and what else is counted without being a pod on a node, are reservations
-(`enbloc.engine.state.reservations`).
+What plans have reserved, and what else is counted without being a pod on a node, is in
+`enbloc.engine.state.reservations`.
 
 Only this object changes the node table and the pod table.
 """
@@ -23,11 +23,7 @@ from typing import Final, assert_never
 from enbloc.engine import events as happened
 from enbloc.engine.events import ClusterFact
 from enbloc.engine.plan import Plan, Release
-from enbloc.engine.state.checkpoint import (
-    ClaimUserSeen,
-    Seat,
-    SeatLeft,
-)
+from enbloc.engine.state.checkpoint import ClaimUserSeen, Seat, SeatLeft
 from enbloc.engine.state.log import Log
 from enbloc.engine.state.nominations import NOMINATION_SECONDS, Nominations
 from enbloc.engine.state.order import Order
@@ -92,7 +88,7 @@ class ClusterState:
         withdrawals: what abandoned plans still hold.
 
     Args:
-        ours: the scheduler names served here; the pending pods of others may reservation a node.
+        ours: the scheduler names served here; a node may be reserved for pending pods of others.
         log: how many of the latest changes and decisions are kept.
         alive: other schedulers that are known to run.
     """
@@ -297,8 +293,7 @@ class ClusterState:
         """Whether a pod alone would fit on a node; a node still to come may be large."""
         row = self.nodes.row(node)
         return row is None or all(
-            self.nodes.allocatable(resource)[row] >= amount
-            for resource, amount in pod.spec.requests
+            self.nodes.allocatable(name)[row] >= least for name, least in pod.spec.requests
         )
 
     def _node_gone(self, event: happened.NodeGone) -> list[Happening]:
@@ -373,7 +368,7 @@ class ClusterState:
         return [Happening(Resource(event.kind), Action.DELETE, fact=old)]
 
     def _enter(self, pod: Pod, old: Pod | None) -> None:
-        """Tell the ledgers which reservations an unfinished pod names."""
+        """Tell the ledgers which claims an unfinished pod names."""
         known = old is not None and not old.finished
         if pod.finished:
             if known:
@@ -420,9 +415,7 @@ class ClusterState:
         return True
 
     def _lacks(self, row: int, pod: Pod) -> bool:
-        return any(
-            self.nodes.free(resource)[row] < amount for resource, amount in pod.spec.requests
-        )
+        return any(self.nodes.free(name)[row] < least for name, least in pod.spec.requests)
 
     def release(self, reservations: Iterable[Reservation]) -> list[Happening]:
         """End reservations, and free what they took on nodes."""
@@ -466,9 +459,8 @@ class ClusterState:
     def _suffices(self, node: str) -> bool:
         """Whether a node, if it exists, has all that is counted on it."""
         row = self.nodes.row(node)
-        return row is None or all(
-            self.nodes.free(resource)[row] >= 0 for resource in self.nodes.space.names
-        )
+        free, names = self.nodes.free, self.nodes.space.names
+        return row is None or all(free(name)[row] >= 0 for name in names)
 
     # ── reservations of plans ────────────────────────────────────────────────────────────────
 
