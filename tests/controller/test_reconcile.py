@@ -161,6 +161,16 @@ STARTED = replace(PAIR, memory=GroupMemory(run_name="pod-0", started=NOW))
             STARTED,
             pods(running, pending),
             says(
+                ("Scheduled", "False", "TopologyDomainFull", "1 of 2 members are left: rack r1 is"),
+                ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
+            ),
+            ("False", Reason.TOPOLOGY_DOMAIN_FULL, "1 of 2 members are left: rack r1 is"),
+            id="a started group whose domain is full says so",
+        ),
+        pytest.param(
+            STARTED,
+            pods(running, pending),
+            says(
                 ("Scheduled", "False", "InvalidSpec", "spec.topology.required: no such level"),
                 ("Satisfied", "False", "BelowMinimum", "1 of 2 members hold"),
             ),

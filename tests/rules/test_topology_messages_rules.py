@@ -3,9 +3,9 @@
 """Semantics §11: what a gang says that waits for a domain."""
 
 from enbloc.model.names import Reason
-from enbloc.model.topology import Level, Slice, Topology, TopologyRequest
-from tests.rules.fabrics import ONE_CPU, fabric, gang, message
-from tests.rules.world import World
+from enbloc.model.topology import Level, Slice, Topology, TopologyPart, TopologyRequest
+from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, ZONE, fabric, gang, message
+from tests.rules.world import JOB, World
 from tests.world.builders import spec
 
 
@@ -97,3 +97,41 @@ def test_the_event_of_a_scheduled_gang_names_the_domain() -> None:
     w.settle()
     [event] = w.events("GangScheduled")
     assert event.note == "All 2 required members are scheduled in rack z/b/r1"
+
+
+def test_a_started_gang_says_that_the_domain_of_its_members_is_full() -> None:
+    """Semantics §11.2: as long as nothing but room is lacking there."""
+    w = fabric("a1=z/b/r1 a2=z/b/r1:1 b1=z/b/r2:8")
+    gang(w, "g", 3, required="rack", timeout=60)
+    w.settle()
+    assert set(w.where("g-").values()) == {"a1", "a2"}
+    w.run_pods(sorted(w.where("g-")))
+    w.settle()
+    lost = w.lose_node("a2")
+    w.settle()
+    assert w.condition("g")[1] == Reason.BELOW_MINIMUM, "there is no replacement yet"
+    w.member(lost, "g", spec=ONE_CPU, owner=JOB)
+    w.settle()
+    assert w.condition("g")[1] == Reason.TOPOLOGY_DOMAIN_FULL
+    lacks = "2 of 3 members are left: rack z/b/r1, which holds members, has room for 0 of 1"
+    assert message(w, "g").startswith(lacks)
+    w.node("a3", 1, labels=tuple(sorted(((ZONE, "z"), (BLOCK, "b"), (RACK, "r1")))))
+    w.settle()
+    assert w.condition("g")[1] == Reason.SCHEDULED
+
+
+def test_that_the_domain_of_a_role_is_full_is_told_alike() -> None:
+    """Semantics §11.2, §11.7: the group may be anywhere, its workers in one rack."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:1")
+    workers = TopologyPart("spec.roles[w]", frozenset("w"), TopologyRequest(required="rack"))
+    w.group("g", 2, roles=[("w", 2)], topology_parts=(workers,), timeout=60)
+    for index in range(2):
+        w.member(f"g-{index}", "g", spec=ONE_CPU, role="w", owner=JOB)
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.settle()
+    lost = w.lose_node("a2")
+    w.member(lost, "g", spec=ONE_CPU, role="w", owner=JOB)
+    w.settle()
+    assert w.condition("g")[1] == Reason.TOPOLOGY_DOMAIN_FULL
+    assert "rack z/b/r1, which holds members, has room for 0 of 1" in message(w, "g")

@@ -67,6 +67,7 @@ _WAITS: Final = (
     Reason.INVALID_SPEC,
     Reason.BINDING,
     Reason.BELOW_MINIMUM,
+    Reason.TOPOLOGY_DOMAIN_FULL,
     Reason.TIMED_OUT,
     Reason.PREEMPTED,
 )
@@ -161,6 +162,11 @@ REASONS: Final[Mapping[Reason, str]] = {
     Reason.BELOW_MINIMUM: (
         "Members were lost. Replacements are planned for as long as it takes; a gang that has "
         "started is evicted only with onIncomplete: Restart."
+    ),
+    Reason.TOPOLOGY_DOMAIN_FULL: (
+        "Members were lost, and the domain that holds the others has no room for replacements; the "
+        "message names the domain and its room. Like BelowMinimum in all else: release capacity "
+        "there, or add nodes to that domain."
     ),
     Reason.TIMED_OUT: (
         "The rest of the gang did not fit within scheduleTimeoutSeconds. The bound members are "

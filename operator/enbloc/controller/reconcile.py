@@ -154,11 +154,12 @@ def _ready(view: RunView, end: ConditionState | None) -> ConditionState:
         and scheduled.reason not in (Reason.TIMED_OUT, Reason.PREEMPTED)
     ):
         # Scheduled also says what missing members wait for, if the scheduler tried to place them.
-        lacking = scheduled if scheduled.reason == Reason.BELOW_MINIMUM else satisfied
+        tried = scheduled.reason in (Reason.BELOW_MINIMUM, Reason.TOPOLOGY_DOMAIN_FULL)
+        lacking = scheduled if tried else replace(satisfied, reason=Reason.BELOW_MINIMUM)
         words = lacking.message
         if scheduled.reason == Reason.INVALID_SPEC:
             words = f"{words}; {scheduled.message}"
-        return replace(satisfied, reason=Reason.BELOW_MINIMUM, message=words)
+        return replace(satisfied, reason=lacking.reason, message=words)
     if scheduled.status == "True":
         ready = _starting_or_running(view)
         if view.started and satisfied is not None and satisfied.status == "True":

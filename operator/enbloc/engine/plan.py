@@ -97,6 +97,7 @@ class Plan:
         refuting: the upper limit, in steps, of the cost of whether no change of load could help.
         put_off: that is unknown, since it would have cost a search.
         settled: a PostFilter plugin had the last word, and no pods are to be evicted.
+        domain_full: held members determine the domain, and it has no room for the deficit.
     """
 
     id: str
@@ -114,6 +115,7 @@ class Plan:
     refuting: int = field(default=0, compare=False)
     put_off: bool = field(default=False, compare=False)
     settled: bool = field(default=False, compare=False)
+    domain_full: bool = field(default=False, compare=False)
 
     @property
     def nodes(self) -> Sequence[tuple[Pod, str]]:

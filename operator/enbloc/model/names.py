@@ -122,6 +122,7 @@ class Reason(StrEnum):
     STARTING = "Starting"
     RUNNING = "Running"
     BELOW_MINIMUM = "BelowMinimum"
+    TOPOLOGY_DOMAIN_FULL = "TopologyDomainFull"
     TIMED_OUT = "TimedOut"
     MEMBERS_CANNOT_EXIST = "MembersCannotExist"
     RESERVATION_EXPIRED = "ReservationExpired"

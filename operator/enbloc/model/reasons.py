@@ -27,12 +27,15 @@ GROUP_EVENTS: Final[Mapping[Reason, EventReason]] = {
     Reason.SCHEDULER_ERROR: EventReason.GANG_BIND_FAILED,
     Reason.INVALID_SPEC: EventReason.INVALID_SPEC,
     Reason.BELOW_MINIMUM: EventReason.GANG_BELOW_MINIMUM,
+    Reason.TOPOLOGY_DOMAIN_FULL: EventReason.GANG_BELOW_MINIMUM,
     Reason.TIMED_OUT: EventReason.GANG_TIMED_OUT,
     Reason.PREEMPTED: EventReason.PREEMPTED,
 }
 
 #: Reasons that are reported at once, not when the group is decided again.
-HAPPENED: Final = frozenset({Reason.BELOW_MINIMUM, Reason.TIMED_OUT, Reason.PREEMPTED})
+HAPPENED: Final = frozenset(
+    {Reason.BELOW_MINIMUM, Reason.TOPOLOGY_DOMAIN_FULL, Reason.TIMED_OUT, Reason.PREEMPTED}
+)
 
 
 class WaitCause(StrEnum):
@@ -55,5 +58,6 @@ CAUSES: Final[Mapping[Reason, tuple[WaitCause, ...]]] = {
     Reason.UNSCHEDULABLE: _FIT,
     Reason.INFEASIBLE: _FIT,
     Reason.BELOW_MINIMUM: (WaitCause.MEMBERS, *_FIT),
+    Reason.TOPOLOGY_DOMAIN_FULL: _FIT,
     Reason.PREEMPTED: (WaitCause.MEMBERS, *_FIT),
 }

@@ -51,7 +51,12 @@ _STARTS: Final = (
     "expect."
 )
 #: Reasons of groups that would start if there were more capacity.
-_CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE, Reason.BELOW_MINIMUM)
+_CAPACITY: Final = (
+    Reason.UNSCHEDULABLE,
+    Reason.INFEASIBLE,
+    Reason.BELOW_MINIMUM,
+    Reason.TOPOLOGY_DOMAIN_FULL,
+)
 
 
 @dataclass(frozen=True, slots=True)

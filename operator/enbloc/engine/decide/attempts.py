@@ -270,7 +270,7 @@ class Attempts:
         reason = _REASONS[plan.verdict]
         if reason is Reason.UNSCHEDULABLE and not members.solo and self._awaits_claims(plan, facts):
             reason = Reason.WAITING_FOR_MEMBERS
-        why = ReasonAndMessage(reason, plan.message, misfits, detail)
+        why = ReasonAndMessage(reason, plan.message, misfits, detail, plan.domain_full)
         searched = plan.steps + plan.refuting
         if plan.unfinished:
             searched += _STEPS_OF_EFFORT

@@ -184,6 +184,7 @@ class _Search:
             return
         outcome = (first or self._in_vain(deficit)).outcome
         outcome.failed = True
+        outcome.domain_full |= bool(candidates.pinned)  # also where that is true of a part
         why = no_domain(
             candidates, tried, nodes, everywhere=self._tries > 0 and self.effort.left >= 0
         )

@@ -21,12 +21,14 @@ class ReasonAndMessage:
     Attributes:
         misfits: members that fit no node, each with the cause.
         detail: what a pod without a group lacks, beyond kube-scheduler's words; "" = nothing.
+        domain_full: held members determine the domain, and it has no room for the deficit.
     """
 
     reason: Reason
     message: str
     misfits: Mapping[PodKey, str] = field(default_factory=dict[PodKey, str])
     detail: str = ""
+    domain_full: bool = False
 
     def of(self, pod: Pod) -> str:
         """Return why this member in particular fits no node; "" = it is not one of these."""
@@ -56,6 +58,7 @@ _WAITS: Final = (
     Reason.WAITING_FOR_MEMBERS,
     Reason.UNSCHEDULABLE,
     Reason.BELOW_MINIMUM,
+    Reason.TOPOLOGY_DOMAIN_FULL,
     Reason.PREEMPTED,
 )
 
@@ -127,7 +130,8 @@ def _scheduled(
         status = None
     elif facts.started and floor.held and not facts.problem and why.reason not in _LEAVING:
         lost = f"{floor.held} of {floor.minimum} members are left"
-        why = ReasonAndMessage(Reason.BELOW_MINIMUM, f"{lost}: {why.message}")
+        reason = Reason.TOPOLOGY_DOMAIN_FULL if why.domain_full else Reason.BELOW_MINIMUM
+        why = ReasonAndMessage(reason, f"{lost}: {why.message}")
     if progress.preempted and not progress.binding and why.reason in _WAITS:
         status = False
         why = ReasonAndMessage(Reason.PREEMPTED, f"{progress.preempted}; {why.message}")

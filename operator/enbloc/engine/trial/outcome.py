@@ -40,6 +40,7 @@ class Outcome:
         steps: the cost of that.
         lacks: what is missing of something that nodes share, with the amounts; "" = nothing.
         also_rejected_by: plugins whose events may help, besides those in the diagnoses.
+        domain_full: held members determine the domain, and it has no room for the deficit.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ class Outcome:
         self.steps = 0
         self.lacks = ""
         self.also_rejected_by: frozenset[str] = frozenset()
+        self.domain_full = False
 
     @property
     def placed(self) -> list[tuple[Pod, int]]:

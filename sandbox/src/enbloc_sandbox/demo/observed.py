@@ -17,6 +17,7 @@ _PLACED: Final = frozenset(
         names.Reason.STARTING,
         names.Reason.RUNNING,
         names.Reason.BELOW_MINIMUM,
+        names.Reason.TOPOLOGY_DOMAIN_FULL,
         names.Reason.SUCCEEDED,
         names.Reason.FAILED,
     }
