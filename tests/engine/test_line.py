@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is called up next of those that wait for a search."""
 
-from enbloc.engine.policies.preemptions.line import PreemptorQueue
+from enbloc.engine.policies.preemptions.preemptor_queue import PreemptorQueue
 from enbloc.model.groups import GroupKey
 
 

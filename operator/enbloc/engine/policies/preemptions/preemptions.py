@@ -24,8 +24,8 @@ from enbloc.engine.effects import AskExtender
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.preemptions.begun import awaited, begun
 from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
-from enbloc.engine.policies.preemptions.line import PreemptorQueue
 from enbloc.engine.policies.preemptions.preempted_by import PreemptedBy
+from enbloc.engine.policies.preemptions.preemptor_queue import PreemptorQueue
 from enbloc.engine.policies.preemptions.rests import Rests
 from enbloc.engine.policies.preemptions.setbacks import Setbacks
 from enbloc.engine.policies.preemptions.under_way import (
