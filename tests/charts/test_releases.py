@@ -60,7 +60,7 @@ async def leases(release: Release) -> list[str]:
     return [each["metadata"]["name"] for each in found["items"]]
 
 
-async def test_a_release_runs_from_the_former_chart_to_its_end_and_leaves_the_kind_alone(
+async def test_a_release_lives_from_the_former_chart_to_its_end_and_leaves_the_kind_alone(
     with_helm: Cluster,
 ) -> None:
     cluster = with_helm

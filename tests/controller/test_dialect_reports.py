@@ -33,8 +33,8 @@ def members(*states: str, role: str = "") -> list[Member]:
         Member(
             uid=PodUID(f"{role}{index}"),
             role=role,
-            owner="u",
-            owner_name="train",
+            controller="u",
+            controller_name="train",
             created=float(index),
             **STATES[state],  # type: ignore[arg-type]
         )

@@ -35,7 +35,9 @@ DB = Creator(STATEFUL_SET, "db", "s", group=KEY, pods=8)
 def of(owner: Creator, member: Member, count: int, **changes: Any) -> list[Member]:
     """So many pods of this owner."""
     return [
-        replace(member, uid=PodUID(f"{owner.uid}{i}"), owner_key="x", owner=owner.uid, **changes)
+        replace(
+            member, uid=PodUID(f"{owner.uid}{i}"), owner_key="x", controller=owner.uid, **changes
+        )
         for i in range(count)
     ]
 

@@ -146,7 +146,7 @@ def test_how_a_job_ended_is_known_for_a_while_after_it_was_deleted() -> None:
 def test_a_pod_with_a_controller_is_not_bare() -> None:
     owned = Member.of(replace(pod(), owner=Owner("StatefulSet", "s", "uid-s")), ready=False)
 
-    assert (owned.owner, owner_of(owned), owned.bare) == ("uid-s", "uid-s", False)
+    assert (owned.controller, owner_of(owned), owned.bare) == ("uid-s", "uid-s", False)
     assert Member.of(pod(), ready=False).bare
     assert owner_of(Member.of(pod(), ready=False)) == BARE
 

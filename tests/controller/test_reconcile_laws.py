@@ -37,7 +37,7 @@ def a_member(draw: st.DrawFn) -> Member:
         bound=live and draw(st.booleans()),
         ready=live and draw(st.booleans()),
         owner_key=owner,
-        owner=owner,
+        controller=owner,
         created=NOW - draw(st.integers(0, 100)),
     )
 
@@ -78,7 +78,7 @@ a_recall = st.builds(
     RunHistory,
     run_name=st.sampled_from(["", "j1", "gone"]),
     failed=st.integers(0, 3),
-    owners=st.frozensets(st.sampled_from(["j1", "j2"])),
+    controllers=st.frozensets(st.sampled_from(["j1", "j2"])),
     over=st.none() | st.frozensets(st.sampled_from(["j1", "j2", "set", "gone"])),
 )
 words = st.text("ab ", max_size=2 * MESSAGE_LIMIT)
@@ -123,10 +123,10 @@ def an_ended_world(draw: st.DrawFn) -> World:
     over = [
         replace(m, live=False, phase=draw(st.sampled_from([Phase.SUCCEEDED, Phase.FAILED])))
         for m in [*members, draw(a_member())]
-        if m.owner in ("", "j1")
+        if m.controller in ("", "j1")
     ]
     memory = replace(group.memory, run_name="j1")
-    last = Member(PodUID("last"), phase=Phase.FAILED, live=False, owner_key="j1", owner="j1")
+    last = Member(PodUID("last"), phase=Phase.FAILED, live=False, owner_key="j1", controller="j1")
     last = replace(last, created=NOW - 200)
     return replace(group, memory=memory), status, [*over, last], {"j1": job}
 
@@ -137,7 +137,7 @@ def a_short_world(draw: st.DrawFn) -> World:
     group, _, _, made_by = draw(worlds)
     some = st.lists(st.sampled_from(["j1", "j2", "set", "", "unknown"][: draw(st.integers(1, 5))]))
     members = [
-        Member(PodUID(f"p{i}"), draw(a_role), owner_key=owner, owner=owner, created=NOW)
+        Member(PodUID(f"p{i}"), draw(a_role), owner_key=owner, controller=owner, created=NOW)
         for i, owner in enumerate(draw(some)[:3])
     ]
     made_by["j1"] = replace(draw(a_creator), uid="j1", ended=None, above_kind="")
@@ -263,7 +263,9 @@ def test_whoever_comes_after_an_end_is_judged_anew(world: World) -> None:
     watcher = Watcher(group, status)
     watcher.looks(members, made_by)
     assert watcher.end() is not None
-    late = Member(PodUID("late"), phase=Phase.FAILED, live=False, owner_key="late", owner="late")
+    late = Member(
+        PodUID("late"), phase=Phase.FAILED, live=False, owner_key="late", controller="late"
+    )
     job = Creator(JOB, "late", "late", ended=False)
 
     watcher.looks([*members, late], made_by | {"late": job}, NOW + 1.5)
@@ -280,7 +282,7 @@ def test_members_cannot_exist_only_where_all_that_make_them_are_known(world: Wor
     ready = condition(concluded(world).patch, "Ready")
 
     if ready["reason"] == "MembersCannotExist":
-        assert all(member.owner in made_by for member in members)
+        assert all(member.controller in made_by for member in members)
         assert all(creator.understood for creator in made_by.values() if creator.ended is None)
     else:
         assert ready["reason"] == "WaitingForMembers"
@@ -291,7 +293,7 @@ def test_what_cannot_exist_by_the_fields_is_said(world: World) -> None:
     """Semantics §5.2."""
     group, status, members, made_by = world
     job = replace(made_by["j1"], kind=JOB, pods=3, suspended=False)
-    members = [replace(member, owner="j1", owner_key="j1") for member in members]
+    members = [replace(member, controller="j1", owner_key="j1") for member in members]
     job = replace(job, succeeded=0, completions=None, ordered=False)
 
     patch = reconcile(group, status, members, {"j1": job}, NOW).patch

@@ -29,7 +29,7 @@ RUN = scheduled("True", "Scheduled")
 def of(job: str, *members: Member, created: float = NOW) -> list[Member]:
     """Pods of a Job."""
     return [
-        replace(m, uid=PodUID(f"{job}-{i}"), owner_key=job, owner=job, created=created)
+        replace(m, uid=PodUID(f"{job}-{i}"), owner_key=job, controller=job, created=created)
         for i, m in enumerate(members)
     ]
 

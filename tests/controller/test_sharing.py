@@ -27,7 +27,7 @@ def note(
     gathered: float = math.inf,
 ) -> str:
     """What is said of a group with one member of each of these."""
-    made = [replace(member, uid=PodUID(c.uid), owner=c.uid) for c in creators if c.uid != idle]
+    made = [replace(member, uid=PodUID(c.uid), controller=c.uid) for c in creators if c.uid != idle]
     found = sharing(group, made, {creator.uid: creator for creator in creators}, gathered)
     return found.note if found else ""
 

@@ -28,7 +28,7 @@ from tests.controller.conftest import (
 from tests.controlplane import ControlPlane
 
 
-async def test_the_status_follows_the_group_through_its_run(world: World) -> None:
+async def test_the_status_follows_the_group_from_its_first_member_to_its_end(world: World) -> None:
     async with controller(world):
         await world.group(minMember=2)
         await world.until("WaitingForMembers", members=0, scheduled=0, ready=0, failed=0)

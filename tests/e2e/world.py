@@ -101,7 +101,7 @@ class World:
         self._nodes: list[str] = []
         self.stack = AsyncExitStack()
 
-    # ── run ─────────────────────────────────────────────────────────────────────────────────
+    # ── life ─────────────────────────────────────────────────────────────────────────────────
 
     async def open(self, labels: Mapping[str, str] | None = None) -> None:
         """Start the observer and both processes in a new namespace with these labels."""

@@ -30,7 +30,7 @@ class Reservation:
     held: Mapping[str, int] = field(default_factory=dict[str, int])
     progress_at: float = 0.0
     timeout: float = 0.0
-    run: str = "first"
+    run_name: str = "first"
     since: float = 0.0
 
     @property
@@ -76,7 +76,7 @@ class MinResourcesLedger:
             reservation.due,
             reservation.progress_at,
             reservation.timeout,
-            reservation.run,
+            reservation.run_name,
             reservation.since,
         )
         self.reservations.review(reservation.group, terms, self.turn)

@@ -69,7 +69,7 @@ def test_values_that_no_row_has_any_more_are_let_go() -> None:
     assert twin.values(slice(None)) == ["kept", None, None, None]
 
 
-def test_a_copy_runs_its_own_run() -> None:
+def test_a_copy_does_not_change_with_its_origin() -> None:
     column: Interned[str | None] = Interned(None, 2)
     column.set(0, "a")
     twin = column.copy(3)

@@ -160,7 +160,7 @@ def test_all_reasons_add_up() -> None:
         ({"other_scheduler_half_life_seconds": 60}, (80, 82, 96)),
     ],
 )
-def test_points_and_half_runs_are_arguments(
+def test_points_and_half_lives_are_arguments(
     arguments: dict[str, int], scores: tuple[int, int, int]
 ) -> None:
     memory = fresh(**arguments)

@@ -167,7 +167,7 @@ def test_finished_follows_the_owner_s_terminal_condition(
 ) -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
-    over = pods(succeeded, failed, owner="j", owner_key="j")
+    over = pods(succeeded, failed, controller="j", owner_key="j")
     assert _ends(watcher, job=None, members=over) is None
     assert _ends(watcher, job=job, members=over) == verdict
 
@@ -175,9 +175,9 @@ def test_finished_follows_the_owner_s_terminal_condition(
 def test_a_job_of_16_at_8_is_not_finished_between_two_waves() -> None:
     """Semantics §7.2."""
     watcher = Watcher(replace(PAIR, min_member=8), {})
-    first = pods(*[succeeded] * 8, owner="j", owner_key="j")
+    first = pods(*[succeeded] * 8, controller="j", owner_key="j")
     assert _ends(watcher, job=None, members=first) is None
-    both = pods(*[succeeded] * 16, owner="j", owner_key="j")
+    both = pods(*[succeeded] * 16, controller="j", owner_key="j")
     assert _ends(watcher, job=True, members=both) == "Succeeded"
 
 
@@ -204,9 +204,9 @@ def test_without_an_owner_the_members_decide_once_none_is_live(
 def test_finished_goes_with_the_run() -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, {})
-    over = pods(succeeded, succeeded, owner="j", owner_key="j")
+    over = pods(succeeded, succeeded, controller="j", owner_key="j")
     assert _ends(watcher, job=True, members=over) == "Succeeded"
-    fresh = replace(pending, uid=PodUID("new"), owner="k", owner_key="k", created=NOW + 9)
+    fresh = replace(pending, uid=PodUID("new"), controller="k", owner_key="k", created=NOW + 9)
     watcher.looks([*over, fresh], jobs(j=True, k=None), NOW + 9)
     assert watcher.end() is None
 

@@ -86,7 +86,7 @@ def test_a_minimum_that_counts_members_of_a_later_wave_is_told_of() -> None:
     """Semantics §5.2."""
     created_one_by_one = Creator(STATEFUL_SET, "db", "s", group=KEY, pods=3, ordered=True)
     watcher = Watcher(_group(3), {})
-    members = pods(pending, owner="s", owner_key="s")
+    members = pods(pending, controller="s", owner_key="s")
     watcher.looks(members, {"s": created_one_by_one})
     reason, message = watcher.ready()
     assert reason == "MembersCannotExist"
@@ -125,7 +125,7 @@ def test_an_owner_that_can_create_no_further_pod_is_named_with_the_field(
     enough = Creator(JOB_KIND, "train", "j", group=KEY, pods=3, completions=3)
     short = replace(enough, **changed)  # type: ignore[arg-type]
     watcher = Watcher(_group(3), {})
-    members = pods(pending, pending, owner="j", owner_key="j")[: 1 + (not short.succeeded)]
+    members = pods(pending, pending, controller="j", owner_key="j")[: 1 + (not short.succeeded)]
     watcher.looks(members, {"j": enough})
     assert watcher.ready()[0] == "WaitingForMembers"
     watcher.looks(members, {"j": short})
@@ -139,5 +139,5 @@ def test_what_cannot_exist_is_no_concern_of_a_group_that_has_its_minimum() -> No
     """Semantics §5.2."""
     small = Creator(JOB_KIND, "train", "j", group=KEY, pods=2, completions=2)
     watcher = Watcher(_group(2), {})
-    watcher.looks(pods(running, bound, owner="j", owner_key="j"), {"j": small})
+    watcher.looks(pods(running, bound, controller="j", owner_key="j"), {"j": small})
     assert watcher.ready()[0] != "MembersCannotExist"

@@ -242,11 +242,11 @@ def test_a_pod_that_gives_way(status: str, reason: str, deleting: bool, preempte
     [
         pytest.param({}, "", id="no JobSet"),
         pytest.param({"jobset.sigs.k8s.io/restart-attempt": "3"}, "", id="attempt alone"),
-        pytest.param({"jobset.sigs.k8s.io/jobset-uid": "js"}, "js/0", id="first run"),
+        pytest.param({"jobset.sigs.k8s.io/jobset-uid": "js"}, "js/0", id="first attempt"),
         pytest.param(
             {"jobset.sigs.k8s.io/jobset-uid": "js", "jobset.sigs.k8s.io/restart-attempt": "3"},
             "js/3",
-            id="fourth run",
+            id="fourth attempt",
         ),
     ],
 )

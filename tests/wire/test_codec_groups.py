@@ -48,9 +48,9 @@ def test_a_role_keeps_the_podgroup_whose_pods_it_has() -> None:
         "subGroups": [inner("all")],
     }
     assert read(minMember=2, **body).roles == (Role("a", 2, pod_group="left"),)
-    assert codec_groups.claims({"spec": body}) == {"left": "a"}
-    assert codec_groups.claims({"spec": {"roles": [{"podGroupName": 1}]}}) == {}
-    assert codec_groups.claims({"spec": 1}) == {}
+    assert codec_groups.adoptions({"spec": body}) == {"left": "a"}
+    assert codec_groups.adoptions({"spec": {"roles": [{"podGroupName": 1}]}}) == {}
+    assert codec_groups.adoptions({"spec": 1}) == {}
 
 
 def test_a_tree_of_which_every_child_is_needed_is_its_roles_alone() -> None:

@@ -56,7 +56,7 @@ def seen(pod: dict[str, Any], name: str) -> dict[str, Any]:
         "owner": (owner.api_version, owner.kind, owner.name),
         "auto": auto and (auto.kind, auto.role, bool(auto.wave)),
         "named": (bool(said.group), said.role, said.problem),
-        "run": read.restart.partition("/")[2],
+        "attempt": read.restart.partition("/")[2],
     }
 
 

@@ -496,7 +496,10 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
 #: Keys of others that change what enbloc does.
 KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
     names.JOBSET_UID_KEY: KeyMeaning(
-        "label", "pod", "JobSet", "With the restart attempt: which run the member belongs to."
+        "label",
+        "pod",
+        "JobSet",
+        "With the restart attempt: the owner, which tells the member's run.",
     ),
     names.JOBSET_RESTART_KEY: KeyMeaning(
         "label", "pod", "JobSet", "Restart attempt that the member belongs to."

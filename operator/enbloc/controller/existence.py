@@ -22,21 +22,21 @@ def of_role(counts: Counter[str], role: str) -> int:
 
 
 def cannot_exist(
-    group: Group, run: Collection[Member], succeeded: Counter[str], creators: Creators
+    group: Group, members: Collection[Member], succeeded: Counter[str], creators: Creators
 ) -> str:
     """Why the missing members can never exist, with the fix; "" = they can.
 
     Told only if all creators of members are known: a pod without a controller, or a controller of
     another kind, may add others at any time. Source: semantics §5.2.
     """
-    live = [member for member in run if member.live]
-    owners = {member.owner for member in run}
-    present = [c for c in creators.values() if c.ended is None or c.uid in owners]
-    known = all(c.understood for c in present) and all(m.owner in creators for m in live)
-    makers = [c for c in present if not c.idle or c.uid in owners]
+    live = [member for member in members if member.live]
+    controllers = {member.controller for member in members}
+    present = [c for c in creators.values() if c.ended is None or c.uid in controllers]
+    known = all(c.understood for c in present) and all(m.controller in creators for m in live)
+    makers = [c for c in present if not c.idle or c.uid in controllers]
     if not known or not makers:
         return ""
-    has, ready = Counter(m.owner for m in live), Counter(m.owner for m in live if m.ready)
+    has, ready = Counter(m.controller for m in live), Counter(m.controller for m in live if m.ready)
     room = {c.uid: c.room(has[c.uid], ready[c.uid]) for c in makers}
     exist = Counter(m.role for m in live) + succeeded
     never: dict[str, str] = {}
@@ -63,15 +63,19 @@ def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> 
     return ", or ".join(list(texts)[:_MOST_NAMED])
 
 
-def at_once(group: Group, run: Collection[Member], creators: Creators) -> int | None:
+def at_once(group: Group, members: Collection[Member], creators: Creators) -> int | None:
     """How many members their creators can run at the same time from now on; None = unknown.
 
     A creator that is suspended or scaled to zero may have pods again before this is next read, so
     its current count is ignored: only the remaining completions of a Job limit it.
     """
-    owners = {member.owner for member in run if member.live}
-    makers = [c for c in creators.values() if c.ended is None and (not owners or c.uid in owners)]
-    if not makers or not all(c.understood for c in makers) or not owners <= creators.keys():
+    controllers = {member.controller for member in members if member.live}
+    makers = [
+        c
+        for c in creators.values()
+        if c.ended is None and (not controllers or c.uid in controllers)
+    ]
+    if not makers or not all(c.understood for c in makers) or not controllers <= creators.keys():
         return None
     return min(LARGEST, sum(_runs(c, group.min_member) for c in makers))
 

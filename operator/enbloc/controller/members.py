@@ -25,8 +25,8 @@ class Member:
         bound: it is live and has a node.
         ready: its condition Ready is True.
         owner_key: as `Pod.owner_key`; "" = a pod without a controller.
-        owner: UID of its controller; "" = it has none.
-        owner_name: the controller's name.
+        controller: UID of its controller; "" = it has none.
+        controller_name: its name.
         scheduler: its schedulerName.
         created: creationTimestamp, seconds of server time since the epoch.
     """
@@ -38,8 +38,8 @@ class Member:
     bound: bool = False
     ready: bool = False
     owner_key: str = ""
-    owner: str = ""
-    owner_name: str = ""
+    controller: str = ""
+    controller_name: str = ""
     scheduler: str = ""
     created: float = 0.0
 
@@ -54,8 +54,8 @@ class Member:
             bound=pod.bound,
             ready=ready and pod.live,
             owner_key=pod.owner_key,
-            owner=pod.owner.uid if pod.owner is not None else "",
-            owner_name=pod.owner.name if pod.owner is not None else "",
+            controller=pod.owner.uid if pod.owner is not None else "",
+            controller_name=pod.owner.name if pod.owner is not None else "",
             scheduler=pod.scheduler,
             created=pod.created,
         )
@@ -68,7 +68,7 @@ class Member:
     @property
     def bare(self) -> bool:
         """Whether it has no controller, so that nothing creates it again."""
-        return not self.owner
+        return not self.controller
 
 
 class Members:
@@ -103,7 +103,7 @@ class Members:
 
         A Job that had ended stays for a while after its deletion.
         """
-        found = self._named.get(group, set()) | {member.owner for member in self.of(group)}
+        found = self._named.get(group, set()) | {member.controller for member in self.of(group)}
         for podgroup in self._adoptions.under(group):
             found |= self._named.get(podgroup, set())
         known = sorted(found & self._creators.keys())
@@ -148,10 +148,10 @@ class Members:
         return {group}
 
     def _count(self, member: Member, group: GroupKey, change: int) -> None:
-        """Change the counts of the member's owner and scheduler in this group by `change`."""
+        """Change the counts of the member's controller and scheduler in this group by `change`."""
         _add(self._schedulers, group, member.scheduler, change)
-        if member.owner:
-            _add(self._owned, member.owner, group, change)
+        if member.controller:
+            _add(self._owned, member.controller, group, change)
 
     # ── creators ─────────────────────────────────────────────────────────────────────────────
 

@@ -20,9 +20,10 @@ condition Ready sums up the group in one word (docs/reference/api.md). Its trans
 The first match decides: the spec is invalid (InvalidSpec); this run ended (Succeeded, Failed: also
 condition Finished); the scheduler has not reported on this run (Pending, WaitingForMembers,
 MembersCannotExist); its condition Scheduled is at TimedOut or Preempted; its condition Satisfied is
-False in a group that has started (BelowMinimum); Scheduled is True, with any reason (Starting,
-Running). Otherwise Ready copies the reason and message of Scheduled, so that the two never
-contradict each other, but counts the existing members anew (WaitingForMembers, MembersCannotExist).
+False in a group that has started (BelowMinimum, TopologyDomainFull); Scheduled is True, with any
+reason (Starting, Running). Otherwise Ready copies the reason and message of Scheduled, so that the
+two never contradict each other, but counts the existing members anew (WaitingForMembers,
+MembersCannotExist).
 """
 
 from collections import Counter
@@ -103,7 +104,7 @@ def reconcile(  # each is one source of the status
         if ended:  # a standing Finished is about an earlier run
             before.pop(Condition.FINISHED, None)
         # The server's clock is known only to the second; no member may be younger than the end.
-        since = max(now, *(member.created for member in view.run), 0.0)
+        since = max(now, *(member.created for member in view.current), 0.0)
         conditions.append(_condition(Condition.FINISHED, end, before, group.generation, since))
     wanted: StatusPatch = {
         "observedGeneration": group.generation,
@@ -111,7 +112,7 @@ def reconcile(  # each is one source of the status
         "failed": view.failed,
         "conditions": conditions,
     }
-    expected = at_once(view.group, view.run, creators)
+    expected = at_once(view.group, view.current, creators)
     if expected is not None:
         wanted["expected"] = expected
     if group.roles:
@@ -177,7 +178,7 @@ def _waiting(view: RunView) -> ConditionState | None:
     said = view.conditions.get(Condition.SCHEDULED)
     if not missing:
         return None
-    never = cannot_exist(view.group, view.run, view.succeeded, view.creators)
+    never = cannot_exist(view.group, view.current, view.succeeded, view.creators)
     if never:
         return ConditionState("False", Reason.MEMBERS_CANNOT_EXIST, never)
     if said is not None and said.message.startswith(missing[0]):
@@ -188,7 +189,7 @@ def _waiting(view: RunView) -> ConditionState | None:
 
 def _missing(view: RunView) -> list[str]:
     """Which members do not exist yet, in the scheduler's wording: "6 of 8 members exist"."""
-    exist = Counter(member.role for member in view.run if member.live) + view.succeeded
+    exist = Counter(member.role for member in view.current if member.live) + view.succeeded
     if view.reaches_floor(exist):
         return []
     return [
@@ -199,7 +200,7 @@ def _missing(view: RunView) -> list[str]:
 
 
 def _starting_or_running(view: RunView) -> ConditionState:
-    running = [m for m in view.run if m.live and m.phase is Phase.RUNNING]
+    running = [m for m in view.current if m.live and m.phase is Phase.RUNNING]
     succeeded = view.succeeded.total()
     words = f"{len(running)} of {view.group.least} members run" + (
         f", {succeeded} succeeded" if succeeded else ""

@@ -38,13 +38,13 @@ class RunHistory:
     Attributes:
         run_name: the scheduler's name of the current run; "" = none yet.
         failed: failed pods counted in this run, including pods that are gone.
-        owners: UIDs of the owners whose pods were seen in this run.
+        controllers: UIDs of the controllers whose pods were seen in this run.
         over: owners of members whose run is over; None = not determined yet.
     """
 
     run_name: str = ""
     failed: int = 0
-    owners: frozenset[str] = frozenset()
+    controllers: frozenset[str] = frozenset()
     over: frozenset[str] | None = None
 
 
@@ -58,9 +58,9 @@ class RunView:
 
     Attributes:
         members: all listed members, those of earlier runs too.
-        run: the members of the current run.
+        current: the members of the current run.
         creators: the creators of the group's members, by UID.
-        owners: UIDs of all owners whose pods were seen in this run.
+        controllers: UIDs of all controllers whose pods were seen in this run.
         succeeded: how many members succeeded in this run, by role.
         failed: how many members failed in this run.
         conditions: the current conditions that are about this run, by type.
@@ -71,9 +71,9 @@ class RunView:
 
     group: Group
     members: Collection[Member]
-    run: Collection[Member]
+    current: Collection[Member]
     creators: Creators
-    owners: frozenset[str]
+    controllers: frozenset[str]
     succeeded: Counter[str]
     failed: int
     conditions: Mapping[str, ConditionState]
@@ -94,11 +94,11 @@ class RunView:
         """What to remember for the next look, once the new status is written."""
         over = self.over
         if end is not None:
-            over = over | self.owners | set(_owners(self.members).values())
+            over = over | self.controllers | set(_owners(self.members).values())
             over |= {self.run_name} - {""}
         elif self.finished is not None:  # the run goes on after all
             over = frozenset()
-        return RunHistory(self.run_name, self.failed, self.owners, over)
+        return RunHistory(self.run_name, self.failed, self.controllers, over)
 
 
 def look(
@@ -111,32 +111,36 @@ def look(
     """The group in its current run."""
     memory, conditions = group.memory, _standing(status)
     over = _over(status, members, memory.run_name) if history.over is None else history.over
-    its = _owners(members)
+    owners = _owners(members)
     earlier = over | {name for run in memory.runs[:-1] for name in run.owners}
     earlier -= set(memory.runs[-1].owners if memory.runs else ())
-    run: Collection[Member] = [member for member in members if its[member.uid] not in earlier]
+    current: Collection[Member] = [
+        member for member in members if owners[member.uid] not in earlier
+    ]
     named = memory.run_name not in {"", *over}
     heard = named or not memory.run_name
     begins = named and history.run_name not in ("", memory.run_name)
     if Condition.FINISHED in conditions:
-        begins, heard = bool(run) or named, named
+        begins, heard = bool(current) or named, named
         if begins:
             del conditions[Condition.FINISHED]
         else:
-            run, heard = members, True
+            current, heard = members, True
     if not heard:
         memory, conditions = GroupMemory(), {}
-    run = _present(run, memory.run_name)
-    owners = frozenset(member.owner for member in run if member.owner)
-    failed = sum(member.phase is Phase.FAILED for member in run)
+    current = _present(current, memory.run_name)
+    controllers = frozenset(member.controller for member in current if member.controller)
+    failed = sum(member.phase is Phase.FAILED for member in current)
     return RunView(
         group=group,
         members=members,
-        run=run,
+        current=current,
         creators=creators,
-        owners=owners if begins else owners | (history.owners & creators.keys()),
+        controllers=controllers
+        if begins
+        else controllers | (history.controllers & creators.keys()),
         succeeded=count_succeeded(
-            Counter(member.role for member in run if member.phase is Phase.SUCCEEDED), memory
+            Counter(member.role for member in current if member.phase is Phase.SUCCEEDED), memory
         ),
         failed=failed if begins else max(failed, history.failed),
         conditions=conditions,
@@ -154,12 +158,12 @@ def how_it_ended(view: RunView) -> ConditionState | None:
     JobSet, is not read, as each kind would need a permission: the end of its Jobs is the end of
     this run, and a Job that it starts again begins another run.
     """
-    if any(member.live for member in view.run):
+    if any(member.live for member in view.current):
         return None
     if view.finished is not None:
         return view.finished
-    ends = [view.creators[uid].ended if uid in view.creators else None for uid in view.owners]
-    bare = [member for member in view.run if member.bare]
+    ends = [view.creators[uid].ended if uid in view.creators else None for uid in view.controllers]
+    bare = [member for member in view.current if member.bare]
     if not (ends or bare) or None in ends or not all(member.finished for member in bare):
         return None
     good = all(ends) and (not bare or view.reaches_floor(view.succeeded))
@@ -187,9 +191,9 @@ def _over(status: Mapping[str, Any], members: Collection[Member], run_name: str)
     if end is None:
         return frozenset()
     since = seconds_of(end.get("lastTransitionTime") or "") or 0.0
-    its = _owners(members)
-    old = {its[member.uid] for member in members if member.created <= since}
-    new = set(its.values()) - old
+    owners = _owners(members)
+    old = {owners[member.uid] for member in members if member.created <= since}
+    new = set(owners.values()) - old
     return frozenset(old | ({run_name} - new - {""}))
 
 
@@ -201,7 +205,9 @@ def _owners(members: Collection[Member]) -> dict[PodUID, str]:
     """
     own = {member.uid: short(member.owner_key) or member.uid for member in members}
     return {
-        member.uid: own.get(PodUID(member.owner), own[member.uid]) if member.owner else member.uid
+        member.uid: own.get(PodUID(member.controller), own[member.uid])
+        if member.controller
+        else member.uid
         for member in members
     }
 

@@ -47,7 +47,7 @@ def sharing(
     """
     if group.owner.partition("/")[0] not in ("", "CronJob", "Job"):
         return None
-    live = {member.owner for member in members if member.live and member.created <= gathered}
+    live = {member.controller for member in members if member.live and member.created <= gathered}
     sources: dict[str, Creator] = {}
     for uid in sorted(live & creators.keys()):
         creator = creators[uid]

@@ -258,7 +258,7 @@ class Controller:
             self._sources.group_gone(found)
         key = GroupKey(*key_of(found))
         if exists:
-            pods = self._auto.group(key, codec_groups.claims(found))
+            pods = self._auto.group(key, codec_groups.adoptions(found))
         else:
             pods = self._auto.group_gone(key)
         for group in regrouped(pods, self._members, self._auto):

@@ -21,7 +21,7 @@ from enbloc.engine.events import (
     TopologySeen,
 )
 from enbloc.errors import UsageError
-from enbloc.model.adoptions import adopted as claimed_by
+from enbloc.model.adoptions import adopted
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.ledger import Fact
 from enbloc.model.names import (
@@ -172,7 +172,7 @@ class _Submitting:
         self._leaving = {pod.uid for pod in replaced}
         groups = [self._group(body) for body in self._groups(objects, pods)]
         for group in groups:
-            auto.group(group.key, claimed_by(group.roles))
+            auto.group(group.key, adopted(group.roles))
         again = [auto.pod(found, codec.pod(found, self._known.keep)) for found in objects]
         created = [
             Created(pod, planned.wave, planned.of, planned.field)
@@ -277,7 +277,7 @@ class _Submitting:
         for name, labels in self._namespaces.items():
             auto.namespace(name, dict(labels))
         for key, group in self._known.groups.items():
-            auto.group(key, claimed_by(group.roles))
+            auto.group(key, adopted(group.roles))
         return auto
 
     def _groups(self, objects: Sequence[PodObject], pods: Sequence[Pod]) -> Sequence[Json]:

@@ -273,7 +273,7 @@ class Request:
 
     @property
     def asks(self) -> tuple[SubRequest, ...]:
-        """Its alternatives, or its only Ask; none if its kind is unknown."""
+        """Its alternatives, or its only sub-request; none if its kind is unknown."""
         return (self.exactly,) if self.exactly else self.first
 
 
@@ -313,7 +313,7 @@ class ClaimSpec:
 
     @property
     def asks(self) -> tuple[SubRequest, ...]:
-        """The Asks of all requests."""
+        """The sub-requests of all requests."""
         return tuple(ask for request in self.requests for ask in request.asks)
 
     @cached_property

@@ -75,7 +75,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._memory = DeviceCache()
+        self._cache = DeviceCache()
         self._slices: Layered[str, ResourceSlice] = Layered()
         self._classes: Layered[str, DeviceClass] = Layered()
         self._claims: Layered[str, ResourceClaim] = Layered()
@@ -228,7 +228,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         slices = [each for each in map(self._slices.get, members) if each is not None]
         pool, old = (pool_of(key, slices) if slices else None), self._pools.get(key)
         self._pools.set(key, pool)
-        self._memory.forget(old)
+        self._cache.forget(old)
         was, now = set(old.by_node if old else ()), set(pool.by_node if pool else ())
         for node in was ^ now:
             others = tuple(each for each in self._by_node.get(node) or () if each != key)
@@ -468,7 +468,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         return None if claim is None else claim.allocation
 
     def _demand(self, key: str, spec: ClaimSpec) -> tuple[Demand, str]:
-        demand = self._memory.demand(spec, self._classes.get)
+        demand = self._cache.demand(spec, self._classes.get)
         if not demand.problem:
             return demand, ""
         found = {ask.device_class: self._classes.get(ask.device_class) for ask in spec.asks}
@@ -500,7 +500,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         """The demand on devices for some of the extended resources of a pod."""
         classes = {name: self._by_resource[name] for name in served}
         requests, mappings = requests_for(pod.spec.extended, classes)
-        return self._memory.demand(ClaimSpec(requests), self._classes.get), requests, mappings
+        return self._cache.demand(ClaimSpec(requests), self._classes.get), requests, mappings
 
     def served_by_devices(self, resource: str) -> bool:
         """Whether devices of some class serve a resource on nodes that do not offer it."""

@@ -43,12 +43,12 @@ class Offers(Inventory):
         """The pools that more nodes see than those they name, for the rows of a node table."""
         found = (self._pools.get(key) for key in sorted(self._spread))
         pools = [pool for pool in found if pool is not None]
-        known = self._memory.spread
+        known = self._cache.spread
         if known is not None and known.of(pools, nodes):
             return known
         made = Spread(pools, nodes)
         if len(nodes) > 1:
-            self._memory.spread = made
+            self._cache.spread = made
         return made
 
     def may_share(self, demands: Sequence[Demand]) -> bool:
@@ -102,7 +102,7 @@ class Offers(Inventory):
 
     def spend(self, verdicts: int) -> None:
         """Count the effort of asking again for some verdicts."""
-        self._memory.selectors.effort.spend(PLACE * verdicts)
+        self._cache.selectors.effort.spend(PLACE * verdicts)
 
     @property
     def revisable(self) -> bool:
@@ -146,7 +146,7 @@ class Offers(Inventory):
         if not demands:
             return DeviceVerdict()
         key = demands, signature(demands, places)
-        known = self._memory.known(key)
+        known = self._cache.known(key)
         if known is None:
             outcome = self._search([Task(demand, tuple(places)) for demand in demands])
             known = self._keep(key, _verdict(outcome, len(demands)))
@@ -167,21 +167,21 @@ class Offers(Inventory):
 
     def begin(self) -> None:
         """Start a new decision with full effort."""
-        self._memory.begin()
+        self._cache.begin()
 
     @property
     def spent(self) -> bool:
         """Whether the current decision has no effort left."""
-        return self._memory.selectors.effort.spent
+        return self._cache.selectors.effort.spent
 
     @property
     def unfinished(self) -> bool:
         """Whether some nodes were not fully examined, for lack of effort."""
-        return self.spent or bool(self._memory.short)
+        return self.spent or bool(self._cache.short)
 
     def _search(self, tasks: Sequence[Task], most: int = MOST_STEPS) -> SearchResult:
         """Search with a part of the effort that is left."""
-        effort = self._memory.selectors.effort
+        effort = self._cache.selectors.effort
         steps = effort.steps(most, _FEWEST_STEPS)
         outcome = search(tasks, steps)
         cut = outcome.open and (steps < most or effort.spent)
@@ -197,8 +197,8 @@ class Offers(Inventory):
         if key is None:
             return verdict
         if not verdict.cut and UNSEEN not in verdict.reason:
-            return self._memory.keep(key, verdict)
-        self._memory.short[key] = verdict
+            return self._cache.keep(key, verdict)
+        self._cache.short[key] = verdict
         return verdict
 
     def _revisable(
@@ -220,14 +220,14 @@ class Offers(Inventory):
         tasks = self._revising(held, demands, places, moves=moves)
         if tasks is None:
             return None
-        effort = self._memory.selectors.effort
+        effort = self._cache.selectors.effort
         effort.spend(PLACE * sum(len(task.places) for task in tasks))
         key: Hashable = None
         seen = seen_in(places)
         if demands and all(seen_in(task.places) == seen for task in tasks):
             every = tuple(task.demand for task in tasks)
             key = every, len(demands), signature(every, tasks[-1].places)
-        known = self._memory.known(key) if key is not None else None
+        known = self._cache.known(key) if key is not None else None
         if known is None:
             outcome = searched(tasks, len(demands), self._search)
             known = self._keep(key, _verdict(outcome, len(demands)))

@@ -238,7 +238,7 @@ class Emit(msgspec.Struct, frozen=True, gc=False):
 
 
 class AskExtender(msgspec.Struct, frozen=True):
-    """Ask an extender about one class of pods, or for victims for a pod; answer Answer.
+    """Ask an extender about one class of pods, or for victims for a pod; answer ExtenderAnswer.
 
     Attributes:
         question: its own id.

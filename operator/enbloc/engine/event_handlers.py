@@ -156,12 +156,12 @@ class EventHandlers:
         named = self._groups.named(pod.uid)
         if named is None:
             return pod
-        run = self._groups.key_of(pod.uid)
-        if pod.node and run is not None and self._plans.places(pod, run):
+        run_key = self._groups.key_of(pod.uid)
+        if pod.node and run_key is not None and self._plans.places(pod, run_key):
             self._placed.add(pod.uid)
         if named == (pod.group or solo_key(pod)):
             return pod
-        if not pod.node and run is not None and self._plans.binding(pod.uid, run):
+        if not pod.node and run_key is not None and self._plans.binding(pod.uid, run_key):
             self._regrouped[pod.uid] = pod
             return replace(pod, group=self._state.pods[pod.uid].group)
         self._leave(pod.uid, turn)

@@ -272,10 +272,10 @@ class EvictStopped(msgspec.Struct, frozen=True):
 
 
 class ExtenderAnswer(msgspec.Struct, frozen=True):
-    """An extender's answer to an Ask.
+    """An extender's answer to an AskExtender.
 
     Attributes:
-        question: the Ask that this answers.
+        question: that of the AskExtender which this answers.
         feasible: the nodes that it leaves; None = it was not asked to filter.
         refused: `(node, why)`; another placement of other pods may help.
         unresolvable: `(node, why)`; only a change of the node helps.

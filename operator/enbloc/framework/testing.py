@@ -56,8 +56,8 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     labels and declared annotations say, with the right shape and dtype; it gives the same answer to
     the same question, about groups too, and does not modify its arguments. If it does not read
     CLUSTER, it is row-wise: `filter(pod, nodes)[rows] == filter(pod, nodes.take(rows))`, and so for
-    `score`. After pods came and went (it is told if it is `Placed`), it answers like a new one; so
-    does a fork, and what a fork is told does not change its origin.
+    `score`. After pods came and went (it is told if it is `TracksPods`), it answers like a new one;
+    so does a fork, and what a fork is told does not change its origin.
 
     For a plugin that observes: memories with the same observations give the same answers, reading
     changes nothing, `expire` moves a deadline that was reached, and names each gang that is then

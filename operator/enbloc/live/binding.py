@@ -200,9 +200,8 @@ def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: St
         case kube.Bound():
             return Bound(target.plan, target.uid)
         case kube.Refused(cause, message):
-            if (
-                cause is RefusalCause.SCHEDULER_ERROR
-            ):  # the operator must fix it: a permission, a webhook
+            # The operator must fix it: a permission, a webhook.
+            if cause is RefusalCause.SCHEDULER_ERROR:
                 logger.error(
                     "API server rejected a Binding",
                     extra={"pod": str(target.pod), "node": target.node, "err": message},

@@ -22,18 +22,18 @@ class GroupKey(NamedTuple):
     `str` gives `namespace/name (pod)`.
 
     Attributes:
-        run: distinguishes overlapping runs of one PodGroup's members, within one process; later
-            ones are larger. 0 = as pods and PodGroups name it.
+        run_number: distinguishes overlapping runs of one PodGroup, within one process; later ones
+            are larger. 0 = as pods and PodGroups name it.
     """
 
     namespace: str
     name: str
-    run: int = 0
+    run_number: int = 0
 
     @property
     def podgroup(self) -> "GroupKey":
         """The key as pods and the PodGroup name it, without the run."""
-        return self._replace(run=0) if self.run else self
+        return self._replace(run_number=0) if self.run_number else self
 
     def __str__(self) -> str:
         if self.name.startswith("/"):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs: which run of a group a pod belongs to (semantics §1, §2.4).
 
-Each pod has an owner: its labels or its controller say whose pods it is one of. A run is the set of
-owners whose pods together held the floor; the engine keeps runs (`engine.state.runs`), the
-controller reads them from status.
+Each pod has an owner: what its labels or its controller name. A run is the members of one owner, or
+of several that were placed together; the engine keeps runs (`engine.state.runs`), the controller
+reads them from status.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def attempt_of(owner: str) -> tuple[str, int] | None:
     return (jobset, int(attempt)) if slash and digits else None
 
 
-def joins(owner: str, of_group: str) -> bool:
+def joins(owner: str, controller: str) -> bool:
     """Whether the pods of a new owner belong to the run that is live.
 
     All pods of the PodGroup's own controller are one run, even if they come one after the other:
@@ -66,9 +66,9 @@ def joins(owner: str, of_group: str) -> bool:
 
     Args:
         owner: the new one.
-        of_group: kind and UID of the PodGroup's own controller, `kind/uid`; "" = it has none.
+        controller: kind and UID of the PodGroup's own controller, `kind/uid`; "" = it has none.
     """
-    return bool(of_group) and not of_group.startswith(_SINGLE) and attempt_of(owner) is None
+    return bool(controller) and not controller.startswith(_SINGLE) and attempt_of(owner) is None
 
 
 def count_succeeded(seen: Counter[str], memory: GroupMemory | RunMemory) -> Counter[str]:

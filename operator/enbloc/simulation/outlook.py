@@ -153,15 +153,13 @@ def _within(go_on: GoOn, settled: SimulatedCluster, work: Callable[[SimulatedClu
 
 def alone(present: PresentState, row: Waiting) -> PresentState:
     """The cluster as if all pods had ended but those of a row's run and those of DaemonSets."""
-    runs = {pod.owner_key for pod in row.pending}
+    own = {pod.owner_key for pod in row.pending}
     others = {
         event.pod.uid
         for event in present.events
         if isinstance(event, PodSeen)
         and not of_node(event.pod)
-        and (
-            event.pod.deleting or group_of(event.pod) != row.key or event.pod.owner_key not in runs
-        )
+        and (event.pod.deleting or group_of(event.pod) != row.key or event.pod.owner_key not in own)
     }
     events: list[Event] = []
     for event in present.events:

@@ -116,9 +116,9 @@ def _outcome(
     placed = {pod.key: told.bound[pod.uid] for pod in pods if pod.uid in told.bound}
     reason, message = _why(settled, key, pods)
     priority = status.priority if status is not None else None
-    run = {pod.owner_key for pod in pods}
+    own = {pod.owner_key for pod in pods}
     waiting = {pod.uid for pod in pods}
-    bound = sum(pod.node != "" and pod.uid not in waiting for pod in live if pod.owner_key in run)
+    bound = sum(pod.node != "" and pod.uid not in waiting for pod in live if pod.owner_key in own)
     return Waiting(
         key,
         pods,

@@ -61,7 +61,7 @@ def history_section(history: GroupHistory, now: float) -> Markup:
     left = len(latest) - len(shown)
     return live(
         "history",
-        element("h2", "GroupHistory"),
+        element("h2", "History"),
         element("p", clipped(history.problem, MESSAGE // 8), class_="note")
         if history.problem
         else None,

@@ -316,7 +316,7 @@ class AutoGroups:
         self, auto: AutoGroup | None, said: str, pod: Pod, before: _Candidate | None
     ) -> Pod:
         if auto is None:
-            return self._claimed(pod, before)
+            return self._adopted(pod, before)
         kinds = self._switches.get(pod.key.namespace, self._unknown)
         if said not in ("", "true", "false"):
             problem = f'{AUTO_GROUP_KEY} is "{clipped(said, _QUOTED)}"; use "true" or "false"'
@@ -328,7 +328,7 @@ class AutoGroups:
         key = wave if apart else GroupKey(pod.key.namespace, auto.name)
         return replace(pod, group=key, role=auto.role)
 
-    def _claimed(self, pod: Pod, before: _Candidate | None) -> Pod:
+    def _adopted(self, pod: Pod, before: _Candidate | None) -> Pod:
         """A pod that names a Kubernetes PodGroup, in the group that adopts it, or last did."""
         adoption = self.adoptions.of(pod.group) if pod.group is not None else None
         if adoption is not None:

@@ -466,7 +466,7 @@ def _gang_running(status: PodStatusObject) -> bool | None:
 
 
 def _restart(labels: Texts) -> str:
-    """The owner that JobSet gives one run of its pods."""
+    """The owner that JobSet gives the pods of one attempt."""
     jobset = labels.get(JOBSET_UID_KEY)
     return _shared(f"{jobset}/{labels.get(JOBSET_RESTART_KEY, '0')}") if jobset else ""
 

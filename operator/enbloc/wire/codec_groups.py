@@ -53,8 +53,8 @@ def parts(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> Parts:
     return Parts(total, kept, inner, needed)
 
 
-def claims(found: Mapping[str, Any]) -> dict[str, str]:
-    """The PodGroups whose pods a PodGroup (JSON) claims, with their roles; none if malformed."""
+def adoptions(found: Mapping[str, Any]) -> dict[str, str]:
+    """The PodGroups whose pods a PodGroup (JSON) adopts, with their roles; none if malformed."""
     spec = found.get("spec")
     if not isinstance(spec, dict) or not spec.get("roles"):
         return {}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A local API server with fake nodes, for the demo, the tests and plugin authors.
 
-Who runs here: `apiserver`, an API server in this process; `nodes`, clients that make a cluster of
+Who lives here: `apiserver`, an API server in this process; `nodes`, clients that make a cluster of
 any API server; `together`, which runs both. The two know each other by HTTP only, so that the
 clients run unchanged against a real kube-apiserver.
 

@@ -113,7 +113,7 @@ def _phase(
 def _owner(found: CoschedulingPodGroup, view: GroupView) -> str:
     """The controller of the oldest pod, as `namespace/name`; "" = none."""
     oldest = min(view.members, key=lambda member: (member.created, member.uid), default=None)
-    name = oldest.owner_name if oldest is not None else ""
+    name = oldest.controller_name if oldest is not None else ""
     return f"{found.metadata.namespace}/{name}" if name else ""
 
 

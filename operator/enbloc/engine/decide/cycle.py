@@ -273,7 +273,7 @@ def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan |
 def to_be_admitted(facts: GroupFacts) -> bool:
     """Whether the capacity that the group wants before any member starts must be free.
 
-    What a started gang has lost is placed again, whatever else it may claim: it was admitted.
+    What a started gang has lost is placed again, whatever else it may want: it was admitted.
     A gang that has lost everything has nothing reserved, and is admitted again (semantics §5.1).
     """
     return facts.deficit and not (facts.started and facts.held_in_part)

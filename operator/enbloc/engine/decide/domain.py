@@ -83,9 +83,9 @@ def place_in_domain(
     sure = _OF_A_PART * _parts(locality)
     search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
     floor = search.floor(facts, locality, trial, due)
-    looked_at = MOST_ROWS - search.effort.left
+    looked_at = MOST_ROWS - search.budget.left
     floor.outcome.steps = steps - search.steps + looked_at // _ROWS_A_STEP
-    return floor._replace(beside=partial(place_near, locality, search.effort, trial))
+    return floor._replace(beside=partial(place_near, locality, search.budget, trial))
 
 
 def _parts(locality: Locality) -> int:
@@ -122,13 +122,13 @@ class _Search:
 
     Attributes:
         steps: what is left of the steps.
-        effort: how many rows may still be considered.
+        budget: how many rows may still be considered.
     """
 
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
         self._place, self.steps = place, steps
         self._tries, self._sure = tries, sure
-        self.effort = ReadBudget(MOST_ROWS)
+        self.budget = ReadBudget(MOST_ROWS)
 
     def floor(
         self,
@@ -165,10 +165,10 @@ class _Search:
         first: PlacedFloor | None = None
         tried = found = 0
         for candidate in candidates:
-            if self._tries <= 0 or (self.effort.left < 0 and self._sure <= 0):
+            if self._tries <= 0 or (self.budget.left < 0 and self._sure <= 0):
                 break
             self._tries, self._sure = self._tries - 1, self._sure - 1
-            self.effort.take(len(kinds) * len(nodes))
+            self.budget.take(len(kinds) * len(nodes))
             tried += 1
             floor = self._in_candidate(deficit, candidate)
             if not floor.outcome.failed:
@@ -176,9 +176,9 @@ class _Search:
                 yield floor
             # A placement is expensive if it was searched for anew or if plugins check all rows.
             if not trial.ranking(facts.pending[0]).row_by_row():
-                self.effort.take(len(floor.outcome.needed) * max(OF_A_MEMBER, len(nodes)))
+                self.budget.take(len(floor.outcome.needed) * max(OF_A_MEMBER, len(nodes)))
             elif len(kinds) > 1 and not levels.slices:
-                self.effort.take(len(floor.outcome.needed) * OF_A_MEMBER)
+                self.budget.take(len(floor.outcome.needed) * OF_A_MEMBER)
             first = first or floor
         if found:
             return
@@ -186,7 +186,7 @@ class _Search:
         outcome.failed = True
         outcome.domain_full |= bool(candidates.pinned)  # also where that is true of a part
         why = no_domain(
-            candidates, tried, nodes, everywhere=self._tries > 0 and self.effort.left >= 0
+            candidates, tried, nodes, everywhere=self._tries > 0 and self.budget.left >= 0
         )
         outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
         if any(pod.spec.holds for pod in facts.pending):
@@ -235,7 +235,7 @@ class _Search:
         """Place the deficit on some rows of a domain (bool[N])."""
         facts, locality, candidates, trial, _ = deficit
         if locality.levels.slices:
-            return place_slices(facts, locality, candidates, trial, mask, self._place, self.effort)
+            return place_slices(facts, locality, candidates, trial, mask, self._place, self.budget)
         within = trial
         if not mask.all():
             reason = _outside(candidates, candidate.level, candidate.domain, trial)
@@ -251,8 +251,8 @@ class _Search:
         required, levels = candidates.levels.required, candidates.levels.levels
         if required is None and candidates.levels.slices:
             everywhere = np.ones(len(trial.snapshot.nodes), np.bool_)
-            place, effort = self._place, self.effort
-            return place_slices(facts, locality, candidates, trial, everywhere, place, effort)
+            place, budget = self._place, self.budget
+            return place_slices(facts, locality, candidates, trial, everywhere, place, budget)
         if required is None:
             return self._within(facts, locality, trial, 0)
         best = candidates.best()

@@ -20,13 +20,13 @@ _LOOKS: Final = 8
 
 
 def place_near(
-    locality: Locality, effort: ReadBudget, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
+    locality: Locality, budget: ReadBudget, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
 ) -> Trial:
     """Place what else fits, each where the others of its part are, the nearest nodes first.
 
     Args:
         locality: where members are to be.
-        effort: what the decision may still cost.
+        budget: what the decision may still cost.
         trial: without the deficit.
         floor: the deficit, placed.
         others: members that are not needed.
@@ -36,7 +36,7 @@ def place_near(
     """
     outcome, tried = floor.outcome, floor.trial
     if any(size > 1 for size, _ in locality.levels.slices):
-        return _in_slices(locality, effort, trial, floor, others)
+        return _in_slices(locality, budget, trial, floor, others)
     if locality.levels.slices:  # of one member each, in any domain
         place = locality.levels.slices[0][1]
         level = domains_of(trial.snapshot.nodes, locality.levels.labels).levels[place]
@@ -62,7 +62,7 @@ def place_near(
 
 
 def _in_slices(
-    locality: Locality, effort: ReadBudget, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
+    locality: Locality, budget: ReadBudget, trial: Trial, floor: PlacedFloor, others: Sequence[Pod]
 ) -> Trial:
     """Place what else fits, each with the others of its slice, in rank order.
 
@@ -76,7 +76,7 @@ def _in_slices(
     in_turn = sorted(others, key=lambda pod: ranks[pod.uid])
     for _, each in groupby(in_turn, lambda pod: ranks[pod.uid] // size):
         left = list(each)
-        while left and effort.take(_LOOKS * len(nodes)):
+        while left and budget.take(_LOOKS * len(nodes)):
             placed = outcome.placed
             mask, pinned = slice_region(ranks[left[0].uid], ranks, placed, locality, nodes)
             tried, _ = _near_its_own(left[0], outcome, locality, trial, mask)

@@ -88,7 +88,7 @@ def place_slices(
     trial: Trial,
     mask: Mask,
     place: PlaceFloor,
-    effort: ReadBudget,
+    budget: ReadBudget,
 ) -> PlacedFloor:
     """Place the deficit slice by slice, in rank order.
 
@@ -99,11 +99,11 @@ def place_slices(
         trial: the cluster as it is; unchanged.
         mask: bool[N]: where members may be.
         place: places the members of one slice.
-        effort: what the decision may still cost.
+        budget: what the decision may still cost.
     """
     ranks = ranks_by_need(facts)
     pods = sorted(facts.pending, key=lambda pod: ranks[pod.uid])[: facts.lacking]
-    placing = _Placing(facts, locality, candidates, trial, place, ranks, effort)
+    placing = _Placing(facts, locality, candidates, trial, place, ranks, budget)
     outcome = placing.placed(pods, mask)
     if outcome.failed:
         return PlacedFloor(facts, outcome, trial)
@@ -126,11 +126,11 @@ class _Placing:
         trial: Trial,
         place: PlaceFloor,
         ranks: Mapping[PodUID, int],
-        effort: ReadBudget,
+        budget: ReadBudget,
     ) -> None:
         self._facts, self._locality, self._candidates = facts, locality, candidates
         self._origin = self.trial = trial
-        self._place, self._ranks, self._effort = place, ranks, effort
+        self._place, self._ranks, self._budget = place, ranks, budget
         self._slots: Numbers = candidates.room.slots
         self._rows: list[tuple[Pod, int]] = []
         self._alike = True
@@ -149,7 +149,7 @@ class _Placing:
         outcome = Outcome()
         if not self._cut(pods, self._locality.levels.slices, outcome):
             outcome.failed = True
-            if self._effort.left < 0:
+            if self._budget.left < 0:
                 outcome.lacks = "slices are too many for one decision; use larger ones"
                 self._note(outcome, pods[0], "node(s) were not tried for every slice")
         elif self._alike and not self._accepted(mask):
@@ -169,7 +169,7 @@ class _Placing:
             members, many = slices[at], 1
             count = len(members)
             held = self._held(self._ranks[members[0].uid] // size, size, own.codes)
-            if not self._effort.take(_OF_A_SLICE + own.count):
+            if not self._budget.take(_OF_A_SLICE + own.count):
                 return False
             if not fills:
                 room = self._room(level, inner, count)
@@ -216,7 +216,7 @@ class _Placing:
         if not self._alike:
             cost *= _OF_A_KIND * len(self._classes(members))
             cost = cost if inner else max(cost, OF_A_MEMBER * len(members))
-        if not self._effort.take(cost):
+        if not self._budget.take(cost):
             return False
         rows = self._candidates.domains.levels[level].codes == domain
         if inner:
@@ -250,7 +250,7 @@ class _Placing:
 
     def _fill(self, members: Sequence[Pod], rows: Numbers) -> None:
         """Fill rows with identical members, those with most room first; there is enough room."""
-        self._effort.take(len(rows))
+        self._budget.take(len(rows))
         slots = np.minimum(self._slots[rows], len(members))
         in_turn = np.argsort(-slots, kind="stable")
         seats = np.repeat(rows[in_turn], slots[in_turn])[: len(members)]

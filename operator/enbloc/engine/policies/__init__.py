@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Policies: they reserve capacity and evict; they depend on the ledger, order and victims alone.
+"""Policies: they reserve capacity and evict; they depend on reservations, order and victims alone.
 
 Each is a `Policy` that the stages of a turn call, in a module of its name; it knows of others only
 what it is given. A further policy (quota, backfill) is a further module here, or is handed to the

@@ -38,7 +38,7 @@ _UNUSED: Final = (
 
 
 class _Filled(NamedTuple):
-    """What the groups of an owner that have no minResources hold.
+    """What the groups of a family that have no minResources hold.
 
     Attributes:
         latest: when they last progressed, as `_latest` returns it.
@@ -82,7 +82,7 @@ class MinResources(Policy):
         )
         #: By group, why its reservation is over; until the group has another one.
         self._expired: dict[GroupKey, str] = {}
-        #: By owner, what filled its reservations at the last review.
+        #: By family, what filled its reservations at the last review.
         self._seen: dict[str, _Filled] = {}
 
     def capacity(self) -> Capacity:
@@ -137,11 +137,11 @@ class MinResources(Policy):
             return None
         key = self._order.of(facts.key)
         order = self._order.key(facts) if key is None else key
-        shares = "" if group is not None and group.min_resources else _owner(members)
+        shares = "" if group is not None and group.min_resources else _family(members)
         return GroupAmount(members.key, shares, order, self._due(members))
 
     def renewed(self, members: Members, wanted: GroupAmount) -> GroupAmount:
-        """Return what a group wants, after other groups of its owner may have got members."""
+        """Return what a group wants, after other groups of its family may have got members."""
         order = self._order.of(members.key) or wanted.order
         return wanted._replace(order=order, due=self._due(members))
 
@@ -149,7 +149,7 @@ class MinResources(Policy):
         wanted = Counter(dict(members.group.min_resources if members.group else ()))
         if not wanted:
             return wanted
-        return wanted - self._taken(members) - self._filled(_owner(members)).held
+        return wanted - self._taken(members) - self._filled(_family(members)).held
 
     def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
         """Review a changed group's reservation, or those that it helps to use up."""
@@ -158,17 +158,17 @@ class MinResources(Policy):
         if members.solo:
             return
         if group is not None and group.min_resources:
-            self._review(turn, members, self._filled(_owner(members)))
+            self._review(turn, members, self._filled(_family(members)))
             return
         self._drop(turn, members)
-        owner = _owner(members)
-        holders = self._reservations.holders(owner) if owner else []
+        family = _family(members)
+        holders = self._reservations.holders(family) if family else []
         if not holders:
-            self._seen.pop(owner, None)
+            self._seen.pop(family, None)
             return
-        filled = self._filled(owner)
-        if self._seen.get(owner) != filled:
-            self._seen[owner] = filled
+        filled = self._filled(family)
+        if self._seen.get(family) != filled:
+            self._seen[family] = filled
             for key in holders:
                 holder = self._groups.get(key)
                 if holder is not None:
@@ -189,13 +189,13 @@ class MinResources(Policy):
         latest = [time for time in (_latest(members), filled.latest) if time is not None]
         labels, nodes = self._domain(members)
         terms = ReservationTerms(
-            owner=_owner(members),
+            family=_family(members),
             order=self._order.of(key),
             wanted=group.min_resources,
             due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,
             progress_at=turn.now if opened else max(latest, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
-            run=members.run_name,
+            run_name=members.run_name,
             since=min(_held_since(members), default=turn.now),
             starting=filled.starting or _starting(members),
             labels=labels,
@@ -233,12 +233,12 @@ class MinResources(Policy):
 
     # ── what is held ─────────────────────────────────────────────────────────────────────────
 
-    def _filled(self, owner: str) -> _Filled:
-        """Return what fills every reservation of an owner; without an owner, nothing does."""
+    def _filled(self, family: str) -> _Filled:
+        """Return what fills every reservation of a family; without one, nothing does."""
         held: Counter[str] = Counter()
         latest: list[float] = []
         starting = False
-        for each in self._groups.of_owner(owner) if owner else ():
+        for each in self._groups.of_family(family) if family else ():
             if each.group is not None and not each.group.min_resources:
                 held.update(self._taken(each))
                 time = _latest(each)
@@ -279,5 +279,5 @@ def _held_since(members: Members) -> list[float]:
     return times if members.started is None else [*times, members.started]
 
 
-def _owner(members: Members) -> str:
+def _family(members: Members) -> str:
     return members.group.family if members.group is not None else ""

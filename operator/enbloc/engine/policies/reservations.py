@@ -3,7 +3,7 @@
 """Reservations: what is left of each group's minResources, and the two clocks that end it.
 
 A reservation is a group's minResources without what its held members request, and without what
-the groups of its owner request that have no minResources themselves::
+the groups of its family request that have no minResources themselves::
 
     admitted ──► OPEN ──what is left reaches nothing──► gone (used up)
                  │  ▲
@@ -11,7 +11,7 @@ the groups of its owner request that have no minResources themselves::
                  ▼  │
                EXPIRED
 
-While it is open, the ledger has that amount, and a clock of the group's run goes on.
+While it is open, the ledger has that amount, and the clock of the group's run is running.
 Once that clock reaches the administrator's limit, nothing opens it again in this run.
 
 Source: semantics §5.1.
@@ -43,28 +43,28 @@ class ReservationTerms:
     """What is due to one group, as known at a review.
 
     Attributes:
-        owner: its other groups share the reservation, as in `Reservation`.
-        order: the group's place in the order.
+        family: its other groups share the reservation, as in `Reservation`.
+        order: the group's position in the order.
         wanted: its minResources, `(resource, amount)`.
         due: what of them it may still take.
-        progress_at: server time of the owner's last progress that the API server shows: its latest
+        progress_at: server time of the family's last progress that the API server shows: its latest
             PodScheduled=True or Ready=True; the present while the group is being admitted.
         starting: a held member does not run yet, and pending members may wait for it.
         labels: as in `Reservation`; so are nodes.
-        elsewhere: what other groups of the owner hold, which need not be in the domain.
+        elsewhere: what other groups of the family hold, which need not be in the domain.
         timeout: seconds without progress after which the reservation is over.
-        run: the run of the group's members; the limit applies to all of it.
+        run_name: the run of the group's members; the limit applies to all of it.
         since: server time of its begin that the API server shows: the first PodScheduled=True of
             the held members; the present without any.
     """
 
-    owner: str
+    family: str
     order: Key | None
     wanted: tuple[tuple[str, int], ...]
     due: Counter[str]
     progress_at: float
     timeout: float
-    run: str
+    run_name: str
     since: float
     starting: bool = False
     labels: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class _Clock:
         since: when it was started, server time; None = it is stopped.
     """
 
-    run: str
+    run_name: str
     left: float
     since: float | None = None
 
@@ -190,8 +190,8 @@ class MinResourcesReservations:
     def _keep_time(self, group: GroupKey, terms: ReservationTerms, now: float) -> None:
         """Run the clock while anything is reserved, and reserve nothing beyond its end."""
         clock, since = self._clocks.get(group), now
-        if clock is None or clock.run != terms.run:
-            clock = self._clocks[group] = _Clock(terms.run, self._longest)
+        if clock is None or clock.run_name != terms.run_name:
+            clock = self._clocks[group] = _Clock(terms.run_name, self._longest)
             since = terms.since
         progress = self._progress.get(group)
         if progress is None or not progress.open:
@@ -204,7 +204,7 @@ class MinResourcesReservations:
 
     def _enter(self, group: GroupKey) -> None:
         """Make the ledger state what is reserved."""
-        name = f"{MIN_RESOURCES}/{group}/{group.run}"
+        name = f"{MIN_RESOURCES}/{group}/{group.run_number}"
         progress = self._progress.get(group)
         if progress is None or not progress.open:
             self._ledger.drop(name)
@@ -216,7 +216,7 @@ class MinResourcesReservations:
             MIN_RESOURCES,
             Against.LATER,
             holder=group,
-            owner=terms.owner,
+            family=terms.family,
             amount=tuple(sorted(terms.due.items())),
             labels=terms.labels,
             nodes=terms.nodes,
@@ -273,9 +273,9 @@ class MinResourcesReservations:
         progress = self._progress.get(group)
         return self._end(group, progress) if progress is not None and progress.open else None
 
-    def holders(self, owner: str) -> list[GroupKey]:
-        """Return an owner's groups with a reservation; what its other groups hold affects them."""
-        return [key for key, p in self._progress.items() if p.terms.owner == owner]
+    def holders(self, family: str) -> list[GroupKey]:
+        """Return those of a family that have reservations; what its others hold affects them."""
+        return [key for key, p in self._progress.items() if p.terms.family == family]
 
     def capacity(self) -> Capacity:
         """Return what is reserved now; the same object while that is unchanged."""
@@ -356,9 +356,9 @@ def _released(group: GroupKey) -> Happening:
 def _changed(old: ReservationTerms, new: ReservationTerms) -> bool:
     """Whether a reservation differs in more than how far it is used up.
 
-    In a domain, what the owner's groups hold elsewhere counts too: it may leave more there.
+    In a domain, what the family's groups hold elsewhere counts too: it may leave more there.
     """
     if old.labels and old.elsewhere != new.elsewhere:
         return True
-    terms = [(each.owner, each.order, each.wanted, each.labels) for each in (old, new)]
+    terms = [(each.family, each.order, each.wanted, each.labels) for each in (old, new)]
     return terms[0] != terms[1]

@@ -35,7 +35,7 @@ _SLOW_WORK: Final = 1e12
 _FOUND_A_STEP: Final = 64
 
 
-class PlanInUse(Protocol):
+class OpenPlanView(Protocol):
     """The part of an open plan that is used here."""
 
     @property
@@ -90,7 +90,7 @@ class VictimCandidates:
         state: ClusterState,
         groups: Groups,
         facts: GroupFacts,
-        plan_of: Callable[[GroupKey], PlanInUse | None],
+        plan_of: Callable[[GroupKey], OpenPlanView | None],
         leaving: AbstractSet[PodUID],
         spared: Container[PodUID],
         now: float,
@@ -170,8 +170,10 @@ class VictimCandidates:
         if pod is None:
             return None
         if not pod.node:
-            plan = self._state.reservations.plans.get(uid)
-            return self._planned(plan.holder) if plan is not None and plan.holder else None
+            reserved = self._state.reservations.plans.get(uid)
+            return (
+                self._planned(reserved.holder) if reserved is not None and reserved.holder else None
+            )
         if not self._may_go(pod):
             return None
         members = self._gang_of(uid)

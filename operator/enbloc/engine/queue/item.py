@@ -76,7 +76,7 @@ class Item:
         ready_at: no attempt before, unless a hint requests one; engine clock.
         held: it waits until then even if the queue is otherwise idle (semantics §4.6).
         called: it was called up: it is placed now if possible, whatever it waited for.
-        sort_key: its place in the order; smaller goes first.
+        sort_key: its position in the order; smaller goes first.
         subqueue: the groups with which it is tried strictly in order.
         listed: the list where it takes its turn, and its entry there; None = none.
         deferred: it is to be searched for once no group waits for a first attempt.

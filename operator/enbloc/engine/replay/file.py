@@ -139,7 +139,7 @@ class _Plan(_Struct, frozen=True):
 
 class _Reservation(_Struct, frozen=True):
     group: GroupKey
-    owner: str
+    family: str
     order: int
     due: dict[str, int]
     labels: tuple[str, ...] = ()
@@ -568,9 +568,9 @@ def _pod(given: Sparse, specs: Sequence[PodSpec]) -> Pod:
 
 def _reservation(of: GroupAmount) -> _Reservation:
     [order] = of.order
-    return _Reservation(of.group, of.owner, order, dict(of.due), of.labels, of.nodes)
+    return _Reservation(of.group, of.family, order, dict(of.due), of.labels, of.nodes)
 
 
 def _reserved(read: _Reservation) -> GroupAmount:
     due = Counter(read.due)
-    return GroupAmount(read.group, read.owner, (read.order,), due, read.labels, read.nodes)
+    return GroupAmount(read.group, read.family, (read.order,), due, read.labels, read.nodes)

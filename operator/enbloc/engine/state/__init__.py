@@ -4,8 +4,8 @@
 
 `cluster` has the tables and where each pod is; `groups`, `runs` and `members` record which pods
 form a group, and `gathering` which still may; `reservations` is the ledger of reserved capacity,
-`capacity` sums up its amounts, `order` compares groups, `nominations` knows which pods of other
-schedulers wait for a node. `trials` makes the copy of the cluster that a group may see.
+`capacity` sums up its amounts, `order` compares groups, `nominations` knows for which pods of other
+schedulers nodes are reserved. `trials` makes the copy of the cluster that a group may see.
 `checkpoint` and `log` record the tables of recent decisions.
 """
 

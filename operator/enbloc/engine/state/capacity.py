@@ -6,7 +6,7 @@ A reservation is an amount that an admitted group may still take, on no node in 
 kept whole, whatever is free; what *stands* of it is cut to what is free, in the holders' order. So
 a group earlier in the order takes capacity without asking, and the last reservations in the order
 are cut, only as far as capacity is lacking; freed capacity goes to them before it goes to any group
-later in the order. The other groups of the holder's owner share a reservation, unless they have or
+later in the order. The other groups of the holder's family share a reservation, unless they have or
 want one of their own.
 """
 
@@ -33,9 +33,9 @@ class GroupAmount(NamedTuple):
     """What one group may still take of the cluster, or wants to.
 
     Attributes:
-        owner: of the holder, "" = none; of an asking group, the owner whose reservations it shares,
-            "" = none: it has no owner, or minResources of its own.
-        order: its place in the order; the smaller is served first, no two groups share one.
+        family: of the holder, "" = none; of an asking group, the one whose reservations it shares,
+            "" = none: it has no controller, or minResources of its own.
+        order: its position in the order; the smaller is served first, no two groups share one.
         due: amounts by resource; only what is above zero.
         labels: node labels of the level in one domain of which it is to be taken, and of those
             around it, outermost first; empty = anywhere.
@@ -43,7 +43,7 @@ class GroupAmount(NamedTuple):
     """
 
     group: GroupKey
-    owner: str
+    family: str
     order: Key
     due: Counter[str]
     labels: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class GroupAmount(NamedTuple):
 
     def shared_by(self, asking: "GroupAmount") -> bool:
         """Whether the asking group uses this reservation, and so is not held back by it."""
-        return self.group == asking.group or (self.owner == asking.owner != "")
+        return self.group == asking.group or (self.family == asking.family != "")
 
 
 class Capacity:
@@ -257,7 +257,7 @@ def reserved(
             if key is not None:
                 due = Counter(dict(reservation.amount))
                 where = reservation.labels, reservation.nodes
-                found.append(GroupAmount(reservation.holder, reservation.owner, key, due, *where))
+                found.append(GroupAmount(reservation.holder, reservation.family, key, due, *where))
             if reservation.purpose == MIN_RESOURCES:
                 subject.add(reservation.holder)
     return Capacity(_within(limits, found, subject) if limits else found)

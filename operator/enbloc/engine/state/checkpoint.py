@@ -95,7 +95,7 @@ class Checkpoint:
     Attributes:
         resources: their names, in the order of their columns.
         nodes: in the order of their rows, which decides which of equals is the first.
-        seats: also on nodes that do not exist; those of claims too.
+        seats: also on nodes that do not exist; those of reservations too.
         namespaces: their labels.
         workloads: their selectors.
         facts: the objects about volumes and devices, by kind and key.

@@ -51,7 +51,7 @@ class Groups:
         #: The group of each member: the named one, or the implied one.
         self._key_of: dict[PodUID, GroupKey] = {}
         #: By family, its PodGroups; no entry is empty.
-        self._of_owner: dict[str, dict[GroupKey, None]] = {}
+        self._of_family: dict[str, dict[GroupKey, None]] = {}
         #: By namespace, label and value, the PodGroups with it; no entry is empty.
         self._with_label: dict[tuple[str, str, str], dict[GroupKey, None]] = {}
         #: PodGroups that name a PriorityClass.
@@ -87,7 +87,7 @@ class Groups:
         return self._key_of.get(uid)
 
     def key_of(self, uid: PodUID) -> GroupKey | None:
-        """Return the run of a member; None = it is no member, or its run is over."""
+        """Return the key of a member's run; None = it is no member, or its run is over."""
         key = self._key_of.get(uid)
         runs = self._runs.get(key) if key is not None else None
         if runs is None:
@@ -101,7 +101,7 @@ class Groups:
         """Record an added, changed or deleted (None) PodGroup; return its runs."""
         runs = self._obtain(key)
         before = runs.group.family if runs.group is not None else ""
-        self._own(key, before, group.family if group is not None else "")
+        self._move(key, before, group.family if group is not None else "")
         self._label(key, runs.group, group)
         if group is not None and group.priority_class:
             self._classed.add(key)
@@ -124,15 +124,15 @@ class Groups:
         for run in runs:
             self._members[run.key] = run
 
-    def _own(self, key: GroupKey, before: str, owner: str) -> None:
+    def _move(self, key: GroupKey, before: str, family: str) -> None:
         """Move a PodGroup to this family; "" = none."""
-        if before != owner:
-            family = self._of_owner.get(before, {})
-            family.pop(key, None)
-            if not family:
-                self._of_owner.pop(before, None)
-        if owner:
-            self._of_owner.setdefault(owner, {})[key] = None
+        if before != family:
+            others = self._of_family.get(before, {})
+            others.pop(key, None)
+            if not others:
+                self._of_family.pop(before, None)
+        if family:
+            self._of_family.setdefault(family, {})[key] = None
 
     def _label(self, key: GroupKey, before: Group | None, now: Group | None) -> None:
         """Index the new labels of a PodGroup."""
@@ -160,9 +160,9 @@ class Groups:
         fewest = min(found, key=len)
         return [key for key in fewest if all(key in each for each in found)]
 
-    def of_owner(self, owner: str) -> Sequence[Members]:
+    def of_family(self, family: str) -> Sequence[Members]:
         """Return the runs of the groups whose PodGroups are of one family."""
-        return [run for key in self._of_owner.get(owner, ()) for run in self._runs[key]]
+        return [run for key in self._of_family.get(family, ()) for run in self._runs[key]]
 
     # ── members ──────────────────────────────────────────────────────────────────────────────
 

@@ -58,7 +58,7 @@ class Members:
         live: those that are neither finished nor terminating.
         run_name: of this run; "" before the first member.
         owners: of its members, in the order of arrival.
-        most_identities: this many are kept before those without a pod are sought.
+        most_owners: this many are kept before those without a pod are sought.
         scheduled: when its floor was first held, server seconds; None = not yet. From then on it
             takes in no further owner without a reason (semantics §2.4).
         floor: which minimum counts for it, and whether it started.

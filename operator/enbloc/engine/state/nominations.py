@@ -32,7 +32,7 @@ class Nominations:
         self._lapsed: dict[PodUID, str] = {}
 
     def reservation(self, pod: Pod, before: Reservation | None) -> Reservation | None:
-        """Return what is reserved for a pending pod of another scheduler; None = nothing, any more.
+        """Return what to reserve for a pending pod of another scheduler; None = nothing (any more).
 
         Args:
             pod: as it is.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Order: which group precedes which, in the queue, among claims, for repair, victims and what-if.
+"""Order: which group precedes which, in the queue and for reservations, repair and what-if.
 
 It is the profile's QueueSort plugin. Each group's key is requested when the group changes, and
 kept; all comparisons use the kept keys, so that the order is the same everywhere. A key that others

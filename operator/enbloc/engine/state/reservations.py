@@ -10,11 +10,11 @@ reserved by            what                against                              
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
 a preemptor            a pod's node        groups ordered later                      it is placed
-minResources           an amount           groups ordered later, but of its owner¹   no progress
+minResources           an amount           groups ordered later, but its family¹     no progress
 another scheduler      a pod's node        groups of no higher priority, or all      five minutes
 =====================  ==================  ========================================  ==============
 
-¹ groups of the same owner that have no minResources themselves share it.
+¹ groups of the same namespace and controller that have no minResources themselves share it.
 
 A reservation on a node that has begun is counted in the tables, as a pod is; a decision about a
 group that may ignore it removes it from its own copy. A later one is in no table; a decision about
@@ -61,7 +61,8 @@ class Reservation(NamedTuple):
         purpose: what it is for.
         against: the groups that must respect it; its holder never must.
         holder: the group that it is for; None = a pod of another scheduler.
-        owner: groups of one owner share amounts, and need not respect each other's.
+        family: groups of one family (namespace and controller) share amounts, and need not respect
+            each other's.
         pod: what is counted on `node`; None = it is an amount.
         node: where.
         amount: `(resource, amount)` of the cluster, on no node in particular.
@@ -77,7 +78,7 @@ class Reservation(NamedTuple):
     purpose: str
     against: Against
     holder: GroupKey | None = None
-    owner: str = ""
+    family: str = ""
     pod: Pod | None = None
     node: str = ""
     amount: Amount = ()

@@ -62,7 +62,7 @@ class Runs:
         self._owners: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
         self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
         self._companions: dict[str, float] = {}  #: Until when they count as companions.
-        self._unclaimed: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no run yet.
+        self._unassigned: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no run yet.
         self._settled = False  #: The first lists are complete.
 
     def __iter__(self) -> Iterator[Members]:
@@ -122,7 +122,7 @@ class Runs:
         """Remove a deleted member; return its run, None = one that is over."""
         run = self._of.pop(uid, None)
         owner = self._owners.pop(uid, "")  # "" = the first lists are not complete yet
-        self._unclaimed.get(owner, {}).pop(uid, None)
+        self._unassigned.get(owner, {}).pop(uid, None)
         if run is not None:
             pod = run.pods[uid]
             run.remove(uid)
@@ -230,7 +230,7 @@ class Runs:
         run.run_name = run.run_name or self._name(owner, pod)
         run.owners[owner] = None
         if self._is_one(owner):
-            for finished in self._unclaimed.pop(owner, {}).values():
+            for finished in self._unassigned.pop(owner, {}).values():
                 self._enter(finished, run)
             if len(run.owners) > run.most_owners:
                 self._forget_owners(run)
@@ -256,7 +256,7 @@ class Runs:
         """End all runs, and begin a new one."""
         newest = self.newest
         if newest.run_name:
-            self._unclaimed.clear()
+            self._unassigned.clear()
             for run in self._runs:
                 self._end(run)
                 run.begin()
@@ -270,7 +270,7 @@ class Runs:
 
     def _new(self, memory: RunMemory = _NOTHING) -> Members:
         """Create another run, with what is recorded of it."""
-        run = Members(self.key._replace(run=self._next))
+        run = Members(self.key._replace(run_number=self._next))
         self._next += 1
         run.group, run.run_name = self.group, memory.name
         run.owners, run.scheduled = dict.fromkeys(memory.owners), memory.scheduled
@@ -524,9 +524,9 @@ class Runs:
             run = self._known(owner, pod)
             self._enter(pod, run)
             if run is None and not memories:
-                self._unclaimed.setdefault(owner, {})[pod.uid] = pod
+                self._unassigned.setdefault(owner, {})[pod.uid] = pod
         for number, run in enumerate(self._runs):
-            run.key, run.group = self.key._replace(run=number), self.group
+            run.key, run.group = self.key._replace(run_number=number), self.group
             present = {self._owners[uid] for uid in run.pods}
             run.lost |= run.owners.keys() - present
             run.settle(memories.get(run.run_name))

@@ -46,7 +46,7 @@ class Trials:
         *,
         keep: bool = True,
     ) -> Trial:
-        """Return the present state with the reservations that this group must respect alone.
+        """Return the present state with only the reservations that this group must respect.
 
         Args:
             profile: its plugins are asked.

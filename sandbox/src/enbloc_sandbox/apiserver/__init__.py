@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server in this process: what kube-apiserver does, as far as a scheduler can see it.
 
-Who runs here, from the outside in (each imports only what stands after it):
+Who lives here, from the outside in (each imports only what stands after it):
 
 * `server` - one server: start, stop, kubeconfig; it attaches the `garbage_collector`
 * `http` - requests and answers: lists, watches, tables, discovery, OpenAPI; `faults` on order

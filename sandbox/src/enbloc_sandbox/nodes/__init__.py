@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What acts on objects, as kubelets and the controllers of kube-controller-manager do.
 
-Who runs here: the kubelet of many fake nodes; controllers of nodes, of pods of lost nodes, of Jobs
+Who lives here: the kubelet of many fake nodes; controllers of nodes, of pods of lost nodes, of Jobs
 and of disruption budgets, beside the pure modules that decide for them (`jobs`, `room`, …); in
 `claims` what concerns volumes and devices. All are plain clients: nothing here imports the API
 server.

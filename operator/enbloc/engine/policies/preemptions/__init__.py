@@ -8,8 +8,8 @@ of               what is kept                                      until
 a preemptor      `UnderWay`: its victims (`Leavers`, by group)     it is over
                  `Setbacks`: preemptions in vain                   its minimum is bound
                  the result of the last try                        it is planned
-                 `Line`: that it is tried again, and from when     it is planned
-a group with     `Told`: by whom                                   its minimum is bound
+                 `PreemptorQueue`: that it is tried again          it is planned
+a group with     `PreemptedBy`: by whom                            its minimum is bound
 victims          `Rests`: which of its pods are left               its minimum is bound
 a unit           `EvictionCounts`: how often it was evicted        an hour later
 ===============  ================================================  =================================

@@ -217,7 +217,7 @@ class UnderWay:
             some.evicting = Evicting.KEPT
 
     def spent(self, evictions: Victims, state: ClusterState) -> bool:
-        """Whether its plan came to nothing, and claiming the nodes again would not help.
+        """Whether its plan came to nothing, and reserving the nodes again would not help.
 
         They were reserved again already, or a victim was kept when it was planned.
         """
