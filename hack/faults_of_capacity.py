@@ -153,7 +153,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-begun-anew-by-a-loss",
-        "if clock is None or clock.run != terms.run:",
+        "if clock is None or clock.run_name != terms.run_name:",
         "if clock is None or clock.since is None:",
     ),
     Fault(
@@ -163,8 +163,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-without-the-limit-of-its-namespace",
-        "Capacity(_within(limits, found, subject) if limits else found)",
-        "Capacity(found)",
+        "ReservedAmounts(_within(limits, found, subject) if limits else found)",
+        "ReservedAmounts(found)",
     ),
     Fault(
         "reservation-not-prolonged-by-progress",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enbloc.config import default_profiles
 from enbloc.engine.plan import Assignment
 from enbloc.engine.policies.reservations import MinResourcesReservations, ReservationTerms
-from enbloc.engine.state.capacity import Capacity, GroupAmount
+from enbloc.engine.state.capacity import GroupAmount, ReservedAmounts
 from enbloc.engine.state.order import Order
 from enbloc.engine.state.reservations import ReservationLedger
 from enbloc.engine.turn import Turn
@@ -63,7 +63,7 @@ class MinResourcesLedger:
         return self.turn.happened
 
     @property
-    def capacity(self) -> Capacity:
+    def capacity(self) -> ReservedAmounts:
         return self.reservations.capacity()
 
     def review(self, reservation: Reservation, now: float) -> None:

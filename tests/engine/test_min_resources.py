@@ -393,10 +393,10 @@ def test_what_is_reserved_is_added_up_again_only_when_it_or_the_order_changed() 
     ledger.review(claim("b", 2, wanted=2), 0.0)
     known = ledger.capacity
     assert ledger.capacity is known
-    assert [each.group.name for each in known.reservations] == ["a", "b"]
+    assert [each.group.name for each in known.amounts] == ["a", "b"]
     ledger.review(claim("a", 1, wanted=4, held=1), 0.0)
-    assert [each.due["cpu"] for each in ledger.capacity.reservations] == [3000, 2000]
+    assert [each.due["cpu"] for each in ledger.capacity.amounts] == [3000, 2000]
     ledger.order._keys[key("a")] = (3,)
-    assert [each.group.name for each in ledger.capacity.reservations] == ["b", "a"]
+    assert [each.group.name for each in ledger.capacity.amounts] == ["b", "a"]
     ledger.drop(key("b"))
-    assert [each.group.name for each in ledger.capacity.reservations] == ["a"]
+    assert [each.group.name for each in ledger.capacity.amounts] == ["a"]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_group
 from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
-from enbloc.engine.state import Capacity, GroupAmount, beyond
+from enbloc.engine.state import GroupAmount, ReservedAmounts, beyond
 from enbloc.engine.topology import (
     DueInDomain,
     ReservedDomains,
@@ -47,7 +47,7 @@ class AllowedCapacity:
         wanted: what this group may still take, or wants reserved.
     """
 
-    def __init__(self, capacity: Capacity, wanted: GroupAmount) -> None:
+    def __init__(self, capacity: ReservedAmounts, wanted: GroupAmount) -> None:
         self.capacity = capacity
         self.wanted = wanted
         #: What precedes this group in single domains; None = not asked yet.

@@ -156,9 +156,9 @@ def question(
 
 def _numbered(room: AllowedCapacity) -> tuple[tuple[GroupAmount, ...], GroupAmount]:
     """Replace keys of QueueSort, which may be of any type, by numbers that keep their order."""
-    keys = sorted({room.wanted.order, *(each.order for each in room.capacity.reservations)})
+    keys = sorted({room.wanted.order, *(each.order for each in room.capacity.amounts)})
     numbers = {key: (number,) for number, key in enumerate(keys)}
-    reserved = (each._replace(order=numbers[each.order]) for each in room.capacity.reservations)
+    reserved = (each._replace(order=numbers[each.order]) for each in room.capacity.amounts)
     return tuple(reserved), room.wanted._replace(order=numbers[room.wanted.order])
 
 

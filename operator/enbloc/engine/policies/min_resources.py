@@ -20,12 +20,12 @@ from enbloc.engine.policies.reservations import MinResourcesReservations, Reserv
 from enbloc.engine.report import Reporter
 from enbloc.engine.settings import Settings
 from enbloc.engine.state import (
-    Capacity,
     ClusterState,
     GroupAmount,
     Groups,
     Members,
     Order,
+    ReservedAmounts,
 )
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -85,7 +85,7 @@ class MinResources(Policy):
         #: By family, what filled its reservations at the last review.
         self._seen: dict[str, _Filled] = {}
 
-    def capacity(self) -> Capacity:
+    def capacity(self) -> ReservedAmounts:
         """Return what is reserved now."""
         return self._reservations.capacity()
 

@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 from enbloc.engine.state import (
     MIN_RESOURCES,
     Against,
-    Capacity,
     Key,
     Order,
     Reservation,
     ReservationLedger,
-    reserved,
+    ReservedAmounts,
+    reserved_amounts,
 )
 from enbloc.engine.turn import Turn
 from enbloc.framework.hints import Action, Happening, Resource
@@ -163,7 +163,7 @@ class MinResourcesReservations:
         #: groups' places in the order.
         self._holders: list[GroupKey] = []
         self._known: tuple[int, list[Key | None]] = (-1, [])
-        self._capacity: Capacity | None = None
+        self._capacity: ReservedAmounts | None = None
 
     def __bool__(self) -> bool:
         """Whether any reservation is open or expired; if none, callers can skip the rest."""
@@ -277,7 +277,7 @@ class MinResourcesReservations:
         """Return those of a family that have reservations; what its others hold affects them."""
         return [key for key, p in self._progress.items() if p.terms.family == family]
 
-    def capacity(self) -> Capacity:
+    def capacity(self) -> ReservedAmounts:
         """Return what is reserved now; the same object while that is unchanged."""
         version = self._ledger.version
         places = [self._order.of(group) for group in self._holders]
@@ -285,10 +285,10 @@ class MinResourcesReservations:
             reservations = self._ledger.amounts()
             self._holders = [each.holder for each in reservations if each.holder is not None]
             self._known = version, [self._order.of(group) for group in self._holders]
-            self._capacity = reserved(reservations, self._order, self._limits)
+            self._capacity = reserved_amounts(reservations, self._order, self._limits)
         return self._capacity
 
-    def limited(self, capacity: Capacity) -> list[tuple[GroupKey, str]]:
+    def limited(self, capacity: ReservedAmounts) -> list[tuple[GroupKey, str]]:
         """Return the groups whose reservations a limit cuts, with the message.
 
         Each is returned once, until it has been reserved whole again.
@@ -296,7 +296,7 @@ class MinResourcesReservations:
         found: list[tuple[GroupKey, str]] = []
         if not self._limits:
             return found
-        kept = {each.group: each.due for each in capacity.reservations}
+        kept = {each.group: each.due for each in capacity.amounts}
         for group, progress in self._progress.items():
             if not progress.open or self._order.of(group) is None:
                 continue
@@ -321,14 +321,14 @@ class MinResourcesReservations:
         )
 
     def revoked(
-        self, capacity: Capacity, standing: dict[GroupKey, Counter[str]]
+        self, capacity: ReservedAmounts, standing: dict[GroupKey, Counter[str]]
     ) -> list[tuple[GroupKey, str]]:
         """Return the groups whose reservations are no longer whole, last in order first; and why.
 
         Each is returned once, until it has been whole again.
         """
         found: list[tuple[GroupKey, str]] = []
-        for each in reversed(capacity.reservations):
+        for each in reversed(capacity.amounts):
             progress = self._progress.get(each.group)
             if progress is None:
                 continue  # it belongs to another policy

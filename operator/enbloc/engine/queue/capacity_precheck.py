@@ -24,7 +24,7 @@ import numpy as np
 from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.plan import Refutation
-from enbloc.engine.state import Capacity, ClusterState, GroupAmount, Groups, Members
+from enbloc.engine.state import ClusterState, GroupAmount, Groups, Members, ReservedAmounts
 from enbloc.engine.topology import too_small
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
@@ -49,7 +49,7 @@ _UNKNOWN: Final = Refutation("")
 class Reserving(Protocol):
     """Tells what each group has reserved, and wants reserved."""
 
-    def capacity(self) -> Capacity:
+    def capacity(self) -> ReservedAmounts:
         """Return what is reserved now."""
         ...
 

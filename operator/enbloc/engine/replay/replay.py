@@ -18,7 +18,7 @@ from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, Refutation
 from enbloc.engine.preemption import LookedAt, Preemption, preempting, search
 from enbloc.engine.replay.dump import Dump
-from enbloc.engine.state import Arrays, Capacity, Checkpoint
+from enbloc.engine.state import Arrays, Checkpoint, ReservedAmounts
 from enbloc.engine.trial import Rankings, Trial
 from enbloc.errors import UsageError
 from enbloc.framework.profile import Profile
@@ -144,7 +144,7 @@ def _profile(question: DecisionInput, profiles: Mapping[str, Profile]) -> Profil
 def _room(question: DecisionInput) -> AllowedCapacity | None:
     if question.wanted is None:
         return None
-    return AllowedCapacity(Capacity(question.reserved), question.wanted)
+    return AllowedCapacity(ReservedAmounts(question.reserved), question.wanted)
 
 
 def _trial(question: DecisionInput, arrays: Arrays, profile: Profile) -> Trial:

@@ -9,7 +9,13 @@ schedulers nodes are reserved. `trials` makes the copy of the cluster that a gro
 `checkpoint` and `log` record the tables of recent decisions.
 """
 
-from enbloc.engine.state.capacity import Capacity, GroupAmount, beyond, free_amounts, reserved
+from enbloc.engine.state.capacity import (
+    GroupAmount,
+    ReservedAmounts,
+    beyond,
+    free_amounts,
+    reserved_amounts,
+)
 from enbloc.engine.state.checkpoint import (
     Arrays,
     Checkpoint,
@@ -45,7 +51,6 @@ __all__ = [
     "PREEMPTION",
     "Against",
     "Arrays",
-    "Capacity",
     "Checkpoint",
     "ClaimUserSeen",
     "ClusterState",
@@ -58,6 +63,7 @@ __all__ = [
     "PlanWithdrawn",
     "Reservation",
     "ReservationLedger",
+    "ReservedAmounts",
     "Seat",
     "SeatLeft",
     "TableChange",
@@ -68,7 +74,7 @@ __all__ = [
     "free_amounts",
     "nominated",
     "pinned_to",
-    "reserved",
+    "reserved_amounts",
     "solo_key",
     "stand_in",
 ]

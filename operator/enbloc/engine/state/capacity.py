@@ -54,24 +54,24 @@ class GroupAmount(NamedTuple):
         return self.group == asking.group or (self.family == asking.family != "")
 
 
-class Capacity:
-    """The reservations at one moment.
+class ReservedAmounts:
+    """The amounts that are reserved at one moment.
 
     Args:
-        reservations: one for each group that holds one.
+        amounts: one for each group that has a reservation.
     """
 
-    def __init__(self, reservations: Iterable[GroupAmount] = ()) -> None:
-        self.reservations = sorted(reservations, key=lambda each: each.order)
+    def __init__(self, amounts: Iterable[GroupAmount] = ()) -> None:
+        self.amounts = sorted(amounts, key=lambda each: each.order)
 
     def __bool__(self) -> bool:
         """Whether anything is reserved; if not, callers can skip the rest."""
-        return bool(self.reservations)
+        return bool(self.amounts)
 
     def earlier(self, wanted: GroupAmount, order: Key | None = None) -> Iterator[GroupAmount]:
         """Yield others' reservations that precede the asking group, or that place in the order."""
         before = wanted.order if order is None else order
-        for each in self.reservations:
+        for each in self.amounts:
             if each.order < before and not each.shared_by(wanted):
                 yield each
 
@@ -170,7 +170,7 @@ class Capacity:
         free = free_capacity(nodes, resources)
         before = self._before(wanted, wanted.order)
         left = {resource: amount - before[resource] for resource, amount in free.items()}
-        for each in self.reservations:
+        for each in self.amounts:
             if each.shared_by(wanted) and each.order < wanted.order:
                 before = self._before(wanted, each.order)
                 for resource, amount in free.items():
@@ -193,11 +193,11 @@ class Capacity:
 
         The sum never exceeds what is free: earlier ones are served first.
         """
-        resources = sorted({resource for each in self.reservations for resource in each.due})
+        resources = sorted({resource for each in self.amounts for resource in each.due})
         free = free_capacity(nodes, tuple(resources)) if resources else {}
         left = Counter({resource: max(0, amount) for resource, amount in free.items()})
         found: dict[GroupKey, Counter[str]] = {}
-        for each in self.reservations:
+        for each in self.amounts:
             found[each.group] = each.due & left
             left -= found[each.group]
         return found
@@ -209,7 +209,7 @@ class Capacity:
             AssertionError: an invariant is broken.
         """
         standing = self.standing(nodes)
-        for each in self.reservations:
+        for each in self.amounts:
             assert each.due, f"{each.group}: a reservation that was used up was kept"
         for resource in {resource for amounts in standing.values() for resource in amounts}:
             reserved = sum(amounts[resource] for amounts in standing.values())
@@ -238,9 +238,9 @@ class Capacity:
         return f", {render(resource, amount)} reserved for {several(names, _MOST_NAMES)}"
 
 
-def reserved(
+def reserved_amounts(
     reservations: Iterable[Reservation], order: Order, limits: Mapping[str, int]
-) -> Capacity:
+) -> ReservedAmounts:
     """Return what these reservations leave; holders without a place in the order hold nothing.
 
     Args:
@@ -260,15 +260,15 @@ def reserved(
                 found.append(GroupAmount(reservation.holder, reservation.family, key, due, *where))
             if reservation.purpose == MIN_RESOURCES:
                 subject.add(reservation.holder)
-    return Capacity(_within(limits, found, subject) if limits else found)
+    return ReservedAmounts(_within(limits, found, subject) if limits else found)
 
 
 def _within(
-    limits: Mapping[str, int], reservations: Iterable[GroupAmount], subject: Container[GroupKey]
+    limits: Mapping[str, int], amounts: Iterable[GroupAmount], subject: Container[GroupKey]
 ) -> Iterator[GroupAmount]:
     """Yield what the limits of each namespace leave of these, in their order."""
     left: dict[str, dict[str, int]] = {}
-    for each in sorted(reservations, key=lambda reservation: reservation.order):
+    for each in sorted(amounts, key=lambda each: each.order):
         if each.group not in subject:
             yield each
             continue

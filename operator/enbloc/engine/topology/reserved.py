@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from enbloc.engine.plan import Assignment
-from enbloc.engine.state import Capacity, GroupAmount, free_amounts
+from enbloc.engine.state import GroupAmount, ReservedAmounts, free_amounts
 from enbloc.engine.topology.regions import inside
 from enbloc.engine.topology.tree import DomainLevel, Numbers, domains_of
 from enbloc.engine.trial import Trial
@@ -36,7 +36,7 @@ _MOST_NAMED: Final = 3
 _MOST_TRIES: Final = 4
 
 
-def taken_in_domains(capacity: Capacity, wanted: GroupAmount, nodes: Nodes) -> Taken:
+def taken_in_domains(capacity: ReservedAmounts, wanted: GroupAmount, nodes: Nodes) -> Taken:
     """Return the reservations in single domains that precede a group.
 
     Args:
