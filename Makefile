@@ -64,7 +64,7 @@ $(BROWSER): $(DEV)
 setup: $(DEV)  ## make .venv with everything the tests and checks need
 	@echo 'To have enbloc on PATH in this terminal: . $(BIN)/activate'
 
-demo: $(RUN)  ## two gangs that would deadlock each other, and do not (no cluster needed)
+demo: $(RUN)  ## two gangs that would deadlock one by one, placed by enbloc (no cluster needed)
 	$(BIN)/enbloc demo $(ARGS)
 
 near: $(DEV)  ## the tests that what you changed may break: one to three minutes
