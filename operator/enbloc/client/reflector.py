@@ -129,6 +129,8 @@ class Reflector(Generic[T]):
         self._unknown = ""
         #: Whether the latest request got a 403, or a 404 for the whole resource.
         self.refused = False
+        #: Whether the latest failure says nothing of this resource: the server is away.
+        self.away = False
         self._list_from = 0
         #: When the latest completed list that is a consistent read was requested.
         self._read_at = -math.inf
@@ -140,6 +142,15 @@ class Reflector(Generic[T]):
     def serve(self, resource: Resource) -> None:
         """Use the resource in this version from the next request on."""
         self.resource = self._probe.resource = resource
+
+    def forget(self) -> list[Deleted[T]]:
+        """Go back to the start, with no object known, and list again; returns what was known."""
+        known = [Deleted[T](row.meta(*key), None) for key, row in self._rows.items()]
+        self._rows.clear()
+        self.synced, self._read_at, self._stale = False, -math.inf, True
+        if self._open is not None:
+            self._open.close()
+        return known
 
     async def stream(self) -> AsyncGenerator[Item[T], None]:
         """Yield changes forever; errors are reported, and the requests retried.
@@ -495,6 +506,7 @@ class Reflector(Generic[T]):
         metrics.WATCH_RESTARTS.labels(self.resource.known_as).inc()
         self._failure = error.advice
         self.refused = isinstance(error, Forbidden | NotFound)
+        self.away = isinstance(error, Unreachable) and not error.sent
         self._say()
 
     def _worked(self) -> None:

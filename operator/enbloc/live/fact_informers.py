@@ -12,7 +12,7 @@ from enbloc.client import paths
 from enbloc.client.backoff import Backoff
 from enbloc.client.client import Client
 from enbloc.client.discovery import served
-from enbloc.client.errors import APIError
+from enbloc.client.errors import APIError, Unreachable
 from enbloc.client.items import HasMeta, Meta
 from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
@@ -163,7 +163,11 @@ class DiscoveredInformer(Informer[T]):
 
     async def run(self) -> None:
         """Wait until the server has the resource, then fill the queue until cancelled."""
-        await self._find()
+        doing_without = asyncio.ensure_future(self._do_without())
+        try:
+            await self._find()
+        finally:
+            doing_without.cancel()
         following = asyncio.ensure_future(self._follow())
         try:
             await super().run()
@@ -187,26 +191,28 @@ class DiscoveredInformer(Informer[T]):
             try:
                 resource = await self._served()
             except APIError as error:
-                self._report(error.advice)
+                away = isinstance(error, Unreachable) and not error.sent
+                (self._report if away else self._tell)(error.advice)
                 await asyncio.sleep(backoff.after(error))
                 continue
-            self._report(None)
+            self._tell(None)
             if resource is not None:
                 self._absent = False
                 self.reflector.serve(resource)
                 return
             if not self._absent:
-                logger.info(
-                    "The API server does not serve %s: %s",
-                    self.reflector.resource.label(),
-                    self.optional,
-                )
-                self._absent = True
                 self._have_synced()
+                self._lack()
             await asyncio.sleep(LOOK_SECONDS)
 
+    def _lack(self) -> None:
+        """Note, and log, that the server does not have the resource."""
+        label = self.reflector.resource.label()
+        logger.info("The API server does not serve %s: %s", label, self.optional)
+        self._absent = True
+
     async def _follow(self) -> None:
-        """Switch to another version when the server no longer has the current one."""
+        """Switch to another version when the server no longer has the current one, or to none."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if not self.reflector.refused:
@@ -216,10 +222,17 @@ class DiscoveredInformer(Informer[T]):
             except APIError as error:
                 logger.debug("Cannot discover %s: %s", self.name, error)
                 continue
-            if resource not in (None, self.reflector.resource):
-                assert resource is not None, "it is served"
+            if resource is None:
+                if not self._absent and self.reflector.refused:
+                    self._forget("it was not served")
+                    self._lack()
+            elif resource != self.reflector.resource:
                 logger.info("Watching %s of %s now", self.name, resource.api_version)
                 self.reflector.serve(resource)
+
+    def _have_synced(self) -> None:
+        self._absent = False
+        super()._have_synced()
 
     async def _served(self) -> Resource | None:
         return await served(self._client, self.reflector.resource, self._versions)

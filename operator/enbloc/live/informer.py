@@ -4,13 +4,14 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, assert_never
 
 from enbloc.client import items
 from enbloc.client.backoff import Backoff
-from enbloc.client.errors import APIError
+from enbloc.client.errors import APIError, Forbidden, NotFound
 from enbloc.client.items import HasMeta, Meta
 from enbloc.client.reflector import Reflector
 from enbloc.engine.events import Event, Stream, Synced
@@ -22,6 +23,8 @@ T = TypeVar("T", bound=HasMeta)
 #: An optional list is given up once it was refused for this many seconds in a row: a server that
 #: has just started may not know the roles yet.
 OPTIONAL_SECONDS: Final = 5
+#: Expendable objects that are confirmed no sooner are forgotten (seconds).
+EXPENDABLE_SECONDS: Final = 20.0
 
 #: After an object that took longer than this to process (seconds), other tasks get a turn:
 #: hundreds of HyperNodes may arrive at once, each with patterns for all nodes.
@@ -57,6 +60,8 @@ class Informer(Generic[T]):
         optional: str = "",
     ) -> None:
         self.optional = optional
+        #: Any failure to read these optional objects counts as a denial; set it before `run`.
+        self.expendable = False
         #: Also gets each item; set it only before `run`.
         self.also: Callable[[items.Item[T]], None] | None = None
         self.stream = stream
@@ -67,8 +72,10 @@ class Informer(Generic[T]):
         self._malformed = malformed
         self._problem = problem
         self._report = reflector.report
-        #: Why access to these optional objects is denied; "" = it is not.
+        #: Why these optional objects are done without; "" = they are read.
         self._refusal = ""
+        #: Whether the latest request failed.
+        self._failing = False
         reflector.report = self._tell
         #: Set once the first list is in the queue, or is given up.
         self.synced = asyncio.Event()
@@ -85,17 +92,34 @@ class Informer(Generic[T]):
     async def confirm(self, since: float) -> None:
         """Return once the queue has everything that happened before `since`.
 
-        Optional objects that may not be read are not waited for.
+        Optional objects that may not be read are not waited for: what was known of them before is
+        forgotten, as if this process had just started.
 
         Args:
             since: seconds of the client's `clock.local`.
         """
+        if not self.expendable:
+            await self._confirm(since)
+            return
+        try:
+            async with asyncio.timeout(EXPENDABLE_SECONDS):
+                await self._confirm(since)
+        except TimeoutError:
+            self._leave_out(f"cannot confirm {self.reflector.resource.label()}: no answer in time")
+
+    async def _confirm(self, since: float) -> None:
+        clock, refused = asyncio.get_running_loop().time, math.inf
         backoff = Backoff(cap=5.0)
         while self.reflector.synced or not self.optional:
             try:
                 await self.reflector.confirm(since)
             except APIError as error:
                 logger.debug("Retrying the consistent read of %s: %s", self.name, error)
+                lacking = isinstance(error, Forbidden | NotFound) or self.expendable
+                refused = min(refused, clock()) if lacking else math.inf
+                if self.optional and clock() - refused >= OPTIONAL_SECONDS:
+                    self._leave_out(error.advice)
+                    return
                 await asyncio.sleep(backoff.next())
             else:
                 return
@@ -122,10 +146,16 @@ class Informer(Generic[T]):
 
     def _tell(self, problem: str | None) -> None:
         """Report a problem, unless it is that access to optional objects is denied."""
-        reflector = self.reflector
-        if self.optional and reflector.refused and not reflector.synced:
-            self._refusal, problem = problem or "", None
+        self._failing = problem is not None
+        if problem is not None and self._dispensable():
+            self._refusal, problem = problem, None
         self._report(problem)
+
+    def _dispensable(self) -> bool:
+        """Whether what fails now is a reason to continue without the objects."""
+        reflector = self.reflector
+        denied = reflector.refused or (self.expendable and not reflector.away)
+        return bool(self.optional) and denied and not reflector.synced
 
     async def _do_without(self) -> None:
         """Continue without the objects if they are optional and access to them is denied."""
@@ -134,11 +164,31 @@ class Informer(Generic[T]):
         refused = 0
         while refused < OPTIONAL_SECONDS and not self.reflector.synced:
             await asyncio.sleep(1.0)
-            refused = refused + 1 if self.reflector.refused else 0
+            refused = refused + 1 if self._failing and self._dispensable() else 0
         if not self.reflector.synced:
-            refusal = f"{self._refusal[:1].upper()}{self._refusal[1:]}"
-            logger.warning("%s; until then: %s", refusal, self.optional)
+            self._warn()
             self._have_synced()
+
+    def _warn(self) -> None:
+        refusal, label = self._refusal, self.reflector.resource.label()
+        if label not in refusal:
+            refusal = f"cannot read {label}: {refusal}"
+        refusal = f"{refusal[:1].upper()}{refusal[1:]}"
+        logger.warning("%s; until then: %s", refusal, self.optional)
+
+    def _leave_out(self, refusal: str) -> None:
+        """Continue without the optional objects that were read before."""
+        self._forget(refusal)
+        self._warn()
+
+    def _forget(self, refusal: str) -> None:
+        """Count the objects as deleted until they can be read again."""
+        for item in self.reflector.forget():
+            self._take(item)
+            if self.also is not None:
+                self.also(item)
+        self._refusal = refusal
+        self._report(None)
 
     async def read_once(self) -> None:
         """Fill the queue with one list.

@@ -269,7 +269,7 @@ class Informers:
         return *map(self._topologies, TOPOLOGY_KINDS), self._hyper_nodes()
 
     def _topologies(self, kind: TopologyKind) -> Informer[TopologyObject]:
-        return self._discovered(
+        informer = self._discovered(
             kind.resource,
             TopologyObject,
             (
@@ -279,6 +279,8 @@ class Informers:
             kind.versions,
             kind.without,
         )
+        informer.expendable = kind.expendable
+        return informer
 
     def _hyper_nodes(self) -> Informer[HyperNodeObject]:
         #: The problem of the last HyperNode seen. It is asked for right afterwards, and the event
@@ -300,7 +302,7 @@ class Informers:
         def gone(meta: Meta) -> Event:
             return changed(self.hyper_nodes.remove(meta.name))
 
-        return self._discovered(
+        informer = self._discovered(
             HYPER_NODES,
             HyperNodeObject,
             (seen, gone),
@@ -308,6 +310,8 @@ class Informers:
             "PodGroups can name none of their tiers",
             lambda _: problem,
         )
+        informer.expendable = True
+        return informer
 
     def namespaces(self) -> Informer[NamespaceObject]:
         """All namespaces; their labels say which workloads get groups."""

@@ -28,12 +28,15 @@ class TopologyKind:
         read: makes a Topology from an object.
         versions: in which they can be read, the best one first.
         without: the consequence while they cannot be read, for the log.
+        expendable: whether any failure to read them has that consequence: the webhook that converts
+            another project's objects may be away for long.
     """
 
     resource: Resource
     read: Callable[[TopologyObject], Topology]
     versions: tuple[str, ...]
     without: str
+    expendable: bool = True
 
     def called(self, name: str) -> str:
         """The name of the Topology that an object with this name becomes."""
@@ -54,6 +57,7 @@ TOPOLOGY_KINDS: Final = (
         topology,
         (TOPOLOGIES.version,),
         "spec.topology of PodGroups can name node labels only",
+        expendable=False,
     ),
     _others(KUEUE_TOPOLOGIES, kueues, "v1beta1", "v1alpha1"),
     _others(KAI_TOPOLOGIES, kais),
