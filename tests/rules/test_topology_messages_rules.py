@@ -2,7 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §11: what a gang says that waits for a domain."""
 
+from dataclasses import replace
+from typing import Any
+
+from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import Reason
+from enbloc.model.pods import PodVolume
 from enbloc.model.topology import Level, Slice, Topology, TopologyPart, TopologyRequest
 from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, ZONE, fabric, gang, message
 from tests.rules.world import JOB, World
@@ -135,3 +140,35 @@ def test_that_the_domain_of_a_role_is_full_is_told_alike() -> None:
     w.settle()
     assert w.condition("g")[1] == Reason.TOPOLOGY_DOMAIN_FULL
     assert "rack z/b/r1, which holds members, has room for 0 of 1" in message(w, "g")
+
+
+def lacking_one(**more: Any) -> tuple[World, str]:
+    """A started gang in a rack that has room for one more, of which one member was deleted."""
+    w = fabric("a1=z/b/r1 a2=z/b/r1 b1=z/b/r2:8")
+    gang(w, "g", 3, required="rack", timeout=60, **more)
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.settle()
+    [lost, *_] = sorted(w.where("g-"))
+    w.delete(lost)
+    w.settle()
+    return w, lost
+
+
+def test_that_a_domain_is_full_is_said_of_a_gang_of_which_nothing_is_evicted() -> None:
+    """Semantics §11.2: whatever else its message says."""
+    w, lost = lacking_one(on_incomplete=OnIncomplete.KEEP)
+    w.member(lost, "g", spec=spec(cpu=4), owner=JOB)
+    w.settle()
+    assert w.condition("g")[1] == Reason.TOPOLOGY_DOMAIN_FULL
+    assert message(w, "g").endswith("(onIncomplete is Keep: its bound members are not evicted)")
+
+
+def test_a_domain_is_not_full_because_a_claim_does_not_exist() -> None:
+    """Semantics §11.2: room in the domain would not help."""
+    w, lost = lacking_one()
+    claiming = replace(ONE_CPU, volumes=(PodVolume("data", "claim"),))
+    w.member(lost, "g", spec=claiming, owner=JOB, claims=("none",))
+    w.settle()
+    assert 'persistentvolumeclaim "none" not found' in message(w, "g")
+    assert w.condition("g")[1] == Reason.BELOW_MINIMUM

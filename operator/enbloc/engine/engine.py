@@ -427,7 +427,7 @@ class Engine:
                 theirs = "1 member" if others == 1 else f"{others} members"
                 notes.append(f"not counting {theirs} of earlier runs")
             if notes:
-                why = ReasonAndMessage(why.reason, f"{why.message} ({'; '.join(notes)})")
+                why = replace(why, message=f"{why.message} ({'; '.join(notes)})")
         binding = ""
         if open_plan is not None and open_plan.permitted:
             waits = preparing(open_plan.in_preparation(), ledgers_of(self._state.nodes))

@@ -349,7 +349,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             search=outcome.search,
             steps=outcome.steps,
             misfits=never.found,
-            domain_full=outcome.domain_full,
+            domain_full=outcome.domain_full and not any(each.message for each in diagnoses),
         )
     ledgers = tried.ledgers  # looks at all changes
     empty = [pod for pod, _ in outcome.placed if not ledgers.stands(pod)]
