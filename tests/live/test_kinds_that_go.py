@@ -16,12 +16,16 @@ from enbloc.live import fact_informers
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informers import Informers
 from enbloc.live.malformed import MalformedObjects
+from enbloc.model.topology import Topology
 from enbloc.telemetry import ActiveProblems
 from tests.client.fake import refusal
 from tests.live.test_fact_informers import SERVED, TOPOLOGIES, Server, layers, world
 
 KUEUES = "topologies.kueue.x-k8s.io"
 SERVED_KUEUE = "kueue.x-k8s.io/v1beta2 topologies"
+UNREAD = TopologySeen(
+    Topology("kueue.x-k8s.io/*", problem=f"the scheduler cannot read {KUEUES}; its log says why")
+)
 
 
 @pytest.fixture(autouse=True)
@@ -110,9 +114,11 @@ async def test_a_start_does_not_wait_for_long_for_topologies_of_another_project(
         [line] = [each.message for each in caplog.records if each.levelno >= logging.WARNING]
         assert "conversion webhook failed" in line
         assert line.endswith("until then: PodGroups can name none of them")
+        assert opened.events == [UNREAD]
         server.broken = ""
-        await opened.until(lambda: bool(opened.events))
         await opened.until(informer.readable)
+        await opened.until(lambda: opened.events[-1] == TopologyGone("kueue.x-k8s.io/*"))
+        assert [type(each) for each in opened.events] == [TopologySeen, TopologySeen, TopologyGone]
         assert f"Can read {KUEUES} now" in caplog.text
 
 
@@ -126,9 +132,11 @@ async def test_who_takes_over_does_not_wait_for_long_for_topologies_of_another_p
         broken_off(server)
         async with asyncio.timeout(30):
             await informer.confirm(math.inf)
-        await opened.until(lambda: isinstance(opened.events[-1], TopologyGone))
+        await opened.until(lambda: opened.events[-1] == UNREAD)
+        assert TopologyGone("kueue.x-k8s.io/default") in opened.events
         server.broken = ""
-        await opened.until(lambda: isinstance(opened.events[-1], TopologySeen))
+        await opened.until(lambda: opened.events[-1] == TopologyGone("kueue.x-k8s.io/*"))
+        assert isinstance(opened.events[-2], TopologySeen)
 
 
 async def test_our_own_topologies_are_waited_for_however_long_they_fail() -> None:

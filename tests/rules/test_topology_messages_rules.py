@@ -5,6 +5,7 @@
 from dataclasses import replace
 from typing import Any
 
+from enbloc.engine.events import TopologyGone, TopologySeen
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodVolume
@@ -172,3 +173,26 @@ def test_a_domain_is_not_full_because_a_claim_does_not_exist() -> None:
     w.settle()
     assert 'persistentvolumeclaim "none" not found' in message(w, "g")
     assert w.condition("g")[1] == Reason.BELOW_MINIMUM
+
+
+def test_a_gang_waits_for_topologies_of_another_project_that_cannot_be_read() -> None:
+    """Semantics §6.3: the value of a label alone may be a larger domain than is required."""
+    unread = Topology("kueue.x-k8s.io/*", problem="the scheduler cannot read topologies.kueue")
+    theirs = Topology("kueue.x-k8s.io/default", (Level(ZONE, ZONE), Level(RACK, RACK)))
+    w = fabric("a1=y/b/r1:1 b1=z/b/r1:1", topology=None)
+    w.tell(TopologySeen(unread))
+    gang(w, "any", 2, topology="kueue.x-k8s.io/*", required=RACK)
+    gang(w, "named", 2, topology="kueue.x-k8s.io/default", required=RACK)
+    w.settle()
+    for name in ("any", "named"):
+        assert w.condition(name)[1] == Reason.INVALID_SPEC
+        assert "the scheduler cannot read topologies.kueue" in message(w, name)
+    gang(w, "soft", 1, topology="kueue.x-k8s.io/*", preferred=RACK)
+    gang(w, "other", 1, required=RACK)
+    w.settle()
+    assert w.condition("soft")[0]
+    assert w.condition("other")[0]
+    w.tell(TopologySeen(theirs))
+    w.tell(TopologyGone(unread.name))
+    w.settle()
+    assert w.condition("any")[1] == w.condition("named")[1] == Reason.INFEASIBLE

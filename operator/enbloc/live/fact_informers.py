@@ -209,6 +209,7 @@ class DiscoveredInformer(Informer[T]):
         """Note, and log, that the server does not have the resource."""
         label = self.reflector.resource.label()
         logger.info("The API server does not serve %s: %s", label, self.optional)
+        self._tell_engine(unread=False)
         self._absent = True
 
     async def _follow(self) -> None:

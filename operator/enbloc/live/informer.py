@@ -62,6 +62,9 @@ class Informer(Generic[T]):
         self.optional = optional
         #: Any failure to read these optional objects counts as a denial; set it before `run`.
         self.expendable = False
+        #: The event that says that these optional objects cannot be read (True), or can again.
+        self.unread: Callable[[bool], Event] | None = None
+        self._unread = False
         #: Also gets each item; set it only before `run`.
         self.also: Callable[[items.Item[T]], None] | None = None
         self.stream = stream
@@ -167,7 +170,13 @@ class Informer(Generic[T]):
             refused = refused + 1 if self._failing and self._dispensable() else 0
         if not self.reflector.synced:
             self._warn()
+            self._tell_engine(unread=True)
             self._have_synced()
+
+    def _tell_engine(self, *, unread: bool) -> None:
+        if self.unread is not None and unread != self._unread:
+            self._unread = unread
+            self._queue.put(self.unread(unread))
 
     def _warn(self) -> None:
         refusal, label = self._refusal, self.reflector.resource.label()
@@ -180,6 +189,7 @@ class Informer(Generic[T]):
         """Continue without the optional objects that were read before."""
         self._forget(refusal)
         self._warn()
+        self._tell_engine(unread=True)
 
     def _forget(self, refusal: str) -> None:
         """Count the objects as deleted until they can be read again."""
@@ -221,6 +231,7 @@ class Informer(Generic[T]):
                 if self._refusal:
                     self._refusal = ""
                     logger.info("Can read %s now", resource.label())
+                self._tell_engine(unread=False)
                 self._have_synced()
             case _:
                 assert_never(item)

@@ -65,6 +65,7 @@ from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Selector
+from enbloc.model.topology import Topology, foreign_name
 from enbloc.model.workloads import WorkloadKey
 from enbloc.telemetry import ActiveProblems
 from enbloc.topology import HyperNodes
@@ -279,7 +280,8 @@ class Informers:
             kind.versions,
             kind.without,
         )
-        informer.expendable = kind.expendable
+        if kind.expendable:
+            _expend(informer)
         return informer
 
     def _hyper_nodes(self) -> Informer[HyperNodeObject]:
@@ -310,7 +312,7 @@ class Informers:
             "PodGroups can name none of their tiers",
             lambda _: problem,
         )
-        informer.expendable = True
+        _expend(informer)
         return informer
 
     def namespaces(self) -> Informer[NamespaceObject]:
@@ -441,6 +443,20 @@ class Informers:
                 return str(getattr(fact, "problem", ""))
             case _:
                 return ""
+
+
+def _expend(informer: Informer[Any]) -> None:
+    """Go on without another project's topologies if they cannot be read for any reason.
+
+    The engine knows it by a Topology that has the place of all of that project's.
+    """
+    name = foreign_name(informer.reflector.resource.group)
+    problem = f"the scheduler cannot read {informer.reflector.resource.label()}; its log says why"
+
+    def unread(given: bool) -> Event:
+        return TopologySeen(Topology(name, problem=problem)) if given else TopologyGone(name)
+
+    informer.expendable, informer.unread = True, unread
 
 
 def _alike(known: Pod, pod: Pod) -> bool:

@@ -140,6 +140,11 @@ class TopologyRequest:
     slices: tuple[Slice, ...] = ()
     apart: tuple[KeepApart, ...] = ()
 
+    @property
+    def requires(self) -> bool:
+        """Whether it is about more than preferences."""
+        return bool(self.required or self.slices or any(each.required for each in self.apart))
+
 
 @dataclass(frozen=True, slots=True)
 class TopologyPart:
@@ -306,9 +311,14 @@ def _named(
             return None, f"there are several Topologies; name one of {', '.join(own)}"
         [name] = own
     project, _, which = name.rpartition("/")
+    unread = topologies.get(foreign_name(project)) if project else None
     if project and which == WHICHEVER:
+        if unread is not None and request.requires:
+            return None, unread.problem
         return _with_levels(project, topologies, values), ""
     found = topologies.get(name)
+    if found is None and unread is not None:
+        return None, f'Topology "{name}" is unknown: {unread.problem}'
     if found is None and name == foreign_name(VOLCANO_GROUP, HYPER_NODES):
         return None, "there are no HyperNodes; create some, or remove what names their tiers"
     if found is None:
