@@ -46,6 +46,15 @@ def test_members_are_found_by_a_pattern_anywhere_in_their_name_as_in_go() -> Non
     assert not pattern.search("node-77")
 
 
+def test_no_group_of_a_pattern_is_captured() -> None:
+    """With 500 groups, each search would take a thousand times as long."""
+    nested = "(" * 500 + "a" + ")" * 500
+    [pattern] = read({"tier": 1, "members": [regex(nested)]}).patterns
+    found: Any = pattern.search("node-a")
+    assert found.span() == (5, 6)
+    assert found.groups() == ()
+
+
 def test_members_are_selected_by_their_labels_and_by_an_empty_selector_not_at_all() -> None:
     found = read(
         {
