@@ -24,6 +24,7 @@ from enbloc.engine import Settings
 from enbloc.engine.effects import SetGroupStatus
 from enbloc.live.read_once import read_once
 from enbloc.model.names import Reason
+from enbloc_sandbox import Sandbox
 from tests.foreign_crds import crd
 from tests.live.world import NAMESPACE, World
 
@@ -210,3 +211,37 @@ async def test_one_reading_of_a_cluster_knows_its_topologies(world: World) -> No
         if condition.reason == Reason.INVALID_SPEC
     }
     assert invalid == {"lost"}
+
+
+@pytest.mark.parametrize("fault", [{"status": 403}, {"status": 500}, {"hang": True}])
+async def test_who_takes_over_goes_on_without_a_kind_that_cannot_be_read_by_now(
+    world: World, sandbox: Sandbox, fault: dict[str, Any]
+) -> None:
+    theirs = KOORDINATOR_TOPOLOGIES
+    await kind(world, theirs, "default", LAYERS)
+    await rack(world, "r1", "a1 b1 b2 c1")
+    for node, zone in (("a1", "z1"), ("b1", "z2"), ("b2", "z2"), ("c1", "z3")):
+        labels = {"metadata": {"labels": {ZONE: zone}}}
+        await world.client.patch(NODES, node, labels, kind=PatchType.MERGE)
+    async with world.scheduler(leader_elect=True, ends_with=None) as first:
+        await gang_in(world, "first", 1, name=f"{theirs.group}/default", required="rack")
+        await world.until_bound("first-", 1)
+        async with world.scheduler(leader_elect=True) as second:
+
+            async def ready() -> bool:
+                return not second.health.failed("readyz")
+
+            await world.until(ready)
+            for verb in ("list", "watch"):
+                sandbox.faults.add(verb=verb, resource=theirs.plural, **fault)
+            sandbox.faults.end_watches()
+            assert await first.end() == 0
+            await gang_in(world, "near", 2, name=f"{theirs.group}/*", required="rack")
+            await world.pod("alone", cpu=2)
+            await world.until_bound("alone", 1, seconds=60.0)
+            await world.until(lambda: invalid(world, "near"))
+            assert not await world.bound("near-")
+            await world.delete("alone")
+            sandbox.faults.clear()
+            await world.until_bound("near-", 2, seconds=60.0)
+    assert set((await world.bound("near-")).values()) == {"b1", "b2"}
