@@ -3,7 +3,8 @@
 """Sources on an API server, while the watch of PodGroups begins anew, and while one has a bug."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.client.errors import NotFound
+from enbloc.client.client import Client
+from enbloc.client.discovery import first_served
+from enbloc.client.errors import NotFound, ServerError
 from enbloc.client.events import Recorder
-from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS
+from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS, Resource
 from enbloc.controller.answers import listed
 from enbloc.controller.members import Members
 from enbloc.controller.session import key_of
+from enbloc.controller.sources import follow
 from enbloc.controller.sources.coscheduling import COSCHEDULING, RESOURCE, CoschedulingPodGroup
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.declaring_pods import Read
@@ -205,3 +209,28 @@ async def test_a_pod_that_a_bug_keeps_from_being_read_is_told_and_others_are_rea
         assert reason == EventReason.INVALID_SPEC
         assert "ZeroDivisionError" in note
         assert sources.declaring.outcome(GroupKey("ns", "b")).wanted is not None
+
+
+async def test_that_nothing_is_known_of_what_is_served_is_told_once_until_it_is(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    failing = [True]
+    asked = 0
+
+    async def flaky(client: Client, resources: Sequence[Resource]) -> Resource | None:
+        nonlocal asked
+        asked += 1
+        if failing:
+            raise ServerError("get", "/apis/scheduling.x-k8s.io/v1alpha1", "no backend", code=503)
+        return await first_served(client, resources)
+
+    monkeypatch.setattr(follow, "first_served", flaky)
+    await theirs(world, "g")
+    async with following(world, COSCHEDULING):
+        await eventually(lambda: asked > 3)
+        failing.clear()
+        await eventually(lambda: made(world, "g"))
+    begun, ended = [each.message for each in caplog.records if "no backend" in each.message]
+    assert begun.startswith("Cannot get /apis/scheduling.x-k8s.io/v1alpha1: 503")
+    assert ended.startswith("Recovered from: ")

@@ -188,9 +188,10 @@ class Sources:
             try:
                 resource = await first_served(self._client, source.resources)
             except APIError as error:
-                log.debug("Asking again what is served of %s: %s", source.name, error)
+                self._unread.report(f"discover {source.name}", error.advice, logging.WARNING)
                 await asyncio.sleep(1.0)
                 continue
+            self._unread.report(f"discover {source.name}", None)
             changed = asyncio.ensure_future(until_changed(self._client, source.resources, resource))
             reading = asyncio.ensure_future(self._read(source, resource))
             try:
