@@ -245,3 +245,22 @@ async def test_who_takes_over_goes_on_without_a_kind_that_cannot_be_read_by_now(
             sandbox.faults.clear()
             await world.until_bound("near-", 2, seconds=60.0)
     assert set((await world.bound("near-")).values()) == {"b1", "b2"}
+
+
+async def test_one_reading_goes_without_topologies_of_another_project_that_cannot_be_read(
+    world: World, sandbox: Sandbox
+) -> None:
+    theirs = KOORDINATOR_TOPOLOGIES
+    await kind(world, theirs, "default", LAYERS)
+    await rack(world, "r1", "a1 a2")
+    await gang_in(world, "near", 2, name=f"{theirs.group}/*", required="rack")
+    sandbox.faults.add(verb="list", resource=theirs.plural, status=500)
+    configuration = Configuration(default_profiles(), Settings())
+    async with Client(world.cluster, component="drain-check", rules=SIMULATION) as client:
+        reading = await read_once(client, configuration)
+
+    [problem] = reading.problems
+    assert problem.startswith(f"cannot list {theirs.label()}: 500")
+    effects = reading.present.engine().step(reading.present.now)
+    [status] = [each for each in effects if isinstance(each, SetGroupStatus)]
+    assert f"the scheduler cannot read {theirs.label()}" in status.conditions[0].message

@@ -209,6 +209,10 @@ class Informer(Generic[T]):
         async for item in self.reflector.list_once():
             self._take(item)
 
+    def do_without(self) -> None:
+        """Tell the engine that these optional objects cannot be read."""
+        self._tell_engine(unread=True)
+
     def _take(self, item: items.Item[T]) -> None:
         resource = self.reflector.resource
         match item:

@@ -33,7 +33,7 @@ class Reading:
 
     Attributes:
         present: every first list.
-        problems: what could not be read of which object, one line each.
+        problems: what could not be read of which object, or kind, one line each.
     """
 
     present: PresentState
@@ -63,11 +63,20 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
         configuration: of the scheduler.
 
     Raises:
-        ExceptionGroup: one APIError for each resource that cannot be listed.
+        ExceptionGroup: one APIError for each resource that cannot be listed, except those that a
+            scheduler does without whatever the error is.
     """
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), configuration.profiles, ActiveProblems())
-    await _read_all(informers.every())
+    made = informers.every()
+    await _read_all(each for each in made if not each.expendable)
+    expendable = [each for each in made if each.expendable]
+    for informer, error in zip(
+        expendable, await asyncio.gather(*map(_read, expendable)), strict=True
+    ):
+        if error is not None:
+            problems.append(str(error))
+            informer.do_without()
     present = PresentState(
         configuration.profiles,
         configuration.settings,
