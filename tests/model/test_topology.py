@@ -228,3 +228,10 @@ def test_one_that_is_named_and_does_not_exist_is_said(name: str, problem: str) -
     found, said = resolved(TopologyRequest(name, "example.com/rack"), THEIRS)
     assert found is None
     assert said.startswith(f"spec.topology.name: {problem}")
+
+
+@pytest.mark.parametrize("name", ["", "other"])
+def test_of_many_topologies_a_message_names_a_few(name: str) -> None:
+    many = {f"t{number}": Topology(f"t{number}", TIERS) for number in range(1000)}
+    _, problem = resolved(TopologyRequest(name, "rack"), many)
+    assert problem.endswith("name one of t0, t1, t10, t100, t101, t102, t103, t104 and 992 more")

@@ -20,8 +20,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from enbloc.model.text import several
+
 #: The most levels of a Topology, as in the schema.
 MOST_LEVELS: Final = 8
+#: How many Topologies a message names.
+MOST_NAMED: Final = 8
 #: After an API group: whichever Topology of that project has the levels in question.
 WHICHEVER: Final = "*"
 #: The API groups of the projects whose Topologies are read.
@@ -308,7 +312,7 @@ def _named(
         if not own or all("/" in value for value in values):
             return None, ""
         if len(own) > 1:
-            return None, f"there are several Topologies; name one of {', '.join(own)}"
+            return None, f"there are several Topologies; name one of {several(own, MOST_NAMED)}"
         [name] = own
     project, _, which = name.rpartition("/")
     unread = topologies.get(foreign_name(project)) if project else None
@@ -325,7 +329,7 @@ def _named(
         others = sorted(
             each for each in topologies if each.rpartition("/")[0] == project and each != name
         )
-        known = f"one of {', '.join(others)}" if others else "another"
+        known = f"one of {several(others, MOST_NAMED)}" if others else "another"
         return None, f'Topology "{name}" not found; create it or name {known}'
     if found.problem:
         return None, f"Topology {name} cannot be used: {found.problem}"
