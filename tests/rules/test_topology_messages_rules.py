@@ -196,3 +196,27 @@ def test_a_gang_waits_for_topologies_of_another_project_that_cannot_be_read() ->
     w.tell(TopologyGone(unread.name))
     w.settle()
     assert w.condition("any")[1] == w.condition("named")[1] == Reason.INFEASIBLE
+
+
+def test_a_gang_waits_for_topologies_of_ours_that_cannot_be_read() -> None:
+    """Semantics §6.3: a node label by the name of a level is not meant, and may be wider."""
+    unread = Topology("*", problem="the scheduler cannot read topologies")
+    w = World()
+    for node, zone in (("a", "y"), ("b", "z")):
+        w.node(node, 1, labels=(("rack", "r1"), (RACK, "r1"), (ZONE, zone)))
+    w.tell(TopologySeen(unread))
+    gang(w, "level", 2, required="rack")
+    gang(w, "named", 2, required="rack", topology="default")
+    w.settle()
+    for name in ("level", "named"):
+        assert w.condition(name)[1] == Reason.INVALID_SPEC
+        assert "the scheduler cannot read topologies" in message(w, name)
+    gang(w, "soft", 1, preferred="rack")
+    gang(w, "label", 1, required=RACK)
+    w.settle()
+    assert w.condition("soft")[0]
+    assert w.condition("label")[0]
+    w.tell(TopologySeen(Topology("default", (Level("zone", ZONE), Level("rack", RACK)))))
+    w.tell(TopologyGone("*"))
+    w.settle()
+    assert w.condition("level")[1] == w.condition("named")[1] == Reason.INFEASIBLE

@@ -62,10 +62,11 @@ from enbloc.live.statuses import GroupStatuses, PodConditions
 from enbloc.live.topology_kinds import TOPOLOGY_KINDS, TopologyKind
 from enbloc.model.adoptions import adopted
 from enbloc.model.groups import GroupKey
+from enbloc.model.names import API_GROUP
 from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.model.selectors import Selector
-from enbloc.model.topology import Topology, foreign_name
+from enbloc.model.topology import Topology, unread_name
 from enbloc.model.workloads import WorkloadKey
 from enbloc.telemetry import ActiveProblems
 from enbloc.topology import HyperNodes
@@ -280,8 +281,7 @@ class Informers:
             kind.versions,
             kind.without,
         )
-        if kind.expendable:
-            _expend(informer)
+        _may_fail(informer, expendable=kind.expendable)
         return informer
 
     def _hyper_nodes(self) -> Informer[HyperNodeObject]:
@@ -312,7 +312,7 @@ class Informers:
             "PodGroups can name none of their tiers",
             lambda _: problem,
         )
-        _expend(informer)
+        _may_fail(informer, expendable=True)
         return informer
 
     def namespaces(self) -> Informer[NamespaceObject]:
@@ -445,18 +445,21 @@ class Informers:
                 return ""
 
 
-def _expend(informer: Informer[Any]) -> None:
-    """Go on without another project's topologies if they cannot be read for any reason.
+def _may_fail(informer: Informer[Any], *, expendable: bool) -> None:
+    """Tell the engine of topologies that cannot be read, by one that has the place of them all.
 
-    The engine knows it by a Topology that has the place of all of that project's.
+    Args:
+        informer: of one kind.
+        expendable: it goes on without them whatever the reason is.
     """
-    name = foreign_name(informer.reflector.resource.group)
+    group = informer.reflector.resource.group
+    name = unread_name("" if group == API_GROUP else group)
     problem = f"the scheduler cannot read {informer.reflector.resource.label()}; its log says why"
 
     def unread(given: bool) -> Event:
         return TopologySeen(Topology(name, problem=problem)) if given else TopologyGone(name)
 
-    informer.expendable, informer.unread = True, unread
+    informer.expendable, informer.unread = expendable, unread
 
 
 def _alike(known: Pod, pod: Pod) -> bool:

@@ -70,6 +70,11 @@ def foreign_name(group: str, name: str = WHICHEVER) -> str:
     return f"{group}/{name}"
 
 
+def unread_name(project: str) -> str:
+    """The name of a Topology that says why none of a project's can be read; "" = none of ours."""
+    return foreign_name(project) if project else WHICHEVER
+
+
 def is_foreign(name: str) -> bool:
     """Whether this is the name of another project's Topology."""
     return "/" in name
@@ -306,44 +311,50 @@ def _named(
     request: TopologyRequest, topologies: Mapping[str, Topology], values: Iterable[str]
 ) -> tuple[Topology | None, str]:
     """The Topology of a request (None = it names node labels), and what is wrong."""
-    name = request.topology
-    if not name:
-        own = sorted(each for each in topologies if not is_foreign(each))
-        if not own or all("/" in value for value in values):
-            return None, ""
-        if len(own) > 1:
-            return None, f"there are several Topologies; name one of {several(own, MOST_NAMED)}"
-        [name] = own
+    wanted, name = tuple(values), request.topology
     project, _, which = name.rpartition("/")
-    unread = topologies.get(foreign_name(project)) if project else None
-    if project and which == WHICHEVER:
+    if not name and all("/" in value for value in wanted):
+        return None, ""
+    if not name or (project and which == WHICHEVER):
+        unread = topologies.get(unread_name(project))
         if unread is not None and request.requires:
             return None, unread.problem
-        return _with_levels(project, topologies, values), ""
+        if project:
+            return _with_levels(project, topologies, wanted), ""
+        own = sorted(each for each in topologies if not is_foreign(each) and each != WHICHEVER)
+        if len(own) > 1:
+            return None, f"there are several Topologies; name one of {several(own, MOST_NAMED)}"
+        if not own:
+            return None, ""
+        [name] = own
     found = topologies.get(name)
-    if found is None and unread is not None:
-        return None, f'Topology "{name}" is unknown: {unread.problem}'
-    if found is None and name == foreign_name(VOLCANO_GROUP, HYPER_NODES):
-        return None, "there are no HyperNodes; create some, or remove what names their tiers"
     if found is None:
-        others = sorted(
-            each for each in topologies if each.rpartition("/")[0] == project and each != name
-        )
-        known = f"one of {several(others, MOST_NAMED)}" if others else "another"
-        return None, f'Topology "{name}" not found; create it or name {known}'
+        return None, _unknown(name, topologies)
     if found.problem:
         return None, f"Topology {name} cannot be used: {found.problem}"
     return found, ""
 
 
+def _unknown(name: str, topologies: Mapping[str, Topology]) -> str:
+    """What is wrong with the name of a Topology that is not known."""
+    project = name.rpartition("/")[0]
+    unread = topologies.get(unread_name(project))
+    if unread is not None:
+        return f'Topology "{name}" is unknown: {unread.problem}'
+    if name == foreign_name(VOLCANO_GROUP, HYPER_NODES):
+        return "there are no HyperNodes; create some, or remove what names their tiers"
+    others = sorted(each for each in topologies if each.rpartition("/")[0] == project)
+    known = f"one of {several(others, MOST_NAMED)}" if others else "another"
+    return f'Topology "{name}" not found; create it or name {known}'
+
+
 def _with_levels(
-    project: str, topologies: Mapping[str, Topology], values: Iterable[str]
+    project: str, topologies: Mapping[str, Topology], wanted: Sequence[str]
 ) -> Topology | None:
     """The only Topology of a project that has these levels; None = there is none, or are several.
 
     In that case only node labels are valid: which one is meant depends on fields not read here.
     """
-    wanted = tuple(values)
     found = [
         each
         for name, each in topologies.items()
