@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemption between tenants: whose pods go, and what a tenant can do about that."""
 
+import itertools
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -76,6 +77,20 @@ async def test_a_quota_of_priorities_keeps_a_tenant_from_preempting(
         scope = {"scopeName": "PriorityClass", "operator": "In", "values": [HIGH]}
         spec = {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [scope]}}
         await world.client.create(QUOTAS, {"metadata": {"name": "q"}, "spec": spec}, evil.namespace)
+        names = itertools.count()
+
+        async def counts() -> bool:
+            """Whether the quota counts by now: the API server learns of it by a watch."""
+            named = manifests.pod(
+                f"of-nobody-{next(names)}", priority_class=HIGH, scheduler="nobody"
+            )
+            try:
+                await evil.create([named])
+            except Forbidden:
+                return True
+            return False
+
+        await world.eventually(counts, lambda: "the quota counts")
         with pytest.raises(Forbidden, match="quota"):
             await evil.create([manifests.pod("high", priority_class=HIGH)])
         await world.quiet()
