@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.client.errors import LONGEST_WAIT, APIError, TooManyRequests, Unreachable
+from enbloc.client.errors import LONGEST_WAIT, APIError, TooManyRequests
 from enbloc.telemetry import metrics
 
 #: The longest wait before the next try while the server accepts no connection (seconds): a try
@@ -71,7 +71,7 @@ class Backoff:
         While the server accepts no connection, at most DOWN_SECONDS. After a 429, what the server
         asks for, up to LONGEST_WAIT; that wait is counted, and logged if long.
         """
-        if isinstance(error, Unreachable) and not error.sent:
+        if error.server_away:
             return min(self.cap, DOWN_SECONDS) * random.uniform(0.5, 1.0)  # noqa: S311
         wait = self.next()
         return asked_for(error, wait) if isinstance(error, TooManyRequests) else wait

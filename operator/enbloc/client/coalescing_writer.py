@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from enbloc.client.backoff import Backoff
-from enbloc.client.errors import APIError, Conflict, Fenced, NotFound, Unreachable
+from enbloc.client.errors import APIError, Conflict, Fenced, NotFound
 from enbloc.client.fair_slots import FairSlots
 from enbloc.telemetry import ActiveProblems, metrics
 
@@ -275,7 +275,7 @@ class CoalescingWriter(Generic[K, V]):
                 self._problems.report(f"{self._what} update", error.advice)
             logger.debug("Retrying %s update of %s: %s", self._what, key, error)
             pause = backoff.after(error)
-            if isinstance(error, Unreachable) and not error.sent:
+            if error.server_away:
                 await asyncio.sleep(pause)  # keeping its slot: no other key can be written either
                 return 0.0
             return pause

@@ -116,6 +116,11 @@ class APIError(EnblocError):
         return isinstance(self, Invalid) or self.code == 413
 
     @property
+    def server_away(self) -> bool:
+        """Whether no connection to the server was made, so that every request now fails alike."""
+        return isinstance(self, Unreachable) and not self.sent
+
+    @property
     def namespace_terminating(self) -> bool:
         """Whether it was refused because its namespace is being deleted."""
         return self.has_cause("NamespaceTerminating")

@@ -506,7 +506,7 @@ class Reflector(Generic[T]):
         metrics.WATCH_RESTARTS.labels(self.resource.known_as).inc()
         self._failure = error.advice
         self.refused = isinstance(error, Forbidden | NotFound)
-        self.away = isinstance(error, Unreachable) and not error.sent
+        self.away = error.server_away
         self._say()
 
     def _worked(self) -> None:

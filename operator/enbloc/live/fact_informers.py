@@ -12,14 +12,14 @@ from enbloc.client import paths
 from enbloc.client.backoff import Backoff
 from enbloc.client.client import Client
 from enbloc.client.discovery import served
-from enbloc.client.errors import APIError, Unreachable
+from enbloc.client.errors import APIError
 from enbloc.client.items import HasMeta, Meta
 from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
 from enbloc.engine.events import Event, FactGone, FactSeen
 from enbloc.framework.profile import Profile
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.informer import Informer, T
+from enbloc.live.informer import Informer, OptionalObjects, T
 from enbloc.live.malformed import MalformedObjects
 from enbloc.model.ledger import Fact
 from enbloc.wire import device_codec as devices
@@ -137,7 +137,7 @@ class DiscoveredInformer(Informer[T]):
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
         problem: the fields of an object that are ignored, from its event; "" = none.
-        optional: the consequence while the objects cannot be read, for the log.
+        optional: what to do while the objects cannot be read.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class DiscoveredInformer(Informer[T]):
         queue: EventQueue,
         malformed: MalformedObjects,
         problem: Callable[[Event], str],
-        optional: str,
+        optional: OptionalObjects,
     ) -> None:
         super().__init__(None, reflector, *means, queue, malformed, problem, optional)
         self._client = client
@@ -191,8 +191,7 @@ class DiscoveredInformer(Informer[T]):
             try:
                 resource = await self._served()
             except APIError as error:
-                away = isinstance(error, Unreachable) and not error.sent
-                (self._report if away else self._tell)(error.advice)
+                (self._report if error.server_away else self._tell)(error.advice)
                 await asyncio.sleep(backoff.after(error))
                 continue
             self._tell(None)
@@ -208,7 +207,7 @@ class DiscoveredInformer(Informer[T]):
     def _lack(self) -> None:
         """Note, and log, that the server does not have the resource."""
         label = self.reflector.resource.label()
-        logger.info("The API server does not serve %s: %s", label, self.optional)
+        logger.info("The API server does not serve %s: %s", label, self.without)
         self._tell_engine(unread=False)
         self._absent = True
 

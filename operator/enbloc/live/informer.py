@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, assert_never
 
 from enbloc.client import items
@@ -33,6 +34,25 @@ _LONG_TAKE: Final = 0.005
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class OptionalObjects:
+    """What to do while objects that are not required cannot be read.
+
+    Attributes:
+        without: the consequence, for the log.
+        expendable: whether any failure to read them counts as if access were denied.
+        unread: the event that says that they cannot be read (True), or can again; None = the engine
+            is not told.
+    """
+
+    without: str
+    expendable: bool = False
+    unread: Callable[[bool], Event] | None = None
+
+
+_REQUIRED: Final = OptionalObjects("")
+
+
 class Informer(Generic[T]):
     """Decodes one stream and puts its events into the queue.
 
@@ -44,8 +64,7 @@ class Informer(Generic[T]):
         queue: where the events go.
         malformed: told of objects that cannot be read, or not in full.
         problem: the fields of an object that are ignored, from its event; "" = none.
-        optional: the consequence, for the log, where access to these objects is denied; "" = they
-            are required.
+        optional: what to do where access to these objects is denied; None = they are required.
     """
 
     def __init__(
@@ -57,13 +76,9 @@ class Informer(Generic[T]):
         queue: EventQueue,
         malformed: MalformedObjects,
         problem: Callable[[Event], str],
-        optional: str = "",
+        optional: OptionalObjects | None = None,
     ) -> None:
-        self.optional = optional
-        #: Any failure to read these optional objects counts as a denial; set it before `run`.
-        self.expendable = False
-        #: The event that says that these optional objects cannot be read (True), or can again.
-        self.unread: Callable[[bool], Event] | None = None
+        self._optional = optional or _REQUIRED
         self._unread = False
         #: Also gets each item; set it only before `run`.
         self.also: Callable[[items.Item[T]], None] | None = None
@@ -87,6 +102,16 @@ class Informer(Generic[T]):
     def name(self) -> str:
         """The name of the resource in metrics and health checks."""
         return self.reflector.resource.known_as
+
+    @property
+    def without(self) -> str:
+        """The consequence while the objects cannot be read; "" = they are required."""
+        return self._optional.without
+
+    @property
+    def expendable(self) -> bool:
+        """Whether any failure to read the objects has that consequence."""
+        return self._optional.expendable
 
     def readable(self) -> bool:
         """Whether the first list was read; for any thread."""
@@ -113,14 +138,14 @@ class Informer(Generic[T]):
     async def _confirm(self, since: float) -> None:
         clock, refused = asyncio.get_running_loop().time, math.inf
         backoff = Backoff(cap=5.0)
-        while self.reflector.synced or not self.optional:
+        while self.reflector.synced or not self.without:
             try:
                 await self.reflector.confirm(since)
             except APIError as error:
                 logger.debug("Retrying the consistent read of %s: %s", self.name, error)
                 lacking = isinstance(error, Forbidden | NotFound) or self.expendable
                 refused = min(refused, clock()) if lacking else math.inf
-                if self.optional and clock() - refused >= OPTIONAL_SECONDS:
+                if self.without and clock() - refused >= OPTIONAL_SECONDS:
                     self._leave_out(error.advice)
                     return
                 await asyncio.sleep(backoff.next())
@@ -158,11 +183,11 @@ class Informer(Generic[T]):
         """Whether what fails now is a reason to continue without the objects."""
         reflector = self.reflector
         denied = reflector.refused or (self.expendable and not reflector.away)
-        return bool(self.optional) and denied and not reflector.synced
+        return bool(self.without) and denied and not reflector.synced
 
     async def _do_without(self) -> None:
         """Continue without the objects if they are optional and access to them is denied."""
-        if not self.optional:
+        if not self.without:
             return
         refused = 0
         while refused < OPTIONAL_SECONDS and not self.reflector.synced:
@@ -170,26 +195,27 @@ class Informer(Generic[T]):
             refused = refused + 1 if self._failing and self._dispensable() else 0
         if not self.reflector.synced:
             self._warn()
-            self._tell_engine(unread=True)
+            self.do_without()
             self._have_synced()
 
     def _tell_engine(self, *, unread: bool) -> None:
-        if self.unread is not None and unread != self._unread:
+        event = self._optional.unread
+        if event is not None and unread != self._unread:
             self._unread = unread
-            self._queue.put(self.unread(unread))
+            self._queue.put(event(unread))
 
     def _warn(self) -> None:
         refusal, label = self._refusal, self.reflector.resource.label()
         if label not in refusal:
             refusal = f"cannot read {label}: {refusal}"
         refusal = f"{refusal[:1].upper()}{refusal[1:]}"
-        logger.warning("%s; until then: %s", refusal, self.optional)
+        logger.warning("%s; until then: %s", refusal, self.without)
 
     def _leave_out(self, refusal: str) -> None:
         """Continue without the optional objects that were read before."""
         self._forget(refusal)
         self._warn()
-        self._tell_engine(unread=True)
+        self.do_without()
 
     def _forget(self, refusal: str) -> None:
         """Count the objects as deleted until they can be read again."""

@@ -54,7 +54,7 @@ from enbloc.framework.profile import Profile
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.fact_informers import DiscoveredInformer, FactKind, wanted
 from enbloc.live.group_status import GroupObject
-from enbloc.live.informer import Informer
+from enbloc.live.informer import Informer, OptionalObjects
 from enbloc.live.malformed import MalformedObjects
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.raw_nodes import RawNode
@@ -89,9 +89,11 @@ T = TypeVar("T", bound=HasMeta)
 
 #: What does not work without each resource that pods without a group do not need.
 OPTIONAL: Final = {
-    POD_GROUPS: "pods without a group are scheduled, and groups are not",
-    PRIORITY_CLASSES: "spec.priorityClassName of PodGroups has no effect",
-    POD_DISRUPTION_BUDGETS: "victims of a preemption are chosen without regard to them",
+    POD_GROUPS: OptionalObjects("pods without a group are scheduled, and groups are not"),
+    PRIORITY_CLASSES: OptionalObjects("spec.priorityClassName of PodGroups has no effect"),
+    POD_DISRUPTION_BUDGETS: OptionalObjects(
+        "victims of a preemption are chosen without regard to them"
+    ),
 }
 #: All fields of a pod except its resourceVersion.
 _BUT_VERSION: Final = attrgetter(*(f.name for f in fields(Pod) if f.name != "resource_version"))
@@ -271,7 +273,7 @@ class Informers:
         return *map(self._topologies, TOPOLOGY_KINDS), self._hyper_nodes()
 
     def _topologies(self, kind: TopologyKind) -> Informer[TopologyObject]:
-        informer = self._discovered(
+        return self._discovered(
             kind.resource,
             TopologyObject,
             (
@@ -279,10 +281,8 @@ class Informers:
                 lambda meta: TopologyGone(kind.called(meta.name)),
             ),
             kind.versions,
-            kind.without,
+            OptionalObjects(kind.without, kind.expendable, _unread_topologies(kind.resource)),
         )
-        _may_fail(informer, expendable=kind.expendable)
-        return informer
 
     def _hyper_nodes(self) -> Informer[HyperNodeObject]:
         #: The problem of the last HyperNode seen. It is asked for right afterwards, and the event
@@ -304,16 +304,18 @@ class Informers:
         def gone(meta: Meta) -> Event:
             return changed(self.hyper_nodes.remove(meta.name))
 
-        informer = self._discovered(
+        return self._discovered(
             HYPER_NODES,
             HyperNodeObject,
             (seen, gone),
             (HYPER_NODES.version,),
-            "PodGroups can name none of their tiers",
+            OptionalObjects(
+                "PodGroups can name none of their tiers",
+                expendable=True,
+                unread=_unread_topologies(HYPER_NODES),
+            ),
             lambda _: problem,
         )
-        _may_fail(informer, expendable=True)
-        return informer
 
     def namespaces(self) -> Informer[NamespaceObject]:
         """All namespaces; their labels say which workloads get groups."""
@@ -355,7 +357,11 @@ class Informers:
 
     def _facts(self, kind: FactKind, watches: ObjectWatches | None) -> Informer[Any]:
         informer = self._discovered(
-            kind.resource, kind.shape, (kind.seen, kind.gone), kind.versions, kind.without
+            kind.resource,
+            kind.shape,
+            (kind.seen, kind.gone),
+            kind.versions,
+            OptionalObjects(kind.without),
         )
         if watches is not None:
             watches.follow(informer.reflector)
@@ -368,7 +374,7 @@ class Informers:
         shape: type[T],
         means: tuple[Callable[[T], Event], Callable[[Meta], Event]],
         versions: Sequence[str],
-        without: str,
+        optional: OptionalObjects,
         problem: Callable[[Event], str] | None = None,
     ) -> Informer[T]:
         return DiscoveredInformer(
@@ -379,7 +385,7 @@ class Informers:
             self.queue,
             self.malformed,
             problem or self._problem,
-            without,
+            optional,
         )
 
     def _selecting(
@@ -416,7 +422,7 @@ class Informers:
             self.queue,
             self.malformed,
             self._problem,
-            OPTIONAL.get(resource, ""),
+            OPTIONAL.get(resource),
         )
 
     def _reflector(self, resource: Resource, shape: type[T]) -> Reflector[T]:
@@ -445,21 +451,15 @@ class Informers:
                 return ""
 
 
-def _may_fail(informer: Informer[Any], *, expendable: bool) -> None:
-    """Tell the engine of topologies that cannot be read, by one that has the place of them all.
-
-    Args:
-        informer: of one kind.
-        expendable: it goes on without them whatever the reason is.
-    """
-    group = informer.reflector.resource.group
-    name = unread_name("" if group == API_GROUP else group)
-    problem = f"the scheduler cannot read {informer.reflector.resource.label()}; its log says why"
+def _unread_topologies(resource: Resource) -> Callable[[bool], Event]:
+    """Events that say whether topologies cannot be read, by one that has the place of them all."""
+    name = unread_name("" if resource.group == API_GROUP else resource.group)
+    problem = f"the scheduler cannot read {resource.label()}; its log says why"
 
     def unread(given: bool) -> Event:
         return TopologySeen(Topology(name, problem=problem)) if given else TopologyGone(name)
 
-    informer.expendable, informer.unread = expendable, unread
+    return unread
 
 
 def _alike(known: Pod, pod: Pod) -> bool:

@@ -3,7 +3,7 @@
 """What a scheduler knows at its start, or part of it: lists each resource once, writes nothing."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,14 +69,9 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), configuration.profiles, ActiveProblems())
     made = informers.every()
-    await _read_all(each for each in made if not each.expendable)
-    expendable = [each for each in made if each.expendable]
-    for informer, error in zip(
-        expendable, await asyncio.gather(*map(_read, expendable)), strict=True
-    ):
-        if error is not None:
-            problems.append(str(error))
-            informer.do_without()
+    for informer, error in await _read_all(made):
+        problems.append(str(error))
+        informer.do_without()
     present = PresentState(
         configuration.profiles,
         configuration.settings,
@@ -97,11 +92,8 @@ async def read_nodes(client: Client) -> NodeReading:
     """
     queue, problems = EventQueue(), list[str]()
     informers = Informers(client, queue, _kept(problems), {}, ActiveProblems())
-    own, *others = informers.topologies()
-    await _read_all((informers.nodes(), informers.pods(), own))
-    for error in await asyncio.gather(*map(_read, others)):
-        if error is not None:
-            problems.append(str(error))
+    made = (informers.nodes(), informers.pods(), *informers.topologies())
+    problems += [str(error) for _, error in await _read_all(made)]
     nodes, topologies = Nodes(ResourceSpace(), Ledgers()), dict[str, Topology]()
     bound: list[Pod] = []
     for event in _taken(queue):
@@ -154,10 +146,23 @@ def _taken(queue: EventQueue) -> Iterator[Event]:
         yield from events
 
 
-async def _read_all(informers: Iterable[Informer[Any]]) -> None:
+async def _read_all(
+    informers: Sequence[Informer[Any]],
+) -> Sequence[tuple[Informer[Any], APIError]]:
+    """Fill the queue with one list each; return the expendable ones that cannot be read.
+
+    Raises:
+        ExceptionGroup: one APIError for each other one that cannot be read.
+    """
     errors = await asyncio.gather(*map(_read, informers))
-    if failed := [error for error in errors if error is not None]:
-        raise ExceptionGroup("the cluster cannot be read", failed)
+    failed = [
+        (informer, error)
+        for informer, error in zip(informers, errors, strict=True)
+        if error is not None
+    ]
+    if required := [error for informer, error in failed if not informer.expendable]:
+        raise ExceptionGroup("the cluster cannot be read", required)
+    return [(informer, error) for informer, error in failed if informer.expendable]
 
 
 async def _read(informer: Informer[Any]) -> APIError | None:

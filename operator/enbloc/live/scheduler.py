@@ -320,7 +320,7 @@ class Scheduler:
             health.register("scheduler-lease-conflict", self._conflict.passing, "readyz")
         for informer in self._informers:
             health.register(f"{informer.name}-synced", informer.synced.is_set, "readyz")
-            if informer.optional:
+            if informer.without:
                 name = f"{informer.name}-readable"
                 health.register(name, informer.readable, "readyz", counts=False)
         health.pages["configz"] = partial(configz, self._configuration)
