@@ -71,7 +71,7 @@ def test_a_slice_names_the_domain_that_holds_the_rest_of_it() -> None:
     w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:2 c1=z/b/r3:8")
     w.pod("other", node="c1", spec=spec(cpu=7))
     sliced(w)
-    assert w.condition("g")[1] == Reason.BELOW_MINIMUM
+    assert w.condition("g")[1] == Reason.TOPOLOGY_DOMAIN_FULL
     said = message(w, "g")
     assert "rack z/b/r1, which holds others of the slice, has no room for rank" in said
     assert "node(s) were not in rack z/b/r1 with room for the slice" in said

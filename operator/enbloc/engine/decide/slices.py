@@ -400,6 +400,9 @@ class _Placing:
             enough = room[domain] >= len(members)
             text = f"{name} {path}, which holds others of the slice, "
             text += f"does not take {whom}" if enough else f"has no room for {whom}"
+            own = self._candidates.domains.levels[level]
+            full = own.sums(self._candidates.room.slots)[domain] < len(members)
+            outcome.domain_full |= bool(full) and not outcome.lacks
         outcome.lacks = outcome.lacks or text
         self._note(outcome, members[0], f"node(s) were {where} with room for the slice")
 
