@@ -55,6 +55,17 @@ def test_no_group_of_a_pattern_is_captured() -> None:
     assert found.groups() == ()
 
 
+def test_patterns_that_repeat_repetitions_are_read_as_far_as_matching_takes_no_minutes() -> None:
+    """64 of these would take more than a minute for 5000 nodes."""
+    costly = "((([a-z0-9-]{0,9}){0,9}){0,2}){0,4}!"
+    found = read({"tier": 1, "members": [regex(costly), regex(costly), regex("^node-[0-9]+$")]})
+    assert [pattern.text for pattern in found.patterns] == [costly, "^node-[0-9]+$"]
+    assert found.problem == (
+        f'spec.members[1].selector.regexMatch.pattern: "{costly}" takes too long to match; '
+        "repeat less"
+    )
+
+
 def test_members_are_selected_by_their_labels_and_by_an_empty_selector_not_at_all() -> None:
     found = read(
         {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Common Expression Language of device selectors, evaluated within bounds."""
 
-from enbloc.cel.patterns import searching
+from enbloc.cel.patterns import instructions, searching
 from enbloc.cel.program import (
     COST_LIMIT,
     CelError,
@@ -23,6 +23,7 @@ __all__ = [
     "SemanticVersion",
     "compile",
     "exact",
+    "instructions",
     "reads",
     "searching",
 ]

@@ -25,6 +25,9 @@ from enbloc.wire.problems import Problems
 _MOST_SELECTING: Final = 64
 #: The longest regular expression that is accepted, in characters.
 _LONGEST_PATTERN: Final = 1024
+#: The most instructions of all regular expressions of one, with repetitions at their maximum:
+#: matching 5000 names then takes 2 s at worst.
+_MOST_INSTRUCTIONS: Final = 8192
 
 
 class _ExactMatch(msgspec.Struct, gc=False):
@@ -61,12 +64,17 @@ class HyperNodeObject(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class _Members:
-    """The members of a HyperNode, by how they are selected."""
+    """The members of a HyperNode, by how they are selected.
+
+    Attributes:
+        instructions: of all patterns.
+    """
 
     nodes: set[str] = field(default_factory=set)
     patterns: list[Pattern] = field(default_factory=list)
     selectors: list[Selector] = field(default_factory=list)
     children: set[str] = field(default_factory=set)
+    instructions: int = 0
 
 
 def hyper_node(obj: HyperNodeObject) -> HyperNode:
@@ -114,8 +122,7 @@ def _read(member: _Member, path: str, found: _Members, problems: Problems) -> No
     if given.exact_match is not None and (of_nodes or member.type == "HyperNode"):
         (found.nodes if of_nodes else found.children).add(given.exact_match.name)
     elif given.regex_match is not None and of_nodes:
-        if (pattern := _pattern(given.regex_match.pattern, path, problems)) is not None:
-            found.patterns.append(pattern)
+        _read_pattern(given.regex_match.pattern, path, found, problems)
     elif given.label_match is not None and of_nodes:
         selector = bounded_selector(given.label_match, f"{path}.selector.labelMatch", problems)
         if selector is not None and selector.requirements:  # an empty one selects nothing there
@@ -127,17 +134,22 @@ def _read(member: _Member, path: str, found: _Members, problems: Problems) -> No
         )
 
 
-def _pattern(text: str, path: str, problems: Problems) -> Pattern | None:
-    """A regular expression, as in Go (RE2); None = it is invalid."""
+def _read_pattern(text: str, path: str, found: _Members, problems: Problems) -> None:
+    """Read a regular expression, as in Go (RE2)."""
     path = f"{path}.selector.regexMatch.pattern"
     if not 0 < len(text) <= _LONGEST_PATTERN:
         problems.append(f"{path}: it has {len(text)} characters; 1 to {_LONGEST_PATTERN} are read")
-        return None
+        return
     # Imported here: most clusters have no HyperNode, and RE2 takes a while.
-    from enbloc.cel import searching  # noqa: PLC0415
+    from enbloc.cel import instructions, searching  # noqa: PLC0415
 
+    needed = instructions(text)
+    if found.instructions + needed > _MOST_INSTRUCTIONS:
+        problems.append(f"{path}: {quoted(text)} takes too long to match; repeat less")
+        return
     try:
-        return Pattern(text, searching(text))
+        found.patterns.append(Pattern(text, searching(text)))
     except ValueError:
         problems.append(f"{path}: {quoted(text)} is no regular expression of RE2; correct it")
-        return None
+    else:
+        found.instructions += needed
