@@ -143,6 +143,30 @@ def test_that_the_domain_of_a_role_is_full_is_told_alike() -> None:
     assert "rack z/b/r1, which holds members, has room for 0 of 1" in message(w, "g")
 
 
+def test_the_block_of_a_gang_is_named_where_no_rack_in_it_takes_a_role() -> None:
+    """Semantics §11.2: the gang in one block, its workers in one rack of it."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r2:1 a3=z/b/r2:1 b1=z/c/r3:4")
+    w.pod("other", node="b1", spec=spec(cpu=3))
+    workers = TopologyPart("spec.roles[w]", frozenset("w"), TopologyRequest(required="rack"))
+    block = TopologyRequest(required="block")
+    roles = [("m", 1), ("w", 2)]
+    w.group("g", 3, roles=roles, topology=block, topology_parts=(workers,), timeout=60)
+    for index, role in enumerate("mww"):
+        w.member(f"g-{index}", "g", spec=ONE_CPU, role=role, owner=JOB)
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.settle()
+    lost = [w.lose_node("a2"), w.lose_node("a3")]
+    w.node("a4", 1, labels=tuple(sorted(((ZONE, "z"), (BLOCK, "b"), (RACK, "r2")))))
+    w.node("a5", 1, labels=tuple(sorted(((ZONE, "z"), (BLOCK, "b"), (RACK, "r4")))))
+    for pod in lost:
+        w.member(pod, "g", spec=ONE_CPU, role="w", owner=JOB)
+    w.settle()
+    said = message(w, "g")
+    assert "block z/b, which holds members, does not take 2" in said
+    assert w.condition("g")[1] == Reason.TOPOLOGY_DOMAIN_FULL
+
+
 def lacking_one(**more: Any) -> tuple[World, str]:
     """A started gang in a rack that has room for one more, of which one member was deleted."""
     w = fabric("a1=z/b/r1 a2=z/b/r1 b1=z/b/r2:8")

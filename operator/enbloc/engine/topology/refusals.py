@@ -30,6 +30,10 @@ def no_domain(candidates: DomainCandidates, tried: int, nodes: Nodes, *, everywh
     name, members = candidates.levels.levels[required].name, candidates.room.members
     if not everywhere:
         return f"no domain of {name} that was tried takes {members}; searched {tried} domains"
+    best = candidates.best()
+    if candidates.pinned and best is not None:
+        path = candidates.domains.path(nodes, required, best[0])
+        return f"{name} {path}, which holds members, does not take {members}"
     return f"no domain of {name} takes {members}, though {tried} may have room for so many"
 
 
