@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from benchmarks.engine import Figure
 from enbloc.cel.functions import GLOBAL, MEMBER
 from enbloc.cel.kubernetes import address, cidr, quantity, semver
-from enbloc.cel.values import MOST_MADE, Fault, Map, Optional, Run, Uint
+from enbloc.cel.values import MOST_MADE, Execution, Fault, Map, Optional, Uint
 
 #: CPU seconds for which calls with the same arguments are made at least, and how often all of that
 #: is done, each time in another order: the best counts, for what a machine does besides comes and
@@ -243,7 +243,7 @@ def measured(name: str, calls: Sequence[tuple[Any, ...]]) -> Row:
     member = name.startswith(".") or name not in GLOBAL
     function, run = (
         (MEMBER[name.removeprefix(".")] if member else GLOBAL[name]),
-        Run([], sys.maxsize),
+        Execution([], sys.maxsize),
     )
     count, measures = len(calls), 0
     while True:

@@ -87,7 +87,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "pause-though-the-group-has-run",
-        "if key in self._pauses and members.runs_whole(facts):",
+        "if key in self._pauses and run.runs_whole(facts):",
         "if False:",
     ),
     Fault(
@@ -158,7 +158,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-begun-anew-by-a-restart",
-        "since=min(_held_since(members), default=turn.now),",
+        "since=min(_held_since(run), default=turn.now),",
         "since=turn.now,",
     ),
     Fault(
@@ -173,17 +173,17 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-not-filled-by-what-is-held",
-        "due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._taken(run) - filled.held,",
         "due=Counter(dict(group.min_resources)) - filled.held,",
     ),
     Fault(
         "reservation-not-filled-by-its-owner-s-groups",
-        "due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,",
-        "due=Counter(dict(group.min_resources)) - self._taken(members),",
+        "due=Counter(dict(group.min_resources)) - self._taken(run) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._taken(run),",
     ),
     Fault(
         "reservation-kept-by-a-group-that-ended",
-        "if group is None or not admitted or over:\n            self._drop(turn, members)\n",
+        "if group is None or not admitted or over:\n            self._drop(turn, run)\n",
         "if group is None or not admitted or over:\n            pass\n",
     ),
     Fault(

@@ -179,7 +179,7 @@ GANGS: Final = (
     # ── when a group has started ─────────────────────────────────────────────────────────────
     Fault(
         "start-a-group-that-lacks-members",
-        "if not facts.deficit and members.runs_whole(facts):",
+        "if not facts.deficit and run.runs_whole(facts):",
         "if not facts.deficit:",
     ),
     Fault(
@@ -292,7 +292,7 @@ GANGS: Final = (
     ),
     Fault(
         "a-plan-outlives-a-raised-minimum",
-        "if not open_plan.started and not open_plan.still_meets(facts, members.pods):",
+        "if not open_plan.started and not open_plan.still_meets(facts, run.pods):",
         "if False:",
     ),
     Fault(

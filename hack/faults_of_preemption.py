@@ -35,8 +35,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "break-groups-of-others",
-        "floors = members.unmet() if members.group is not None else ()",
-        "floors = members.unmet()",
+        "floors = run.unmet() if run.group is not None else ()",
+        "floors = run.unmet()",
     ),
     # ── how long victims are waited for ──────────────────────────────────────────────────────
     Fault(
@@ -82,12 +82,12 @@ PREEMPTION: Final = (
     # ── what is begun anew ───────────────────────────────────────────────────────────────────
     Fault(
         "resume-a-broken-gang-as-a-whole-one",
-        "self._finish(turn, members, self._groups.facts(members))",
+        "self._finish(turn, run, self._groups.facts(run))",
         "pass",
     ),
     Fault(
         "leave-the-rest-of-a-gang-to-its-fate",
-        "pods += [pod for pod in members.bound if pod not in pods]",
+        "pods += [pod for pod in run.bound if pod not in pods]",
         "pods += []",
     ),
     Fault(

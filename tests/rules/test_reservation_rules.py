@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from enbloc.engine.policies import MinResources
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.model.pods import Owner, Phase
 from tests.rules.applications import application, executor
 from tests.rules.world import JOB, ONE_A_NODE, World
@@ -388,12 +388,12 @@ def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
         world.alter(f"more{index}", owner=APP)
     world.settle()
     assert len(world.where()) == 40
-    asked: list[Members] = []
+    asked: list[Run] = []
     held = MinResources._taken
 
-    def counted(policy: MinResources, members: Members) -> Counter[str]:
-        asked.append(members)
-        return held(policy, members)
+    def counted(policy: MinResources, run: Run) -> Counter[str]:
+        asked.append(run)
+        return held(policy, run)
 
     monkeypatch.setattr(MinResources, "_taken", counted)
     world.change("more7-0", labels=(("a", "b"),))

@@ -3,7 +3,7 @@
 """Evaluate: compiles a tree to closures over the variables of one evaluation.
 
 Costs are counted where upstream's interpreter counts them, so that both reject the same
-expressions; see `Run`.
+expressions; see `Execution`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from enbloc.cel.values import (
     MOST_WORK,
     NONE,
     TOO_LONG,
+    Execution,
     Fault,
     Map,
     Optional,
-    Run,
     Type,
     Uint,
     keyed,
     type_of,
 )
 
-Code = Callable[[Run], Any]
+Code = Callable[[Execution], Any]
 _TYPES: Final = frozenset(
     [
         "bool",
@@ -148,7 +148,7 @@ class Compiler:
         condition = self.code(node.condition, scope)
         yes, no = self.branch(node.yes, scope), self.branch(node.no, scope)
 
-        def choose(run: Run) -> Any:
+        def choose(run: Execution) -> Any:
             chosen = condition(run)
             if type(chosen) is not bool:
                 raise Fault("no such overload")
@@ -159,7 +159,7 @@ class Compiler:
     def _list(self, node: syntax.ListOf, scope: Scope) -> Code:
         items = [(self.code(item, scope), optional) for item, optional in node.items]
 
-        def make(run: Run) -> Any:
+        def make(run: Execution) -> Any:
             values: list[Any] = []
             for code, optional in items:
                 value = code(run)
@@ -178,7 +178,7 @@ class Compiler:
             for key, value, optional in node.pairs
         ]
 
-        def make(run: Run) -> Any:
+        def make(run: Execution) -> Any:
             found: list[tuple[Any, Any]] = []
             for key, code, optional in pairs:
                 name, value = key(run), code(run)
@@ -216,7 +216,7 @@ class Compiler:
         path = isinstance(node.operand, syntax.Name | syntax.Select | syntax.Index)
         operand, field, base = self.code(node.operand, scope), node.field, 0 if path else 1
 
-        def test(run: Run) -> bool:
+        def test(run: Execution) -> bool:
             value = operand(run)
             run.charge(base)
             if type(value) is Optional:
@@ -233,7 +233,7 @@ class Compiler:
         first, second = (self.code(arg, scope) for arg in node.args)
         whole = node.function == "or"
 
-        def pick(run: Run) -> Any:
+        def pick(run: Execution) -> Any:
             value = _optional(first(run))
             if value.present:
                 return value if whole else value.value
@@ -264,7 +264,7 @@ def folded(node: Node) -> syntax.Const | None:
             and (not node.member and node.function in _CONVERSIONS and len(node.args) == 1)
             and (inner := folded(node.args[0])) is not None
         ):
-            run = Run([], MOST_WORK)
+            run = Execution([], MOST_WORK)
             return syntax.Const(GLOBAL[node.function].apply(run, (inner.value,)))
     except Fault as fault:
         raise CompileFault(str(fault)) from None
@@ -279,7 +279,7 @@ def _variable(name: str, scope: Scope, cost: int = 1) -> Code:
             return lambda _run: value
         raise CompileFault(f"undeclared reference to '{name}'")
 
-    def read(run: Run) -> Any:
+    def read(run: Execution) -> Any:
         run.charge(cost)
         value = run.slots[number]
         if type(value) is Lazy:
@@ -297,7 +297,7 @@ class Lazy:
 
     code: Code
 
-    def settle(self, run: Run) -> Any:
+    def settle(self, run: Execution) -> Any:
         """The value, or the error that computing it ended with."""
         try:
             return self.code(run)
@@ -306,7 +306,7 @@ class Lazy:
 
 
 def _step(operand: Code, key: Any, cost: int, *, optional: bool) -> Code:
-    def step(run: Run) -> Any:
+    def step(run: Execution) -> Any:
         value = operand(run)
         if optional or type(value) is Optional:
             return _maybe(run, value, key, cost)
@@ -319,7 +319,7 @@ def _step(operand: Code, key: Any, cost: int, *, optional: bool) -> Code:
 
 
 def _dynamic_step(operand: Code, key: Code, cost: int, *, optional: bool) -> Code:
-    def step(run: Run) -> Any:
+    def step(run: Execution) -> Any:
         value, name = operand(run), key(run)
         if optional or type(value) is Optional:
             return _maybe(run, value, name, cost)
@@ -329,7 +329,7 @@ def _dynamic_step(operand: Code, key: Code, cost: int, *, optional: bool) -> Cod
     return step
 
 
-def _maybe(run: Run, value: Any, key: Any, cost: int) -> Optional:
+def _maybe(run: Execution, value: Any, key: Any, cost: int) -> Optional:
     """The value of the key, if there is one; only then it costs."""
     run.charge(cost - 1)
     if type(value) is Optional:
@@ -363,7 +363,7 @@ def _item(value: Any, index: Any) -> Any:
 def _logic(terms: list[Code], *, decisive: bool) -> Code:
     """`||` (`decisive` is True) or `&&`: an error counts only if no term decides."""
 
-    def decide(run: Run) -> bool:
+    def decide(run: Execution) -> bool:
         failed: Fault | None = None
         for term in terms:
             try:
@@ -386,7 +386,7 @@ def _in_constant(item: Code, values: list[Any]) -> Code:
     """`item in [literals]`, which costs nothing."""
     known = frozenset((None if value is None else keyed(value)) for value in values)
 
-    def contained(run: Run) -> bool:
+    def contained(run: Execution) -> bool:
         value = item(run)
         try:
             return (None if value is None else keyed(value)) in known

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from enbloc.cel import kubernetes, lists, patterns, scalars, texts
-from enbloc.cel.values import ENCODED, FLAT, Map, Run, Spend, size, tenth
+from enbloc.cel.values import ENCODED, FLAT, Execution, Map, Spend, size, tenth
 
 Cost = Callable[[tuple[Any, ...], Any], int]
 
@@ -39,7 +39,7 @@ class Function:
     takes: int = 10
     spends: bool = False
 
-    def apply(self, run: Run, args: tuple[Any, ...]) -> Any:
+    def apply(self, run: Execution, args: tuple[Any, ...]) -> Any:
         """Call it, and charge cost and memory. Raises Fault, and Halt beyond limits."""
         if not self.after:
             self._charge(run, args, None)
@@ -48,7 +48,7 @@ class Function:
             self._charge(run, args, result)
         return run.keep(result)
 
-    def _charge(self, run: Run, args: tuple[Any, ...], result: Any) -> None:
+    def _charge(self, run: Execution, args: tuple[Any, ...], result: Any) -> None:
         cost = _through(run.spend, args[0]) if self.cost is None else self.cost(args, result)
         run.pay(cost, self.takes)
 

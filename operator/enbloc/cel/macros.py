@@ -23,7 +23,7 @@ from enbloc.cel.evaluate import (
     folded,
 )
 from enbloc.cel.functions import MEMBER
-from enbloc.cel.values import NONE, Fault, Map, Optional, Run, short, type_of
+from enbloc.cel.values import NONE, Execution, Fault, Map, Optional, short, type_of
 
 _ADDED: Final = 2  # reading the accumulator, and `+`
 
@@ -72,7 +72,7 @@ class _Loop:
         self._range = compile_.code(node.args[0], scope)
         self.scope, self._slots = scope.bound(*_names(node.args[1 : variables + 1]))
 
-    def steps(self, run: Run) -> Any:
+    def steps(self, run: Execution) -> Any:
         """Set the variables to the next item, and yield it."""
         where = self._range(run)
         slots = run.slots
@@ -97,7 +97,7 @@ def _quantifier(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
     decisive = node.function == "exists"
     each = 3 if decisive else 2
 
-    def decide(run: Run) -> bool:
+    def decide(run: Execution) -> bool:
         failed: Fault | None = None
         found = not decisive
         for _ in loop.steps(run):
@@ -132,7 +132,7 @@ def _one(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
     loop = _Loop(compile_, node, scope, len(node.args) - 2)
     test = compile_.code(node.args[-1], loop.scope)
 
-    def count(run: Run) -> bool:
+    def count(run: Execution) -> bool:
         found = 0
         for _ in loop.steps(run):
             if _true(test(run)):
@@ -156,7 +156,7 @@ def _collect(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
     value = compile_.code(value_node, loop.scope)
     each = _ADDED + (0 if folded(value_node) is not None else LIST_COST)
 
-    def collect(run: Run) -> list[Any]:
+    def collect(run: Execution) -> list[Any]:
         found: list[Any] = []
         for _ in loop.steps(run):
             if test is not None and not _true(test(run)):
@@ -176,7 +176,7 @@ def _collect_map(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
     value = compile_.code(node.args[-1], loop.scope)
     entries = node.function == "transformMapEntry"
 
-    def collect(run: Run) -> Map:
+    def collect(run: Execution) -> Map:
         pairs: list[tuple[Any, Any]] = []
         for key in loop.steps(run):
             if test is not None and not _true(test(run)):
@@ -206,7 +206,7 @@ def _bind(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code | None:
     inner, (slot,) = scope.bound(node.args[1].name)
     result = compile_.code(node.args[3], inner)
 
-    def bind(run: Run) -> Any:
+    def bind(run: Execution) -> Any:
         run.slots[slot] = Lazy(value)
         return result(run)
 
@@ -221,11 +221,11 @@ def _opt_map(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
     flat = node.function == "optFlatMap"
     read = MEMBER["value"].call
 
-    def value(run: Run) -> Any:
+    def value(run: Execution) -> Any:
         run.charge(1)
         return read(target(run))
 
-    def apply(run: Run) -> Any:
+    def apply(run: Execution) -> Any:
         found = target(run)
         run.charge(1)
         if not MEMBER["hasValue"].call(found):
@@ -249,7 +249,7 @@ def _sort_by(compile_: Compiler, node: syntax.Call, scope: Scope) -> Code:
     each = _ADDED + (0 if folded(node.args[2]) is not None else LIST_COST)
     order = MEMBER["@sortBy"]
 
-    def sort(run: Run) -> Any:
+    def sort(run: Execution) -> Any:
         where = items(run)
         run.charge(3)
         if type(where) is not list:

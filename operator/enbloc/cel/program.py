@@ -20,7 +20,7 @@ from enbloc.cel.evaluate import Code, CompileFault, Scope, folded
 from enbloc.cel.macros import compiler
 from enbloc.cel.syntax import ListOf, MapOf, Node, parse
 from enbloc.cel.tokens import SyntaxFault
-from enbloc.cel.values import Fault, Halt, Map, Quantity, Run, type_of
+from enbloc.cel.values import Execution, Fault, Halt, Map, Quantity, type_of
 from enbloc.cel.versions import SemanticVersion
 
 #: What one evaluation may cost in CEL's units (resource.k8s.io CELSelectorExpressionMaxCost).
@@ -100,7 +100,7 @@ class Program:
 
     def evaluate(self, device: DeviceView) -> Evaluation:
         """Whether the expression selects the device, with the cost."""
-        run = Run([_variables(device), *[None] * (self._slots - 1)], self.cost_limit)
+        run = Execution([_variables(device), *[None] * (self._slots - 1)], self.cost_limit)
         answer: bool | CelError
         try:
             value = self._code(run)

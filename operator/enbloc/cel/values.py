@@ -162,7 +162,7 @@ def keyed(key: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Run:
+class Execution:
     """One evaluation: its variables by number, and what it may cost.
 
     `cost` counts as upstream's interpreter does: kube-scheduler v1.36

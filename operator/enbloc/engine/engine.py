@@ -46,7 +46,7 @@ from enbloc.engine.report import (
     topology_status,
 )
 from enbloc.engine.settings import Settings
-from enbloc.engine.state import MIN_RESOURCES, Members
+from enbloc.engine.state import MIN_RESOURCES, Run
 from enbloc.engine.tally import Census, Tally
 from enbloc.engine.trial import Stopwatch, timed
 from enbloc.engine.turn import Turn
@@ -223,11 +223,11 @@ class Engine:
         while turn.changed:  # forgetting a run changes the other runs of its group
             due, turn.changed = turn.changed, {}
             for key in due:
-                members = self._groups.get(key)
-                if members is None or members.at_rest or self._groups.over(members):
+                run = self._groups.get(key)
+                if run is None or run.at_rest or self._groups.over(run):
                     self._deferred.pop(key, None)
-                    if members is not None:
-                        self._forget(turn, members)
+                    if run is not None:
+                        self._forget(turn, run)
                 else:
                     self._deferred[key] = None
 
@@ -267,9 +267,9 @@ class Engine:
         for key in due:
             del turn.changed[key]
         for key in due:
-            members = self._groups.get(key)
-            if members is not None:
-                self._review_group(turn, members)
+            run = self._groups.get(key)
+            if run is not None:
+                self._review_group(turn, run)
             turn.losses.pop(key, None)
 
     def _decide(self, turn: Turn) -> None:
@@ -291,20 +291,20 @@ class Engine:
         item = self._admission.next(turn)
         if item is None:
             return 0
-        members = self._groups[item.key]
-        facts = turn.reviewed.get(item.key) or self._groups.facts(members)
+        run = self._groups[item.key]
+        facts = turn.reviewed.get(item.key) or self._groups.facts(run)
         fresh = item.key in turn.reviewed
-        if not fresh and self._admission.kept_out(turn, item, members, facts):
-            self._report(turn, members, facts)
+        if not fresh and self._admission.kept_out(turn, item, run, facts):
+            self._report(turn, run, facts)
             return 0
         profile = self._groups.profile(facts)
         decide, watch = self._attempts.decide, self._stopwatch
         if watch is not None and watch.begin(profile.name):
-            decided = timed(watch, decide, turn, item, members, facts, profile)
+            decided = timed(watch, decide, turn, item, run, facts, profile)
         else:
-            decided = decide(turn, item, members, facts, profile)
-        if decided and not members.solo:
-            self._report(turn, members, self._groups.facts(members))
+            decided = decide(turn, item, run, facts, profile)
+        if decided and not run.solo:
+            self._report(turn, run, self._groups.facts(run))
         open_plan = self._plans.of(item.key)
         return open_plan.size if decided and open_plan is not None else 0
 
@@ -336,93 +336,91 @@ class Engine:
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
-    def _review_group(self, turn: Turn, members: Members) -> None:
-        key = members.key
-        self._arrange(turn, members)
+    def _review_group(self, turn: Turn, run: Run) -> None:
+        key = run.key
+        self._arrange(turn, run)
         open_plan = self._plans.of(key)
-        if open_plan is None and (members.at_rest or self._groups.over(members)):
-            self._forget(turn, members)
+        if open_plan is None and (run.at_rest or self._groups.over(run)):
+            self._forget(turn, run)
             return
         if open_plan is not None and open_plan.started and not open_plan.floor_confirmed:
             for policy in self._policies:
-                policy.burst(turn, members)
+                policy.burst(turn, run)
             return  # the status is written when a burst begins and when its floor is bound
-        facts = self._follow(members, self._groups.facts(members), turn.now)
+        facts = self._follow(run, self._groups.facts(run), turn.now)
         turn.reviewed[key] = facts
-        misplaced = self._admission.place(members, facts)
+        misplaced = self._admission.place(run, facts)
         for policy in self._policies:
-            policy.review(turn, members, facts)
+            policy.review(turn, run, facts)
         if open_plan is None:
-            self._admission.review(turn, members, facts, misplaced)
-            if self._admission.item(members).place.parked:
+            self._admission.review(turn, run, facts, misplaced)
+            if self._admission.item(run).place.parked:
                 self._left_overs.parked(turn, facts, self._groups.profile(facts))
             else:
                 self._left_overs.tried(key)
-        elif not open_plan.started and not open_plan.still_meets(facts, members.pods):
+        elif not open_plan.started and not open_plan.still_meets(facts, run.pods):
             self._plans.withdraw(key, turn)
         elif facts.deficit:
             self._plans.give_up_additions(key, turn)
-        self._report(turn, members, facts)
+        self._report(turn, run, facts)
 
-    def _arrange(self, turn: Turn, members: Members) -> None:
+    def _arrange(self, turn: Turn, run: Run) -> None:
         """Find out which members of a PodGroup form one gang, and who writes its status."""
-        if not members.solo:
-            for each in self._groups.arrange(members, turn.now):
+        if not run.solo:
+            for each in self._groups.arrange(run, turn.now):
                 turn.change(each)
-            self._reporter.look(self._groups.newest(members))
+            self._reporter.look(self._groups.newest(run))
 
-    def _follow(self, members: Members, facts: GroupFacts, now: float) -> GroupFacts:
+    def _follow(self, run: Run, facts: GroupFacts, now: float) -> GroupFacts:
         """Record that the floor is reserved, the group runs, or no member is bound any more."""
-        if facts.group is None or members.solo:
+        if facts.group is None or run.solo:
             return facts
         if not facts.deficit:
-            if members.scheduled is None and members.planned_here:
+            if run.scheduled is None and run.planned_here:
                 self._core.tally.group_waits.append(max(0.0, now - facts.queue_time))
-            members.close(now)
-        if members.started is None:
-            if not facts.deficit and members.runs_whole(facts):
-                members.start(now)
+            run.close(now)
+        if run.started is None:
+            if not facts.deficit and run.runs_whole(facts):
+                run.start(now)
                 return replace(facts, started=True)
-        elif members.remade(facts, now) or (
-            not facts.total.bound and (facts.members or facts.deficit)
-        ):
-            members.stop()
-            return self._groups.facts(members)
+        elif run.remade(facts, now) or (not facts.total.bound and (facts.members or facts.deficit)):
+            run.stop()
+            return self._groups.facts(run)
         elif whole := [floor for floor in facts.coming if not floor.deficit]:
             held = facts.total.held + sum(floor.held for floor in facts.coming)
-            members.floor.welcome(facts.group, whole, held)
-            return self._groups.facts(members)
+            run.floor.welcome(facts.group, whole, held)
+            return self._groups.facts(run)
         return facts
 
-    def _forget(self, turn: Turn, members: Members) -> None:
-        key = members.key
-        self._groups.drop(members)
-        if not members.solo:
+    def _forget(self, turn: Turn, run: Run) -> None:
+        key = run.key
+        self._groups.drop(run)
+        if not run.solo:
             for each in self._groups.runs(key):
                 turn.change(each.key)
         for policy in self._policies:
-            policy.forget(turn, members)
+            policy.forget(turn, run)
         self._attempts.forget(key)
         self._left_overs.tried(key)
         self._admission.forget(key)
         self._core.order.forget(key)
         self._reporter.forget_group(key)
 
-    def _report(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def _report(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Update the status of a group; a pod without a group has its own conditions."""
-        if members.solo:
+        if run.solo:
             return
-        runs = self._groups.runs(members.key)
-        if runs[-1] is not members:
-            members, facts = runs[-1], self._groups.facts(runs[-1])
-        why = self._admission.why(members.key)
-        open_plan = self._plans.of(members.key)
+        runs = self._groups.runs(run.key)
+        if runs[-1] is not run:
+            run, facts = runs[-1], self._groups.facts(runs[-1])
+        why = self._admission.why(run.key)
+        open_plan = self._plans.of(run.key)
         if open_plan is not None and not open_plan.permitted:
             note = f"capacity is reserved; {open_plan.waiting()}"
             why = ReasonAndMessage(Reason.WAITING_ON_PERMIT, note)
         elif open_plan is None:
-            notes = [note for p in self._policies if (note := p.remark(members, facts))]
-            others = sum(len(run.live) for run in runs) - facts.members
+            notes = [note for p in self._policies if (note := p.remark(run, facts))]
+            others = sum(len(each.live) for each in runs) - facts.members
             if others:
                 theirs = "1 member" if others == 1 else f"{others} members"
                 notes.append(f"not counting {theirs} of earlier runs")
@@ -437,12 +435,12 @@ class Engine:
             turn,
             runs,
             facts,
-            self._admission.item(members),
+            self._admission.item(run),
             why,
             Progress(
                 binding,
-                self._min_resources.expired(members.key),
-                self._preemptions.preempted(members.key),
+                self._min_resources.expired(run.key),
+                self._preemptions.preempted(run.key),
             ),
             notes=advise(facts, self._groups.classes),
             topology=topology_status(facts.locality, self._state.nodes),

@@ -12,7 +12,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType
 from enbloc.engine.events import ClusterFact, Event, Stream
 from enbloc.engine.queue import QueuePlace
-from enbloc.engine.state import HELD, Members, Seat, solo_key
+from enbloc.engine.state import HELD, Run, Seat, solo_key
 from enbloc.engine.tally import EXTENDER_ANSWERED
 from enbloc.engine.turn import Loss, Turn
 from enbloc.framework.hints import Action, Happening, Resource
@@ -120,7 +120,7 @@ class EventHandlers:
         self._unsynced.discard(stream)
         if not self._unsynced:
             self._groups.settle()
-            turn.changed.update((members.key, None) for members in self._groups)
+            turn.changed.update((run.key, None) for run in self._groups)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────
 
@@ -211,10 +211,10 @@ class EventHandlers:
     def _group_seen(self, group: Group, turn: Turn) -> None:
         known = self._groups.runs(group.key)
         action = group_action(known[0].group if known else None, group)
-        for members in self._groups.take_group(group.key, group):
-            turn.change(members.key)
+        for run in self._groups.take_group(group.key, group):
+            turn.change(run.key)
             if action & Action.UPDATE_MINIMUM:
-                self._plans.withdraw(members.key, turn)
+                self._plans.withdraw(run.key, turn)
         if action:
             turn.happened.append(Happening(Resource.POD_GROUP, action, group=group.key))
 
@@ -223,15 +223,15 @@ class EventHandlers:
         group = runs[0].group if runs else None
         if group is None or group.uid != uid:
             return
-        for members in runs:
-            self._deleted(members, turn)
-        for members in self._groups.take_group(key, None):
-            self._plans.withdraw(members.key, turn)
-            turn.change(members.key)
+        for run in runs:
+            self._deleted(run, turn)
+        for run in self._groups.take_group(key, None):
+            self._plans.withdraw(run.key, turn)
+            turn.change(run.key)
 
-    def _deleted(self, members: Members, turn: Turn) -> None:
+    def _deleted(self, run: Run, turn: Turn) -> None:
         """Report what happens to the members of a deleted PodGroup."""
-        open_plan, bound = self._plans.of(members.key), len(members.bound)
+        open_plan, bound = self._plans.of(run.key), len(run.bound)
         note = (
             f"PodGroup deleted while {bound} of its members are bound: bound members keep running, "
         )
@@ -240,7 +240,7 @@ class EventHandlers:
             note = "PodGroup deleted while its members are being bound: binding is completed"
         if bound or (open_plan is not None and open_plan.started):
             kind, reason = EventType.WARNING, EventReason.POD_GROUP_DELETED
-            self._reporter.group_event(turn, self._groups.facts(members), kind, reason, note)
+            self._reporter.group_event(turn, self._groups.facts(run), kind, reason, note)
 
     def _class_changed(
         self, name: str, seen: happened.PriorityClassSeen | None, turn: Turn
@@ -285,8 +285,8 @@ class EventHandlers:
         if old is None or old.labels == node.labels:
             return
         for _, key in self._members_on(node.name):
-            members = self._groups.get(key)
-            if members is not None and members.in_topology:
+            run = self._groups.get(key)
+            if run is not None and run.in_topology:
                 turn.change(key)
 
     def _node_changed(self, name: str, node: Node | None, turn: Turn) -> None:

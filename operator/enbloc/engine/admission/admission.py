@@ -14,7 +14,7 @@ from enbloc.engine.plan import GANG_PLUGIN, Plan
 from enbloc.engine.policies import Pause, Policy
 from enbloc.engine.queue import MOST_DUE, CapacityPrecheck, Item, QueuePlace, Subqueue
 from enbloc.engine.report import NOWHERE, PENDING, Overdue, ReasonAndMessage, topology_status
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.engine.tally import (
     ACTIVE,
     BACKOFF,
@@ -74,12 +74,12 @@ class Admission:
         """Return why a group is not scheduled now."""
         return self._why.get(key, PENDING)
 
-    def item(self, members: Members) -> Item:
+    def item(self, run: Run) -> Item:
         """Return the group's item in the queue; create it if new."""
-        item = self._queue.get(members.key)
+        item = self._queue.get(run.key)
         if item is None:
-            known = members.group.memory.attempts if members.group is not None else 0
-            item = self._queue.item(members.key, solo=members.solo, attempts=known)
+            known = run.group.memory.attempts if run.group is not None else 0
+            item = self._queue.item(run.key, solo=run.solo, attempts=known)
         return item
 
     def census(self) -> Census:
@@ -132,10 +132,10 @@ class Admission:
             else:
                 self._queue.activate(item, TOO_LONG if waited else BACKOFF_OVER)
         for key in self._overdue.due(turn.now):
-            members = self._groups.get(key)
-            if members is None or key in turn.changed or self._plans.of(key) is not None:
+            run = self._groups.get(key)
+            if run is None or key in turn.changed or self._plans.of(key) is not None:
                 continue  # what it waited for has come, or may have: a review will tell
-            facts, why = self._groups.facts(members), self.why(key)
+            facts, why = self._groups.facts(run), self.why(key)
             if not facts.quorum or why.reason is Reason.WAITING_FOR_MEMBERS:
                 self._tell(turn, facts, why)
 
@@ -177,9 +177,9 @@ class Admission:
 
     def reorder(self, turn: Turn) -> None:
         """Compute the place of each group again, after the order has changed."""
-        for members in self._groups:
-            self.place(members, self._groups.facts(members))
-            turn.change(members.key)
+        for run in self._groups:
+            self.place(run, self._groups.facts(run))
+            turn.change(run.key)
 
     @property
     def must_wait(self) -> bool:
@@ -210,31 +210,31 @@ class Admission:
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
-    def place(self, members: Members, facts: GroupFacts) -> str:
+    def place(self, run: Run, facts: GroupFacts) -> str:
         """Give a group its place in the order; return why that failed, "" = it did not."""
-        item = self.item(members)
+        item = self.item(run)
         item.count(len(facts.pending))
         try:
             key = self._order.note(facts)
         except PluginError as error:
             return str(error)
-        level, namespace = self._order.level(key), members.key.namespace
-        among = None if level is None else Subqueue(level, namespace, _owner(members))
+        level, namespace = self._order.level(key), run.key.namespace
+        among = None if level is None else Subqueue(level, namespace, _owner(run))
         self._queue.rank(item, key, among)
         return ""
 
-    def review(self, turn: Turn, members: Members, facts: GroupFacts, misplaced: str) -> None:
+    def review(self, turn: Turn, run: Run, facts: GroupFacts, misplaced: str) -> None:
         """Put a changed group without an open plan where it belongs in the queue.
 
         Args:
             turn: receives what to do.
-            members: the group.
+            run: of the group.
             facts: the group's facts.
             misplaced: what `place` returned.
         """
-        item = self.item(members)
+        item = self.item(run)
         self._reporter.suspect(turn, facts, self._groups.profile(facts).name)
-        if self.kept_out(turn, item, members, facts):
+        if self.kept_out(turn, item, run, facts):
             self._precheck.forget(item.key)
             return
         mark = fingerprint(facts)
@@ -243,18 +243,16 @@ class Admission:
             profile = self._groups.profile(facts)
             if misplaced:
                 item.keep_out(profile)
-                self.refused(
-                    turn, members, facts, ReasonAndMessage(Reason.SCHEDULER_ERROR, misplaced)
-                )
+                self.refused(turn, run, facts, ReasonAndMessage(Reason.SCHEDULER_ERROR, misplaced))
                 return
-            self._why[members.key] = PENDING
+            self._why[run.key] = PENDING
             first = item.admit(profile, mark, turn.now)
             self._queue.activate(item, POD_ADDED if first else POD_UPDATED)
 
-    def kept_out(self, turn: Turn, item: Item, members: Members, facts: GroupFacts) -> bool:
+    def kept_out(self, turn: Turn, item: Item, run: Run, facts: GroupFacts) -> bool:
         """Whether a group may not be tried; if so, it waits for what could change that."""
         profile = self._groups.profile(facts)
-        why, plugin = gate(profile, members.group, facts)
+        why, plugin = gate(profile, run.group, facts)
         if not facts.solo:
             gated = (why or self.why(item.key)).reason is Reason.WAITING_FOR_MEMBERS
             self._overdue.look(facts, turn.now, gated=gated)
@@ -273,14 +271,14 @@ class Admission:
             return True
         self._extender_queries.drop(item.key)
         if why is not None and why.reason is Reason.SCHEDULER_ERROR and facts.pending:
-            self.refused(turn, members, facts, why)
+            self.refused(turn, run, facts, why)
             return True
         self._queue.decided(item)
         self._queue.park(item, QueuePlace.IDLE if why is None else QueuePlace.GATED, plugin)
         if why is not None:
-            self._why[members.key] = why
+            self._why[run.key] = why
             if not staying:  # it lacks members or is invalid, and still holds capacity
-                self._failed(members.key, why)
+                self._failed(run.key, why)
             if facts.solo and facts.problem:
                 self._unplaced(turn, facts, profile.name, why)
             else:
@@ -339,7 +337,7 @@ class Admission:
     def refused(
         self,
         turn: Turn,
-        members: Members,
+        run: Run,
         facts: GroupFacts,
         why: ReasonAndMessage,
         who: Plan | Ending | None = None,
@@ -351,7 +349,7 @@ class Admission:
 
         Args:
             turn: receives what to do.
-            members: the group.
+            run: of the group.
             facts: the group's facts.
             why: the reason.
             who: names the plugins that refused; None = no plugin did, it was an error.
@@ -365,8 +363,8 @@ class Admission:
         if why.reason in _LACK_OF_ROOM and not rejectors and not unfinished:
             # A refusal that names no plugin (no nodes at all) is due to the cluster.
             rejectors = frozenset({GANG_PLUGIN})
-        self._failed(members.key, why)
-        item, profile = self.item(members), self._groups.profile(facts)
+        self._failed(run.key, why)
+        item, profile = self.item(run), self._groups.profile(facts)
         item.put_under(profile)
         self._queue.failed(
             item,
@@ -377,7 +375,7 @@ class Admission:
             infeasible=why.reason is Reason.INFEASIBLE,
             steps=PLACING_STEPS * len(facts.pending) + searched,
         )
-        self._why[members.key] = why
+        self._why[run.key] = why
         if why.reason is Reason.WAITING_ON_PERMIT:
             self._reporter.gated(turn, facts, why)
             self._tell(turn, facts, why)
@@ -400,15 +398,15 @@ class Admission:
 
     def ended(self, turn: Turn, ending: Ending) -> None:
         """Handle a plan that is no longer open: its group is done, or is tried again."""
-        members = self._groups.get(ending.plan.group)
-        if members is None:
+        run = self._groups.get(ending.plan.group)
+        if run is None:
             return
-        turn.change(members.key)
-        self._groups.plan_ended(members)
-        if members.at_rest:
+        turn.change(run.key)
+        self._groups.plan_ended(run)
+        if run.at_rest:
             return  # it is dropped in this same stage
-        facts = self._groups.facts(members)
-        item = self.item(members)
+        facts = self._groups.facts(run)
+        item = self.item(run)
         item.renew()
         self._queue.park(item, QueuePlace.IDLE)
         if ending.end in (End.REJECTED, End.FAILED):
@@ -416,7 +414,7 @@ class Admission:
             if ending.rejectors:  # a gang that a plugin holds up does not lack capacity
                 reason = Reason.UNSCHEDULABLE if facts.solo else Reason.WAITING_ON_PERMIT
             item.settle(fingerprint(facts))
-            self.refused(turn, members, facts, ReasonAndMessage(reason, ending.message), ending)
+            self.refused(turn, run, facts, ReasonAndMessage(reason, ending.message), ending)
             return
         causes = {refusal.cause for refusal in ending.refusals}
         pending = {pod.uid for pod in facts.pending}
@@ -430,19 +428,19 @@ class Admission:
             )
             item.settle(fingerprint(facts))
             why = ReasonAndMessage(Reason.SCHEDULER_ERROR, f"binding rejected: {text}")
-            self.refused(turn, members, facts, why)
+            self.refused(turn, run, facts, why)
         elif unseen:
             # The watch has yet to show what happened to the member. That change of the group ends
             # the pause; until then the same Binding would be refused again.
             item.settle(fingerprint(facts))
-            self._failed(members.key, self.why(members.key))
+            self._failed(run.key, self.why(run.key))
             self._queue.failed(item, turn.now, (), (), self._hints)
         else:
             self._queue.succeeded(item)
         self._queue.decided(item)
         needed = any(assignment.needed for assignment in ending.plan.assignments)
         if needed and not facts.deficit and facts.group is not None:
-            self._why[members.key] = PENDING
+            self._why[run.key] = PENDING
             note = self._scheduled(facts)
             kind, scheduled = EventType.NORMAL, EventReason.GANG_SCHEDULED
             self._reporter.transition(turn, facts, ReasonAndMessage(Reason.SCHEDULED, note))
@@ -457,9 +455,9 @@ class Admission:
         return note if lies is None or not lies.path else f"{note} in {lies.level} {lies.path}"
 
 
-def _owner(members: Members) -> str:
+def _owner(run: Run) -> str:
     """Return who takes turns in a namespace: the controller or the group; bare pods share one."""
-    if not members.solo:
-        return (members.group.owner if members.group else "") or members.key.name
-    pod = next(iter(members.pods.values()), None)
+    if not run.solo:
+        return (run.group.owner if run.group else "") or run.key.name
+    pod = next(iter(run.pods.values()), None)
     return pod.owner.uid if pod is not None and pod.owner is not None else ""

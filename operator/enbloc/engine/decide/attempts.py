@@ -16,7 +16,7 @@ from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
 from enbloc.engine.decide.assign import place_group
 from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group, to_be_admitted
-from enbloc.engine.decide.decision import Decision, VictimSearch, question
+from enbloc.engine.decide.decision import Decision, VictimSearch, decision_input
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
 from enbloc.engine.plan import Plan, PlanResult
@@ -24,7 +24,7 @@ from enbloc.engine.policies import MinResources, Policy, Preemptions
 from enbloc.engine.preemption import Searched, preempting
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import ReasonAndMessage
-from enbloc.engine.state import GroupAmount, Members
+from enbloc.engine.state import GroupAmount, Run
 from enbloc.engine.trial import Search, Trial, preferring
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
@@ -125,9 +125,7 @@ class Attempts:
         """Drop a group that is gone."""
         self._refutations.forget(key)
 
-    def decide(
-        self, turn: Turn, item: Item, members: Members, facts: GroupFacts, profile: Profile
-    ) -> bool:
+    def decide(self, turn: Turn, item: Item, run: Run, facts: GroupFacts, profile: Profile) -> bool:
         """Decide about a group; if a plan is found, open it.
 
         Returns:
@@ -147,18 +145,20 @@ class Attempts:
             if asks is not None:
                 turn.effects += asks
                 return False
-            wanted = self._min_resources.wanted(members, facts)
+            wanted = self._min_resources.wanted(run, facts)
         except PluginError as error:
-            room = None
+            allowed = None
             plan = Plan(plan_id, facts.key, PlanResult.ERROR, message=str(error))
         else:
-            room = AllowedCapacity(self._min_resources.capacity(), wanted) if wanted else None
-            bound = members.bound
-            asked = question(facts, bound, trial, room, core.plans.reserved(profile), turn.now)
+            allowed = AllowedCapacity(self._min_resources.capacity(), wanted) if wanted else None
+            bound = run.bound
+            asked = decision_input(
+                facts, bound, trial, allowed, core.plans.reserved(profile), turn.now
+            )
             never = partial(self._refutations.of, core.state.epoch, facts, bound, hurried=hurried)
             steps = core.settings.search_steps
             steps = min(steps, HURRIED_STEPS) if hurried else steps
-            plan = schedule_group(plan_id, facts, trial, room, never, steps)
+            plan = schedule_group(plan_id, facts, trial, allowed, never, steps)
             self._note_lack(facts, profile, plan, wanted)
             if hurried and _to_be_searched(plan):
                 core.queue.defer(item)
@@ -170,7 +170,7 @@ class Attempts:
                 return True
             if core.queue.call_up(item, self._admission.lacked_capacity, self._alike):
                 return False
-        tried = self._preempting(turn, members, facts, profile, plan, room)
+        tried = self._preempting(turn, run, facts, profile, plan, allowed)
         if tried is None:
             return False
         plan = tried
@@ -178,13 +178,13 @@ class Attempts:
         item.attempted(turn.now, core.plans.opened)
         turn.effects.append(_decided(item, profile, facts, plan))
         if plan.verdict is not PlanResult.PLACED:
-            self._refused(turn, members, facts, profile, plan)
+            self._refused(turn, run, facts, profile, plan)
             return True
         core.queue.placed(item)
         queued = turn.now if item.queued is None else item.queued
         attempt = Attempt(item.attempts - item.tried, queued, turn.now)
         core.plans.open(plan, profile, _as_planned(facts, plan), turn, attempt)
-        self._commit(turn, members, facts, plan)
+        self._commit(turn, run, facts, plan)
         return True
 
     def _to_nominated(self, facts: GroupFacts, trial: Trial) -> Trial:
@@ -204,11 +204,11 @@ class Attempts:
     def _preempting(
         self,
         turn: Turn,
-        members: Members,
+        run: Run,
         facts: GroupFacts,
         profile: Profile,
         plan: Plan,
-        room: AllowedCapacity | None,
+        allowed: AllowedCapacity | None,
     ) -> Plan | None:
         """Return the plan of a group that fits nowhere, after a try to preempt others.
 
@@ -228,10 +228,10 @@ class Attempts:
             if asked or searched.size > MOST_UNITS_KEPT:  # a few large records would fill the log
                 return
             plans = core.plans.reserved(profile)
-            made = question(facts, members.bound, trial, room, plans, turn.now)
+            made = decision_input(facts, run.bound, trial, allowed, plans, turn.now)
             core.state.log.note(VictimSearch(plan.id, made, searched))
 
-        place = Placer(room, core.settings.search_steps)
+        place = Placer(allowed, core.settings.search_steps)
         try:
             said = self._preemptions.tried(turn, facts, profile, plan.diagnosis, place, note)
         except PluginError as error:
@@ -254,28 +254,28 @@ class Attempts:
         if all(pod.preempts for pod in facts.pending) and preempting(profile) is not None:
             self._precheck.preempts(facts.key, facts.priority)
 
-    def _commit(self, turn: Turn, members: Members, facts: GroupFacts, plan: Plan) -> None:
+    def _commit(self, turn: Turn, run: Run, facts: GroupFacts, plan: Plan) -> None:
         """Commit a group to its open plan: the planned members belong to this run from here on."""
-        for key in self._groups.commit(members, plan):
+        for key in self._groups.commit(run, plan):
             turn.change(key)
         for policy in self._policies:
-            policy.planned(turn, members, facts)
+            policy.planned(turn, run, facts)
 
     def _refused(
-        self, turn: Turn, members: Members, facts: GroupFacts, profile: Profile, plan: Plan
+        self, turn: Turn, run: Run, facts: GroupFacts, profile: Profile, plan: Plan
     ) -> None:
         """Make a refused group wait; take back what an earlier attempt left for its members."""
         misfits = {key: misfit.text for misfit in plan.misfits for key in misfit.members}
-        detail = plan.diagnosis.detail if members.solo else ""
+        detail = plan.diagnosis.detail if run.solo else ""
         reason = _REASONS[plan.verdict]
-        if reason is Reason.UNSCHEDULABLE and not members.solo and self._awaits_claims(plan, facts):
+        if reason is Reason.UNSCHEDULABLE and not run.solo and self._awaits_claims(plan, facts):
             reason = Reason.WAITING_FOR_MEMBERS
         why = ReasonAndMessage(reason, plan.message, misfits, detail, plan.domain_full)
         searched = plan.steps + plan.refuting
         if plan.unfinished:
             searched += _STEPS_OF_EFFORT
         unfinished = plan.unfinished
-        self._admission.refused(turn, members, facts, why, plan, searched, unfinished=unfinished)
+        self._admission.refused(turn, run, facts, why, plan, searched, unfinished=unfinished)
         if plan.verdict is not PlanResult.ERROR:
             self._left_overs.take_back(turn, facts, profile, plan.id)
 
@@ -287,10 +287,10 @@ class Attempts:
 
     def _alike(self, item: Item) -> object:
         """Return a value that is equal for solo pods that the profile counts as one class."""
-        members = self._groups.get(item.key)
-        if members is None or not members.solo or item.profile is None:
+        run = self._groups.get(item.key)
+        if run is None or not run.solo or item.profile is None:
             return None
-        pod = next(iter(members.pods.values()), None)
+        pod = next(iter(run.pods.values()), None)
         if pod is None:
             return None
         state = self._core.state

@@ -67,7 +67,7 @@ def schedule_group(
     plan_id: str,
     facts: GroupFacts,
     trial: Trial,
-    room: AllowedCapacity | None,
+    allowed: AllowedCapacity | None,
     never: Callable[[Trial, int], Refutation],
     steps: int,
 ) -> Plan:
@@ -78,7 +78,8 @@ def schedule_group(
         facts: the group as it is.
         trial: the cluster as it is, and the plugins to ask; do not use it afterwards, since its
             rankings are kept for the next decision.
-        room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
+        allowed: what others have reserved, and this group wants; None = nothing is reserved or
+            wanted.
         never: called if the group was not placed: why no change of load could help.
         steps: how much a search beyond the ordered pass may cost.
 
@@ -90,9 +91,9 @@ def schedule_group(
     devices.begin()
     last = trial
     try:
-        plan = _refused_as_a_whole(plan_id, facts, trial, room)
+        plan = _refused_as_a_whole(plan_id, facts, trial, allowed)
         if plan is None:
-            reserved, due = _in_domains(facts, trial, room)
+            reserved, due = _in_domains(facts, trial, allowed)
             tries = Tries(reserved, trial, facts.pending)
             while True:
                 part = steps >> tries.number
@@ -102,8 +103,8 @@ def schedule_group(
                     break
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
-            elif room is not None and room.capacity:
-                plan = _kept(plan, room, trial.nodes)
+            elif allowed is not None and allowed.capacity:
+                plan = _kept(plan, allowed, trial.nodes)
             if plan.verdict is PlanResult.PLACED:
                 last = tried
     except PluginError as error:
@@ -134,19 +135,19 @@ def _given_up(plan: Plan, why: str) -> Plan:
 
 
 def _in_domains(
-    facts: GroupFacts, trial: Trial, room: AllowedCapacity | None
+    facts: GroupFacts, trial: Trial, allowed: AllowedCapacity | None
 ) -> tuple[ReservedDomains | None, DueInDomain | None]:
     """Return what others have reserved in single domains, and what the group needs free in one.
 
     None = nothing.
     """
-    if room is None:
+    if allowed is None:
         return None, None
-    wants = facts.locality is not None and room.wanted.due and to_be_admitted(facts)
-    if not (wants or room.capacity):
+    wants = facts.locality is not None and allowed.wanted.due and to_be_admitted(facts)
+    if not (wants or allowed.capacity):
         return None, None
-    reserved = room.domains(trial.nodes)
-    due = DueInDomain(room.wanted, reserved, trial.nodes) if wants else None
+    reserved = allowed.domains(trial.nodes)
+    due = DueInDomain(allowed.wanted, reserved, trial.nodes) if wants else None
     return reserved or None, due
 
 
@@ -154,11 +155,12 @@ class Placer(NamedTuple):
     """Tries to place a group for which others are to be evicted.
 
     Attributes:
-        room: what others have reserved, and this group wants; None = nothing is reserved or wanted.
+        allowed: what others have reserved, and this group wants; None = nothing is reserved or
+            wanted.
         steps: how much a search may cost.
     """
 
-    room: AllowedCapacity | None
+    allowed: AllowedCapacity | None
     steps: int
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1) -> tuple[Outcome, Trial]:
@@ -169,21 +171,21 @@ class Placer(NamedTuple):
             trial: the cluster without those who are evicted; unchanged.
             part: divides the steps by this number.
         """
-        room, steps = self.room, self.steps // part
-        wants = room is not None and to_be_admitted(facts)
-        if wants and room is not None and room.capacity.admits(room.wanted, trial.nodes):
+        allowed, steps = self.allowed, self.steps // part
+        wants = allowed is not None and to_be_admitted(facts)
+        if wants and allowed is not None and allowed.capacity.admits(allowed.wanted, trial.nodes):
             outcome = Outcome()
             outcome.failed = True
             return outcome, trial
-        reserved, due = _in_domains(facts, trial, room)
+        reserved, due = _in_domains(facts, trial, allowed)
         tries = Tries(reserved, trial, facts.pending)
         while True:
             part = steps >> tries.number
             outcome, tried = place_group(facts, tries.where, part, exactly=False, due=due)
-            if room is None or not room.capacity or outcome.failed or not outcome.placed:
+            if allowed is None or not allowed.capacity or outcome.failed or not outcome.placed:
                 break
             stay = tries.kept(_assignments(outcome, tried))
-            if stay and room.capacity.kept(room.wanted, stay, trial.nodes)[0]:
+            if stay and allowed.capacity.kept(allowed.wanted, stay, trial.nodes)[0]:
                 break
             outcome.failed = True
             if tries.over:
@@ -195,11 +197,11 @@ class Placer(NamedTuple):
 
         None = nothing is reserved.
         """
-        room = self.room
-        if room is None or not room.capacity:
+        allowed = self.allowed
+        if allowed is None or not allowed.capacity:
             return None
-        domains = room.domains(trial.nodes)
-        anywhere = room.capacity.spares(room.wanted, trial.nodes)
+        domains = allowed.domains(trial.nodes)
+        anywhere = allowed.capacity.spares(allowed.wanted, trial.nodes)
 
         def spared(node: str, leaving: Sequence[Pod]) -> bool:
             return domains.spares(pod, node, leaving) and anywhere((pod,), leaving)
@@ -218,12 +220,12 @@ def _assignments(outcome: Outcome, tried: Trial) -> tuple[Assignment, ...]:
 
 
 def _refused_as_a_whole(
-    plan_id: str, facts: GroupFacts, trial: Trial, room: AllowedCapacity | None
+    plan_id: str, facts: GroupFacts, trial: Trial, allowed: AllowedCapacity | None
 ) -> Plan | None:
     """Return a refusal of the group before any of its members is considered, if there is one."""
     refused = _group_pre_filtered(plan_id, facts, trial)
-    if refused is None and room:
-        refused = _short(plan_id, facts, trial, room)
+    if refused is None and allowed:
+        refused = _short(plan_id, facts, trial, allowed)
     if refused is None and hosts(facts.pending) > MOST_HOSTS_ALONE:
         first = next(pod for pod in facts.pending if host_of(pod.spec))
         if not trial.shares_hosts(first):
@@ -279,7 +281,7 @@ def to_be_admitted(facts: GroupFacts) -> bool:
     return facts.deficit and not (facts.started and facts.held_in_part)
 
 
-def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: AllowedCapacity) -> Plan | None:
+def _short(plan_id: str, facts: GroupFacts, trial: Trial, allowed: AllowedCapacity) -> Plan | None:
     """Return a refusal if the group lacks capacity that it wants before any member starts."""
     if not to_be_admitted(facts):
         return None
@@ -294,7 +296,7 @@ def _short(plan_id: str, facts: GroupFacts, trial: Trial, room: AllowedCapacity)
             path, offered = most
             text = beyond(resource, amount, offered, f"{path}, the largest domain, has")
             return _no(plan_id, facts, PlanResult.INFEASIBLE, text)
-    text = room.capacity.admits(room.wanted, nodes)
+    text = allowed.capacity.admits(allowed.wanted, nodes)
     return _no(plan_id, facts, PlanResult.UNSCHEDULABLE, text) if text else None
 
 
@@ -302,9 +304,9 @@ def _no(plan_id: str, facts: GroupFacts, verdict: PlanResult, message: str) -> P
     return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({GANG_PLUGIN}))
 
 
-def _kept(plan: Plan, room: AllowedCapacity, before: Nodes) -> Plan:
+def _kept(plan: Plan, allowed: AllowedCapacity, before: Nodes) -> Plan:
     """Return what of a plan fits beside the capacity that others have reserved."""
-    stay, why = room.capacity.kept(room.wanted, plan.assignments, before)
+    stay, why = allowed.capacity.kept(allowed.wanted, plan.assignments, before)
     if not stay:
         return _given_up(plan, why)
     return replace(plan, assignments=tuple(stay), message=plan.message or why)

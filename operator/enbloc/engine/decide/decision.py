@@ -126,11 +126,11 @@ class VictimSearch(NamedTuple):
         return self.question.weight + self.searched.size * _BYTES_OF_UNIT
 
 
-def question(
+def decision_input(
     facts: GroupFacts,
     held: Sequence[Pod],
     trial: Trial,
-    room: AllowedCapacity | None,
+    allowed: AllowedCapacity | None,
     plans: Sequence[Plan],
     now: float,
 ) -> DecisionInput:
@@ -138,7 +138,7 @@ def question(
     nodes = trial.snapshot.nodes
     lifted = trial.changes
     names = nodes.names if lifted else ()
-    reserved, wanted = _numbered(room) if room else ((), None)
+    reserved, wanted = _numbered(allowed) if allowed else ((), None)
     return DecisionInput(
         at=now,
         profile=trial.profile.name,
@@ -154,12 +154,12 @@ def question(
     )
 
 
-def _numbered(room: AllowedCapacity) -> tuple[tuple[GroupAmount, ...], GroupAmount]:
+def _numbered(allowed: AllowedCapacity) -> tuple[tuple[GroupAmount, ...], GroupAmount]:
     """Replace keys of QueueSort, which may be of any type, by numbers that keep their order."""
-    keys = sorted({room.wanted.order, *(each.order for each in room.capacity.amounts)})
+    keys = sorted({allowed.wanted.order, *(each.order for each in allowed.capacity.amounts)})
     numbers = {key: (number,) for number, key in enumerate(keys)}
-    reserved = (each._replace(order=numbers[each.order]) for each in room.capacity.amounts)
-    return tuple(reserved), room.wanted._replace(order=numbers[room.wanted.order])
+    reserved = (each._replace(order=numbers[each.order]) for each in allowed.capacity.amounts)
+    return tuple(reserved), allowed.wanted._replace(order=numbers[allowed.wanted.order])
 
 
 def _consulted(

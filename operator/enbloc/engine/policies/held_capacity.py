@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enbloc.engine.binding import Plans
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.repair import Repair
-from enbloc.engine.state import HELD, Against, ClusterState, Groups, Members, Reservation, stand_in
+from enbloc.engine.state import HELD, Against, ClusterState, Groups, Reservation, Run, stand_in
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
 from enbloc.model.pods import Pod
@@ -27,21 +27,21 @@ class HeldCapacity(Policy):
         self._state, self._groups, self._plans = state, groups, plans
         self._repair = repair
 
-    def burst(self, turn: Turn, members: Members) -> None:
+    def burst(self, turn: Turn, run: Run) -> None:
         """Hold the capacity of lost members while others of the group are being bound."""
-        open_plan = self._plans.of(members.key)
-        if open_plan is not None and members.key in turn.losses:
-            facts = self._groups.facts(members)
+        open_plan = self._plans.of(run.key)
+        if open_plan is not None and run.key in turn.losses:
+            facts = self._groups.facts(run)
             # Until the plan is closed and the need is known.
             until = turn.now + self._repair.timeout(facts)
             self._hold_needed(turn, facts, open_plan.outstanding(), until)
 
-    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Hold the capacity of lost members until the deadline, but no longer than needed."""
-        if members.solo:
+        if run.solo:
             return
-        if self._plans.of(members.key) is not None:
-            self.burst(turn, members)
+        if self._plans.of(run.key) is not None:
+            self.burst(turn, run)
             return
         until = self._repair.deadline_of(facts.key)
         held = self._state.reservations.of(HELD, facts.key)
@@ -84,6 +84,6 @@ class HeldCapacity(Policy):
             if free and lacking.wants(loss.pod.role) and self._state.reserve(reservation, turn.now):
                 lacking.take(loss.pod.role)
 
-    def forget(self, turn: Turn, members: Members) -> None:
+    def forget(self, turn: Turn, run: Run) -> None:
         """Release what is held for a group that is gone."""
-        turn.happened += self._state.release(self._state.reservations.of(HELD, members.key))
+        turn.happened += self._state.release(self._state.reservations.of(HELD, run.key))

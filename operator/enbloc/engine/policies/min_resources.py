@@ -23,9 +23,9 @@ from enbloc.engine.state import (
     ClusterState,
     GroupAmount,
     Groups,
-    Members,
     Order,
     ReservedAmounts,
+    Run,
 )
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -114,9 +114,9 @@ class MinResources(Policy):
         note: str,
         reason: EventReason = EventReason.RESERVATION_EXPIRED,
     ) -> None:
-        members = self._groups.get(key)
-        if members is not None:
-            facts = self._groups.facts(members)
+        run = self._groups.get(key)
+        if run is not None:
+            facts = self._groups.facts(run)
             self._reporter.group_event(turn, facts, EventType.WARNING, reason, note)
             turn.change(key)
 
@@ -126,42 +126,42 @@ class MinResources(Policy):
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 
-    def wanted(self, members: Members, facts: GroupFacts) -> GroupAmount | None:
+    def wanted(self, run: Run, facts: GroupFacts) -> GroupAmount | None:
         """Return what a group wants at a decision; None if nothing is reserved or wanted.
 
         Raises:
             PluginError: QueueSort failed.
         """
-        group = members.group
+        group = run.group
         if not self.capacity() and (group is None or not group.min_resources):
             return None
         key = self._order.of(facts.key)
         order = self._order.key(facts) if key is None else key
-        shares = "" if group is not None and group.min_resources else _family(members)
-        return GroupAmount(members.key, shares, order, self._due(members))
+        shares = "" if group is not None and group.min_resources else _family(run)
+        return GroupAmount(run.key, shares, order, self._due(run))
 
-    def renewed(self, members: Members, wanted: GroupAmount) -> GroupAmount:
+    def renewed(self, run: Run, wanted: GroupAmount) -> GroupAmount:
         """Return what a group wants, after other groups of its family may have got members."""
-        order = self._order.of(members.key) or wanted.order
-        return wanted._replace(order=order, due=self._due(members))
+        order = self._order.of(run.key) or wanted.order
+        return wanted._replace(order=order, due=self._due(run))
 
-    def _due(self, members: Members) -> Counter[str]:
-        wanted = Counter(dict(members.group.min_resources if members.group else ()))
+    def _due(self, run: Run) -> Counter[str]:
+        wanted = Counter(dict(run.group.min_resources if run.group else ()))
         if not wanted:
             return wanted
-        return wanted - self._taken(members) - self._filled(_family(members)).held
+        return wanted - self._taken(run) - self._filled(_family(run)).held
 
-    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Review a changed group's reservation, or those that it helps to use up."""
         del facts
-        group = members.group
-        if members.solo:
+        group = run.group
+        if run.solo:
             return
         if group is not None and group.min_resources:
-            self._review(turn, members, self._filled(_family(members)))
+            self._review(turn, run, self._filled(_family(run)))
             return
-        self._drop(turn, members)
-        family = _family(members)
+        self._drop(turn, run)
+        family = _family(run)
         holders = self._reservations.holders(family) if family else []
         if not holders:
             self._seen.pop(family, None)
@@ -174,30 +174,30 @@ class MinResources(Policy):
                 if holder is not None:
                     self._review(turn, holder, filled)
 
-    def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def planned(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Review a group whose plan is open, which admits it."""
-        self.review(turn, members, facts)
+        self.review(turn, run, facts)
 
-    def _review(self, turn: Turn, members: Members, filled: _Filled) -> None:
-        key, group = members.key, members.group
+    def _review(self, turn: Turn, run: Run, filled: _Filled) -> None:
+        key, group = run.key, run.group
         opened = self._plans.of(key) is not None
-        admitted = opened or bool(members.bound) or members.held_succeeded > 0
-        over = group is None or members.superseded or not (group.owner or members.live)
+        admitted = opened or bool(run.bound) or run.held_succeeded > 0
+        over = group is None or run.superseded or not (group.owner or run.live)
         if group is None or not admitted or over:
-            self._drop(turn, members)
+            self._drop(turn, run)
             return
-        latest = [time for time in (_latest(members), filled.latest) if time is not None]
-        labels, nodes = self._domain(members)
+        latest = [time for time in (_latest(run), filled.latest) if time is not None]
+        labels, nodes = self._domain(run)
         terms = ReservationTerms(
-            family=_family(members),
+            family=_family(run),
             order=self._order.of(key),
             wanted=group.min_resources,
-            due=Counter(dict(group.min_resources)) - self._taken(members) - filled.held,
+            due=Counter(dict(group.min_resources)) - self._taken(run) - filled.held,
             progress_at=turn.now if opened else max(latest, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
-            run_name=members.run_name,
-            since=min(_held_since(members), default=turn.now),
-            starting=filled.starting or _starting(members),
+            run_name=run.run_name,
+            since=min(_held_since(run), default=turn.now),
+            starting=filled.starting or _starting(run),
             labels=labels,
             nodes=nodes,
             elsewhere=filled.held,
@@ -209,26 +209,26 @@ class MinResources(Policy):
         if opened and terms.due and self._reservations.exhausted(key):
             self._expired[key] = self._never_longer
 
-    def forget(self, turn: Turn, members: Members) -> None:
+    def forget(self, turn: Turn, run: Run) -> None:
         """Drop the reservation and the clock of a group that is gone."""
-        if members.solo:
+        if run.solo:
             return
-        self._drop(turn, members)
-        self._reservations.forget(members.key)
+        self._drop(turn, run)
+        self._reservations.forget(run.key)
 
-    def _drop(self, turn: Turn, members: Members) -> None:
+    def _drop(self, turn: Turn, run: Run) -> None:
         """Drop the reservation of a group that may take nothing any more."""
-        self._reservations.drop(members.key, turn)
-        self._expired.pop(members.key, None)
+        self._reservations.drop(run.key, turn)
+        self._expired.pop(run.key, None)
 
-    def _domain(self, members: Members) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _domain(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return `labels` and `nodes` of the reservation of a group."""
-        locality = self._groups.facts(members).locality
+        locality = self._groups.facts(run).locality
         if locality is None or locality.levels.required is None:
             return (), ()
         planned = self._state.reservations.plans
-        nodes = {pod.node for pod in members.bound}
-        nodes |= {planned[uid].node for uid in members.live if uid in planned}
+        nodes = {pod.node for pod in run.bound}
+        nodes |= {planned[uid].node for uid in run.live if uid in planned}
         return locality.levels.labels[: locality.levels.required + 1], tuple(sorted(nodes))
 
     # ── what is held ─────────────────────────────────────────────────────────────────────────
@@ -246,38 +246,38 @@ class MinResources(Policy):
                 starting = starting or _starting(each)
         return _Filled(held, max(latest, default=None), starting)
 
-    def _taken(self, members: Members) -> Counter[str]:
+    def _taken(self, run: Run) -> Counter[str]:
         """Return the requests of the members of a group that are held or planned."""
         planned = self._state.reservations.plans
-        held = Counter(members.done.requests)
-        for pod in members.live.values():
+        held = Counter(run.done.requests)
+        for pod in run.live.values():
             if pod.node or pod.uid in planned:
                 held.update(dict(pod.spec.requests))
         return held
 
 
-def _latest(members: Members) -> float | None:
+def _latest(run: Run) -> float | None:
     """Return when a member of a group was last bound or became ready; None = never."""
-    bound = members.bound
+    bound = run.bound
     times = [pod.bound_at for pod in bound]
     times += (pod.ready_at for pod in bound if pod.ready_at is not None)
-    if members.done.latest is not None:
-        times.append(members.done.latest)
+    if run.done.latest is not None:
+        times.append(run.done.latest)
     return max(times, default=None)
 
 
-def _starting(members: Members) -> bool:
+def _starting(run: Run) -> bool:
     """Whether a member of a group is bound but does not run yet."""
-    return any(pod.starting for pod in members.live.values())
+    return any(pod.starting for pod in run.live.values())
 
 
-def _held_since(members: Members) -> list[float]:
+def _held_since(run: Run) -> list[float]:
     """Return times at which a group certainly held a member in this run."""
-    times = [pod.bound_at for pod in members.bound]
-    if members.done.earliest is not None:
-        times.append(members.done.earliest)
-    return times if members.started is None else [*times, members.started]
+    times = [pod.bound_at for pod in run.bound]
+    if run.done.earliest is not None:
+        times.append(run.done.earliest)
+    return times if run.started is None else [*times, run.started]
 
 
-def _family(members: Members) -> str:
-    return members.group.family if members.group is not None else ""
+def _family(run: Run) -> str:
+    return run.group.family if run.group is not None else ""

@@ -4,7 +4,7 @@
 
 from enbloc.engine.observations import Observations
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.engine.turn import Turn
 
 
@@ -29,7 +29,7 @@ class NodeHistory(Policy):
         """Return when a plugin has something to end."""
         return self._observations.deadline()
 
-    def forget(self, turn: Turn, members: Members) -> None:
+    def forget(self, turn: Turn, run: Run) -> None:
         """Forget a gang that is gone; nothing is known of a pod without a group."""
-        if not members.solo:
-            turn.effects += self._observations.forget_group(members.key)
+        if not run.solo:
+            turn.effects += self._observations.forget_group(run.key)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from enbloc.engine.policies.pauses import Pause
 from enbloc.engine.report import ReasonAndMessage
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
@@ -23,16 +23,16 @@ class Policy:
     def expire(self, turn: Turn) -> None:
         """Process what time has ended, and answers since the last turn."""
 
-    def burst(self, turn: Turn, members: Members) -> None:
+    def burst(self, turn: Turn, run: Run) -> None:
         """Review a changed group while the Bindings of its minimum are under way."""
 
-    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Review a changed group while the Bindings of its minimum are not under way."""
 
     def failed(self, group: GroupKey, why: ReasonAndMessage) -> None:
         """Learn why the deficit of a group was not placed, or that its members do not exist."""
 
-    def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def planned(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Learn that a plan of a group's deficit is open."""
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
@@ -43,9 +43,9 @@ class Policy:
     def choose(self, turn: Turn) -> None:
         """Choose victims if pods are to be evicted."""
 
-    def remark(self, members: Members, facts: GroupFacts) -> str:
+    def remark(self, run: Run, facts: GroupFacts) -> str:
         """Return what people should know about a group beyond why it waits; "" = nothing."""
-        del members, facts
+        del run, facts
         return ""
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
@@ -57,5 +57,5 @@ class Policy:
         """Return when a turn is needed for this policy, engine clock; None = never by time."""
         return None
 
-    def forget(self, turn: Turn, members: Members) -> None:
+    def forget(self, turn: Turn, run: Run) -> None:
         """Forget a group that is gone."""

@@ -29,7 +29,7 @@ from enbloc.engine.policies.pauses import Pause, Pauses
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.queue import QueuePlace, SchedulingQueue
 from enbloc.engine.report import PENDING, ReasonAndMessage, Reporter
-from enbloc.engine.state import Groups, Members, Order
+from enbloc.engine.state import Groups, Order, Run
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts, Lacking
 from enbloc.model.groups import GroupKey, OnIncomplete
@@ -52,7 +52,7 @@ class Gang:
         ours: its bound members that a profile of this scheduler serves; only these may be evicted.
     """
 
-    members: Members
+    run: Run
     facts: GroupFacts
     ours: Sequence[Pod]
 
@@ -64,7 +64,7 @@ class Gang:
     @property
     def bare(self) -> bool:
         """Whether a bound member has no controller, and so would never come back."""
-        return any(pod.owner is None for pod in self.members.bound)
+        return any(pod.owner is None for pod in self.run.bound)
 
     @property
     def may_be_evicted(self) -> bool:
@@ -194,12 +194,12 @@ class Repair(Policy):
 
     # ── the present state ────────────────────────────────────────────────────────────────────
 
-    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Record when a gang without an open plan becomes partially bound or whole again."""
-        key = members.key
-        if members.solo or self._planner.planning(key):
+        key = run.key
+        if run.solo or self._planner.planning(key):
             return
-        if key in self._pauses and members.runs_whole(facts):
+        if key in self._pauses and run.runs_whole(facts):
             self._pauses.end(key)
         before = self._open.get(key)
         held, minimum = facts.total.held, facts.total.minimum
@@ -213,8 +213,8 @@ class Repair(Policy):
         repair = before or _Open(turn.now)
         self._open[key] = repair
         repair.bound, repair.ours = facts.total.bound > 0, facts.bound_by_us
-        repair.deadline = self._deadline(members, facts, repair.since)
-        able = self._of(members, facts).may_be_evicted
+        repair.deadline = self._deadline(run, facts, repair.since)
+        able = self._of(run, facts).may_be_evicted
         if able != repair.able:
             repair.able, repair.fresh, repair.stuck_with = able, True, None
         if before is None and facts.started:
@@ -227,12 +227,12 @@ class Repair(Policy):
         own = facts.group.timeout if facts.group else 0
         return float(own or self._default_timeout)
 
-    def _deadline(self, members: Members, facts: GroupFacts, since: float) -> float:
+    def _deadline(self, run: Run, facts: GroupFacts, since: float) -> float:
         """Return when it may be evicted, server time; restarts do not count (semantics §4.2)."""
         if facts.started:
             times = [min((pod.created for pod in _needed(facts)), default=since)]
         else:
-            times = [pod.bound_at for pod in members.bound]
+            times = [pod.bound_at for pod in run.bound]
         return max(times, default=since) + self.timeout(facts)
 
     def deadline_of(self, key: GroupKey) -> float:
@@ -258,10 +258,10 @@ class Repair(Policy):
         if not repair.lacks_capacity:
             repair.stuck_with = None
 
-    def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def planned(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Record that a plan of this group's deficit is open."""
         del turn, facts
-        repair = self._open.get(members.key)
+        repair = self._open.get(run.key)
         if repair is not None:
             repair.failed = repair.fresh = False
             repair.stuck_with = None
@@ -270,7 +270,7 @@ class Repair(Policy):
         """Return the pause of a group that released its capacity for the same cause again."""
         return self._pauses.of(facts, now)
 
-    def remark(self, members: Members, facts: GroupFacts) -> str:
+    def remark(self, run: Run, facts: GroupFacts) -> str:
         """Return what people should know about such a gang beyond why it waits; "" = nothing."""
         repair = self._open.get(facts.key)
         if repair is None or facts.group is None or not facts.total.bound:
@@ -282,15 +282,15 @@ class Repair(Policy):
         if facts.group.on_incomplete is OnIncomplete.KEEP:
             return "onIncomplete is Keep: its bound members are not evicted"
         restarts = facts.group.on_incomplete is OnIncomplete.RESTART
-        if self._of(members, facts).bare and (restarts or not facts.started):
+        if self._of(run, facts).bare and (restarts or not facts.started):
             return "its members are not evicted: one has no controller that would recreate it"
         return ""
 
-    def forget(self, turn: Turn, members: Members) -> None:
+    def forget(self, turn: Turn, run: Run) -> None:
         """Forget a group that is gone."""
-        self._close(turn, members.key)
-        if members.group is None:
-            self._pauses.end(members.key)
+        self._close(turn, run.key)
+        if run.group is None:
+            self._pauses.end(run.key)
 
     def _close(self, turn: Turn, key: GroupKey) -> None:
         """Drop a gang that is whole or holds nothing any more: no gang waits for its capacity."""
@@ -336,7 +336,7 @@ class Repair(Policy):
         """Record that the deadline of a gang has expired; make it pause if that happened before."""
         repair = self._open[gang.key]
         if not repair.counted:  # a budget may delay the eviction
-            specs = frozenset(pod.spec for pod in gang.members.pods.values() if pod.live)
+            specs = frozenset(pod.spec for pod in gang.run.pods.values() if pod.live)
             self._pauses.release(gang.facts, specs, repair.why, turn.now)
             repair.counted = True
         self._pauses.begin(gang.key, self.timeout(gang.facts), turn.now)
@@ -417,14 +417,14 @@ class Repair(Policy):
 
     def _gang(self, key: GroupKey) -> Gang | None:
         """Return a partially bound gang, unless it is being placed or evicted."""
-        members = self._groups.get(key)
-        if members is None or self._busy(key):
+        run = self._groups.get(key)
+        if run is None or self._busy(key):
             return None
-        return self._of(members, self._groups.facts(members))
+        return self._of(run, self._groups.facts(run))
 
-    def _of(self, members: Members, facts: GroupFacts) -> Gang:
-        ours = [pod for pod in members.bound if self._groups.ours(pod)]
-        return Gang(members, facts, ours)
+    def _of(self, run: Run, facts: GroupFacts) -> Gang:
+        ours = [pod for pod in run.bound if self._groups.ours(pod)]
+        return Gang(run, facts, ours)
 
     def _to_compare(self, turn: Turn) -> list[_Pair]:
         """Return which gangs could be helped by which, then which only wait for which.
@@ -521,11 +521,11 @@ class Repair(Policy):
             if -math.inf < each.not_before <= turn.now:
                 each.not_before, each.fresh = -math.inf, True
         for group, retry_at in turn.refused:
-            repair, members = self._open.get(group), self._groups.get(group)
-            if repair is not None and members is not None:
+            repair, run = self._open.get(group), self._groups.get(group)
+            if repair is not None and run is not None:
                 at = retry_at
                 if math.isinf(at):
-                    at = turn.now + self.timeout(self._groups.facts(members))
+                    at = turn.now + self.timeout(self._groups.facts(run))
                 repair.not_before = max(repair.not_before, at)
         if turn.released and not self._victims:
             self._try_again(turn)

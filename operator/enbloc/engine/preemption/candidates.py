@@ -15,7 +15,7 @@ import numpy.typing as npt
 from enbloc.engine.plan import Assignment
 from enbloc.engine.preemption.protection import Protection, is_system
 from enbloc.engine.preemption.units import Unit
-from enbloc.engine.state import ClusterState, Groups, Members, solo_key
+from enbloc.engine.state import ClusterState, Groups, Run, solo_key
 from enbloc.framework.facts import Floor, GroupFacts, Lacking
 from enbloc.model.amounts import sums
 from enbloc.model.groups import GroupKey
@@ -102,7 +102,7 @@ class VictimCandidates:
         self._spared, self._now = spared, now
         self._protection, self._most_work = protection, protection.limits.most_work
         self.lifted = self.protected = False
-        self.disbelieved: dict[PodUID | GroupKey, Pod | Members] = {}
+        self.disbelieved: dict[PodUID | GroupKey, Pod | Run] = {}
         self._lone: dict[PodUID, Unit] = {}
         self._of_kueue: dict[GroupKey, Unit | None] = {}
         self._of_group: dict[GroupKey, _Tiers] = {}
@@ -176,19 +176,19 @@ class VictimCandidates:
             )
         if not self._may_go(pod):
             return None
-        members = self._gang_of(uid)
-        if members is None:
+        run = self._gang_of(uid)
+        if run is None:
             return self._alone(pod)
         if pod.deleting:  # it leaves by itself, and is no longer part of the gang
-            return self._unit(members.key, (pod,), pod.priority)
-        tiers = self._of_members(members)
+            return self._unit(run.key, (pod,), pod.priority)
+        tiers = self._of_members(run)
         return tiers.surplus.get(uid, tiers.minimum)
 
-    def _gang_of(self, uid: PodUID) -> Members | None:
+    def _gang_of(self, uid: PodUID) -> Run | None:
         """Return the group of which a pod is a member; None = none."""
         key = self._groups.key_of(uid)
-        members = self._groups.get(key) if key is not None else None
-        return None if members is None or members.solo else members
+        run = self._groups.get(key) if key is not None else None
+        return None if run is None or run.solo else run
 
     def _may_be_evicted(self, unit: Unit) -> bool:
         free = self.lifted or unit.protected <= self._now
@@ -235,46 +235,46 @@ class VictimCandidates:
         found = [pod for pod in pods if pod is not None and pod.node and not pod.mirror]
         return tuple(sorted(found, key=lambda pod: pod.seniority))
 
-    def _of_members(self, members: Members) -> _Tiers:
-        key = members.key
+    def _of_members(self, run: Run) -> _Tiers:
+        key = run.key
         tiers = self._of_group.get(key)
         if tiers is None:
-            tiers = self._of_group[key] = self._tiers(members)
+            tiers = self._of_group[key] = self._tiers(run)
         return tiers
 
-    def _tiers(self, members: Members) -> _Tiers:
-        key, priority = members.key, self._groups.priority(members)
-        bound = members.bound
+    def _tiers(self, run: Run) -> _Tiers:
+        key, priority = run.key, self._groups.priority(run)
+        bound = run.bound
         if not self._is_below(key, priority) or self._is_bound_now(key):
             return _Tiers(None, {})
-        if self._leaves_in_part(members, bound) or not all(map(self._may_go, bound)):
+        if self._leaves_in_part(run, bound) or not all(map(self._may_go, bound)):
             return _Tiers(None, {})
         if is_system(bound, self._priority):
             return _Tiers(None, {})
         # The needs of another scheduler's group are unknown if it has no PodGroup of enbloc.
-        floors = members.unmet() if members.group is not None else ()
+        floors = run.unmet() if run.group is not None else ()
         minimum, surplus = _parted(bound, floors)
-        until = self._protection.runs_until(members, bound) if surplus else -math.inf
+        until = self._protection.runs_until(run, bound) if surplus else -math.inf
         whole = None
         if minimum:
             whole = self._unit(
                 key,
                 tuple(minimum),
                 priority,
-                group=members,
+                group=run,
                 gang=len(minimum) > 1,
-                protected=self._protection.of_gang(members, bound),
+                protected=self._protection.of_gang(run, bound),
             )
             self._of_bound.update(dict.fromkeys([pod.uid for pod in minimum], whole))
         more = {
-            pod.uid: self._unit(key, (pod,), priority, group=members, of=whole, protected=until)
+            pod.uid: self._unit(key, (pod,), priority, group=run, of=whole, protected=until)
             for pod in surplus
         }
         return _Tiers(whole, more)
 
-    def _leaves_in_part(self, members: Members, bound: Sequence[Pod]) -> bool:
+    def _leaves_in_part(self, run: Run, bound: Sequence[Pod]) -> bool:
         """Whether a part of the pods is leaving: the rest is no candidate until that is over."""
-        if not self._leaving or self._leaving.isdisjoint(members.pods):
+        if not self._leaving or self._leaving.isdisjoint(run.pods):
             return False
         return not all(pod.uid in self._leaving for pod in bound)
 
@@ -285,15 +285,15 @@ class VictimCandidates:
         return self._of_plan[key]
 
     def _of_unsent(self, key: GroupKey) -> Unit | None:
-        members, open_plan = self._groups.get(key), self._plan_of(key)
-        if members is None or open_plan is None:
+        run, open_plan = self._groups.get(key), self._plan_of(key)
+        if run is None or open_plan is None:
             return None
-        priority = self._groups.priority(members)
+        priority = self._groups.priority(run)
         if not self._is_below(key, priority) or self._is_bound_now(key):
             return None
         seats = (self._state.seat(each.pod.uid) for each in open_plan.unsent())
         pods = tuple(replace(seat.pod, node=seat.node) for seat in seats if seat is not None)
-        return Unit(key, pods, priority, of=self._of_members(members).minimum, planned=True)
+        return Unit(key, pods, priority, of=self._of_members(run).minimum, planned=True)
 
     def _is_below(self, key: GroupKey, priority: int) -> bool:
         return priority < self._priority and key.podgroup != self._key.podgroup
@@ -311,7 +311,7 @@ class VictimCandidates:
         pods: tuple[Pod, ...],
         priority: int,
         *,
-        group: Members | None = None,
+        group: Run | None = None,
         gang: bool = False,
         of: Unit | None = None,
         protected: float = -math.inf,
@@ -335,11 +335,11 @@ class VictimCandidates:
             saved = max(saved, self._saved(pod.checkpointed, pod.uid, pod))
         return min(max(0.0, self._now - max(pod.started, saved)), self._most_work)
 
-    def _saved_of_group(self, members: Members) -> float:
-        at = members.group.checkpointed if members.group is not None else None
-        return -math.inf if at is None else self._saved(at, members.key, members)
+    def _saved_of_group(self, run: Run) -> float:
+        at = run.group.checkpointed if run.group is not None else None
+        return -math.inf if at is None else self._saved(at, run.key, run)
 
-    def _saved(self, at: float, key: PodUID | GroupKey, of: Pod | Members) -> float:
+    def _saved(self, at: float, key: PodUID | GroupKey, of: Pod | Run) -> float:
         """Return when work was saved; a time that is not in the past is ignored."""
         if at <= self._now + CLOCK_ERROR:
             return at

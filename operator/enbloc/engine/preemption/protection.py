@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.model.pods import Pod, PodUID
 
 #: The period over which evictions are counted (seconds).
@@ -68,7 +68,7 @@ class PreemptionLimits:
         return next(found, self.min_runtime)
 
 
-def unit_name(pod: Pod, gang: Members | None = None) -> str:
+def unit_name(pod: Pod, gang: Run | None = None) -> str:
     """Return the name of a unit that outlives its pods: its PodGroup, its controller, or the pod.
 
     Args:
@@ -149,9 +149,9 @@ class Protection:
             most *= max(1, self._of_controller(name))
         return max(began + self.limits.runtime_of((pod,)), self._evictions.allowed_at(name, most))
 
-    def runs_until(self, members: Members, pods: Sequence[Pod]) -> float:
+    def runs_until(self, run: Run, pods: Sequence[Pod]) -> float:
         """Return until when no pod of a gang may be evicted, because its run is too young."""
-        return self._began(members.started, pods) + self.limits.runtime_of(pods)
+        return self._began(run.started, pods) + self.limits.runtime_of(pods)
 
     def _began(self, started: float | None, pods: Sequence[Pod]) -> float:
         """Return since when pods run: one that is bound later must not protect a gang for ever.
@@ -162,12 +162,10 @@ class Protection:
             return started
         return min([self._now, *(pod.bound_at for pod in pods)])
 
-    def of_gang(self, members: Members, pods: Sequence[Pod]) -> float:
+    def of_gang(self, run: Run, pods: Sequence[Pod]) -> float:
         """Return until when what a gang cannot run without may not be evicted, engine clock."""
-        allowed_at = self._evictions.allowed_at(
-            unit_name(pods[0], members), self.limits.most_evictions
-        )
-        return max(self.runs_until(members, pods), allowed_at)
+        allowed_at = self._evictions.allowed_at(unit_name(pods[0], run), self.limits.most_evictions)
+        return max(self.runs_until(run, pods), allowed_at)
 
     def _of_controller(self, name: str) -> int:
         """Return how many pods without a group that have a node belong to one controller."""

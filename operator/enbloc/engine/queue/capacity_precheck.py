@@ -24,7 +24,7 @@ import numpy as np
 from enbloc.engine.packing import Packing, packings_ever, shortage, undecided
 from enbloc.engine.packing import answer as answer_of
 from enbloc.engine.plan import Refutation
-from enbloc.engine.state import ClusterState, GroupAmount, Groups, Members, ReservedAmounts
+from enbloc.engine.state import ClusterState, GroupAmount, Groups, ReservedAmounts, Run
 from enbloc.engine.topology import too_small
 from enbloc.engine.trial import Trial
 from enbloc.framework.facts import GroupFacts
@@ -53,7 +53,7 @@ class Reserving(Protocol):
         """Return what is reserved now."""
         ...
 
-    def renewed(self, members: Members, wanted: GroupAmount) -> GroupAmount:
+    def renewed(self, run: Run, wanted: GroupAmount) -> GroupAmount:
         """Return what a group wants reserved, after its owner's groups may have got members."""
         ...
 

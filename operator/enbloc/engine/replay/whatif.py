@@ -17,7 +17,7 @@ from enbloc.engine.preemption import EVERYWHERE, LookedAt, Unit, preempting, sea
 from enbloc.engine.state import (
     Arrays,
     Checkpoint,
-    Members,
+    Run,
     Seat,
     SeatLeft,
     adjust,
@@ -64,7 +64,7 @@ class Aftermath:
 class _Loser:
     """A group that loses members, and the preemptor for which it was last evicted."""
 
-    members: Members
+    run: Run
     lost: list[Pod]
     preempted_by: GroupKey | None = None
 
@@ -121,7 +121,7 @@ class WhatIf:
         while left := self._order.first_to_last(self._losers.keys() - self._done):
             loser = self._losers[left[0]]
             self._done.add(left[0])
-            facts = _afterwards(self._core.groups.facts(loser.members), loser.lost)
+            facts = _afterwards(self._core.groups.facts(loser.run), loser.lost)
             plan = self._plan(loser, facts, arrays)
             victims: Sequence[Pod] = ()
             if plan.verdict is PlanResult.UNSCHEDULABLE and facts.deficit and facts.quorum:
@@ -151,16 +151,16 @@ class WhatIf:
             if not (pod.live and groups.ours(pod)) or pinned_to(pod.spec):
                 continue
             key = groups.key_of(pod.uid)
-            members = groups.get(key) if key else None
-            if members is None:  # the engine forgets a pod without a group once it is bound
-                members = Members(solo_key(pod), solo=True)
-                members.put(pod)
-            loser = self._losers.setdefault(members.key, _Loser(members, []))
-            loser.lost.append(members.pods[pod.uid])
+            run = groups.get(key) if key else None
+            if run is None:  # the engine forgets a pod without a group once it is bound
+                run = Run(solo_key(pod), solo=True)
+                run.put(pod)
+            loser = self._losers.setdefault(run.key, _Loser(run, []))
+            loser.lost.append(run.pods[pod.uid])
             loser.preempted_by = by or loser.preempted_by
-            changed[members.key] = loser
+            changed[run.key] = loser
         for loser in changed.values():
-            self._order.note(_afterwards(groups.facts(loser.members), loser.lost))
+            self._order.note(_afterwards(groups.facts(loser.run), loser.lost))
 
     def _victims(
         self, loser: _Loser, facts: GroupFacts, arrays: Arrays, tables: Checkpoint
@@ -198,7 +198,7 @@ class WhatIf:
             text = "" if not facts.deficit else facts.missing()
             return Plan(plan_id, facts.key, PlanResult.UNSCHEDULABLE, message=text)
         away = {pod.uid for pod in loser.lost}
-        held = [pod for pod in loser.members.bound if pod.uid not in away]
+        held = [pod for pod in loser.run.bound if pod.uid not in away]
 
         def never(trial: Trial, steps: int) -> Refutation:
             return Refutation(infeasible(facts, held, trial, steps))
@@ -217,11 +217,11 @@ class WhatIf:
         return trial
 
     def _room(self, loser: _Loser, facts: GroupFacts) -> AllowedCapacity | None:
-        wanted = self._min_resources.wanted(loser.members, facts)
+        wanted = self._min_resources.wanted(loser.run, facts)
         if wanted is None:
             return None
         order = self._order.of(facts.key) or wanted.order
-        due = _without(wanted.due, loser.members, loser.lost)
+        due = _without(wanted.due, loser.run, loser.lost)
         return AllowedCapacity(
             self._min_resources.capacity(), wanted._replace(order=order, due=due)
         )
@@ -236,12 +236,12 @@ def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
             tables.apply(FactSeen(anew))
 
 
-def _without(due: Counter[str], members: Members, lost: Sequence[Pod]) -> Counter[str]:
+def _without(due: Counter[str], run: Run, lost: Sequence[Pod]) -> Counter[str]:
     """Return what a group may still take once these members hold nothing; at most minResources."""
     more = Counter(due)
     for pod in lost:
         more.update(dict(pod.spec.requests))
-    return more & Counter(dict(members.group.min_resources if members.group else ()))
+    return more & Counter(dict(run.group.min_resources if run.group else ()))
 
 
 def _afterwards(facts: GroupFacts, lost: Sequence[Pod]) -> GroupFacts:

@@ -4,7 +4,7 @@
 
 from collections.abc import Collection
 
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.model.field_managers import MOST_WRITERS, field_manager, is_another, serves
 
 
@@ -23,20 +23,20 @@ class Authorship:
         self._manager = field_manager(self._names)
         self._others: set[str] = set()
 
-    def ours(self, members: Members) -> bool:
+    def ours(self, run: Run) -> bool:
         """Whether this scheduler writes the status of a group.
 
         The author is the scheduler named by the oldest live member, or by the oldest of all if none
         is live. Without a member of a known scheduler, it is the one that has written the status,
         else the first to come.
         """
-        writers = members.group.writers if members.group is not None else ()
+        writers = run.group.writers if run.group is not None else ()
         others = [writer for writer in writers if is_another(writer, self._names)]
         if others and len(self._others) < MOST_WRITERS:
             self._others.update(others)
         if not self._others:
             return True
-        for pods in (members.live, members.pods):
+        for pods in (run.live, run.pods):
             known = [pod for pod in pods.values() if self._is_known(pod.scheduler)]
             if known:
                 return min(known, key=lambda pod: pod.seniority).scheduler in self._names
@@ -46,7 +46,7 @@ class Authorship:
         """Whether it is an enbloc scheduler, here or elsewhere."""
         return scheduler in self._names or any(serves(each, scheduler) for each in self._others)
 
-    def replaced(self, members: Members) -> tuple[str, ...]:
+    def replaced(self, run: Run) -> tuple[str, ...]:
         """Return the other field managers whose part of the status this scheduler replaces."""
-        writers = members.group.writers if members.group is not None else ()
+        writers = run.group.writers if run.group is not None else ()
         return tuple(writer for writer in writers if writer != self._manager)

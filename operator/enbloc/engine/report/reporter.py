@@ -18,7 +18,7 @@ from enbloc.engine.effects import (
 from enbloc.engine.queue import Item, QueuePlace
 from enbloc.engine.report.authorship import Authorship
 from enbloc.engine.report.conditions import Progress, ReasonAndMessage, conditions
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import MOST_RUNS_KEPT, GroupKey, RunMemory
@@ -58,7 +58,7 @@ def _of_member(own: str, facts: GroupFacts, why: ReasonAndMessage) -> str:
     return f"This member does not fit: {own} {group}" if own else group
 
 
-def _remembered(runs: Sequence[Members]) -> tuple[RunMemory, ...]:
+def _remembered(runs: Sequence[Run]) -> tuple[RunMemory, ...]:
     """Return what another process must know: the newest run, and those that still matter."""
     known = [
         run for run in runs if run.run_name and (run.live or run.companions or run is runs[-1])
@@ -111,26 +111,26 @@ class Reporter:
         self._warned_groups.discard(key)
         self.lying.pop(key.podgroup, None)
 
-    def look(self, members: Members) -> None:
+    def look(self, run: Run) -> None:
         """Determine whether another scheduler writes about a group (semantics §6.4).
 
         If so, what this one wrote no longer stands.
 
         Args:
-            members: the newest run of the group.
+            run: the newest run of the group.
         """
-        name = members.key.podgroup
-        if self._authorship.ours(members):
+        name = run.key.podgroup
+        if self._authorship.ours(run):
             self._others.discard(name)
         else:
-            self.forget_group(members.key)
+            self.forget_group(run.key)
             self._statuses.pop(name, None)
             self._others.add(name)
 
     def status(
         self,
         turn: Turn,
-        runs: Sequence[Members],
+        runs: Sequence[Run],
         facts: GroupFacts,
         item: Item,
         why: ReasonAndMessage,
@@ -151,34 +151,34 @@ class Reporter:
             notes: what else its user should know.
             topology: where its bound members are.
         """
-        members = runs[-1]
-        group = members.group
-        if members.key.podgroup in self._others:
+        run = runs[-1]
+        group = run.group
+        if run.key.podgroup in self._others:
             return
         if group is None:
-            self._below.discard(members.key)
-            self.lying.pop(members.key.podgroup, None)
+            self._below.discard(run.key)
+            self.lying.pop(run.key.podgroup, None)
             return
-        succeeded = members.succeeded if group.roles else {}
-        name = members.key.podgroup
+        succeeded = run.succeeded if group.roles else {}
+        name = run.key.podgroup
         if topology is not None:
             self.lying[name] = topology
         elif self.lying:
             self.lying.pop(name, None)
         last = self._statuses.get(name)
-        ever = group.memory.initially_scheduled and (group.memory.run_name == members.run_name)
-        if last is not None and last.run_name == members.run_name:
+        ever = group.memory.initially_scheduled and (group.memory.run_name == run.run_name)
+        if last is not None and last.run_name == run.run_name:
             ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
-        satisfied = self._satisfied(turn, members, facts)
-        replaced = self._authorship.replaced(members)
+        satisfied = self._satisfied(turn, run, facts)
+        replaced = self._authorship.replaced(run)
         waits = item.place is QueuePlace.BACKOFF
         status = SetGroupStatus(
             group=name,
             uid=group.uid,
             generation=group.generation,
-            run_name=members.run_name,
-            started=members.started,
-            succeeded=members.all_succeeded,
+            run_name=run.run_name,
+            started=run.started,
+            succeeded=run.all_succeeded,
             roles=tuple(RoleSucceeded(role.name, succeeded[role.name]) for role in group.roles),
             attempts=item.attempts,
             last_attempt=item.last_attempt,
@@ -208,14 +208,14 @@ class Reporter:
             self._statuses[name] = status
             turn.effects.append(status)
 
-    def _satisfied(self, turn: Turn, members: Members, facts: GroupFacts) -> bool | None:
+    def _satisfied(self, turn: Turn, run: Run, facts: GroupFacts) -> bool | None:
         """Return whether the floor runs together now; None before it did, and after the end."""
-        satisfied = members.runs_whole(facts) if facts.started and facts.members else None
+        satisfied = run.runs_whole(facts) if facts.started and facts.members else None
         if satisfied is False:
             self._below.add(facts.key)
         else:
             self._below.discard(facts.key)
-        for pod in members.bound:
+        for pod in run.bound:
             if pod.gang_gate:
                 self._show_gang(turn, pod, facts, running=bool(satisfied))
         return satisfied

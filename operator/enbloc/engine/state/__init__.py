@@ -28,7 +28,7 @@ from enbloc.engine.state.checkpoint import (
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.groups import Groups
 from enbloc.engine.state.log import Log, after
-from enbloc.engine.state.members import Members, solo_key
+from enbloc.engine.state.members import Run, solo_key
 from enbloc.engine.state.nominations import pinned_to
 from enbloc.engine.state.order import Key, Order
 from enbloc.engine.state.reservations import (
@@ -58,12 +58,12 @@ __all__ = [
     "Groups",
     "Key",
     "Log",
-    "Members",
     "Order",
     "PlanWithdrawn",
     "Reservation",
     "ReservationLedger",
     "ReservedAmounts",
+    "Run",
     "Seat",
     "SeatLeft",
     "TableChange",

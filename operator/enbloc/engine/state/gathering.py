@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.engine.state.members import Members, record_of
+from enbloc.engine.state.members import Run, record_of
 from enbloc.model.groups import Group
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.model.runs import attempt_of
@@ -27,7 +27,7 @@ class Gathering:
     """
 
     owner: str
-    run: Members
+    run: Run
     pods: Sequence[Pod]
 
     @property
@@ -53,7 +53,7 @@ def names(each: Gathering) -> bool:
     return next(iter(each.run.owners), None) == each.owner
 
 
-def was_with(run: Members, each: Gathering) -> bool:
+def was_with(run: Run, each: Gathering) -> bool:
     """Whether members existed when the plan of a run was made.
 
     What this process did not see is derived from times of whole seconds: they came no later than
@@ -67,7 +67,7 @@ def was_with(run: Members, each: Gathering) -> bool:
     return since + 1.0 <= first or since <= (run.queue_time or 0.0)
 
 
-def closed_with(runs: Sequence[Members], each: Gathering) -> Members | None:
+def closed_with(runs: Sequence[Run], each: Gathering) -> Run | None:
     """Return the run whose floor was first held while these existed, even if it has ended."""
     closed = [run for run in reversed(runs) if run.scheduled is not None]
     living = next((run for run in closed if run.live), None)
@@ -76,14 +76,14 @@ def closed_with(runs: Sequence[Members], each: Gathering) -> Members | None:
     return next((run for run in closed if each.owner in run.companions), None)
 
 
-def vacant_in(runs: Sequence[Members], owners: Mapping[PodUID, str]) -> list[tuple[Members, str]]:
+def vacant_in(runs: Sequence[Run], owners: Mapping[PodUID, str]) -> list[tuple[Run, str]]:
     """Return the owners without a live member that did not all succeed, where others live.
 
     Args:
         runs: the newest last.
         owners: by the UIDs of pods.
     """
-    found: list[tuple[Members, str]] = []
+    found: list[tuple[Run, str]] = []
     for run in reversed(runs):
         if not run.lost or not run.live or run.gathers:
             continue
@@ -92,7 +92,7 @@ def vacant_in(runs: Sequence[Members], owners: Mapping[PodUID, str]) -> list[tup
     return found
 
 
-def awaited(run: Members, them: Sequence[Gathering], group: Group | None) -> bool:
+def awaited(run: Run, them: Sequence[Gathering], group: Group | None) -> bool:
     """Record the waiting companions of a run in status; return whether there are any."""
     if run.scheduled is not None:
         since = -math.inf if run.live else run.scheduled
@@ -123,7 +123,7 @@ def _outdated(owners: Iterable[str]) -> frozenset[str]:
     return frozenset(owner for owner, (jobset, n) in attempts.items() if n < newest[jobset])
 
 
-def note_attempts(runs: Sequence[Members]) -> list[Members]:
+def note_attempts(runs: Sequence[Run]) -> list[Run]:
     """Mark runs with outdated attempts: only a JobSet's newest attempt is worth completing.
 
     Returns:
@@ -132,7 +132,7 @@ def note_attempts(runs: Sequence[Members]) -> list[Members]:
     if not any("/" in each for run in runs for each in run.owners):
         return []
     outdated = _outdated(owner for run in runs for owner in run.owners)
-    changed: list[Members] = []
+    changed: list[Run] = []
     for run in runs:
         superseded = not outdated.isdisjoint(run.owners)
         if superseded is not run.superseded:
@@ -141,7 +141,7 @@ def note_attempts(runs: Sequence[Members]) -> list[Members]:
     return changed
 
 
-def planned_with(runs: Sequence[Members], each: Gathering, group: Group | None) -> Members | None:
+def planned_with(runs: Sequence[Run], each: Gathering, group: Group | None) -> Run | None:
     """Return the run to which an owner belongs by times alone; None = there is none.
 
     Args:
@@ -161,7 +161,7 @@ def planned_with(runs: Sequence[Members], each: Gathering, group: Group | None) 
     return None
 
 
-def joined(run: Members, each: Gathering, group: Group | None) -> bool:
+def joined(run: Run, each: Gathering, group: Group | None) -> bool:
     """Whether a former leader planned an owner with a member of an open plan.
 
     Args:
@@ -173,20 +173,20 @@ def joined(run: Members, each: Gathering, group: Group | None) -> bool:
     return run.scheduled is None and not begun and _may_mix(run, each, group)
 
 
-def _may_mix(run: Members, each: Gathering, group: Group | None) -> bool:
+def _may_mix(run: Run, each: Gathering, group: Group | None) -> bool:
     """Whether an owner may belong to a run: it is no gang by itself, nor another attempt."""
     attempts = [attempt_of(owner) for owner in (*run.owners, each.owner)]
     apart = len({named[0] for named in attempts if named}) == sum(map(bool, attempts))
     return apart and not has_quorum(each, group)
 
 
-def _lacks(run: Members, group: Group | None) -> bool:
+def _lacks(run: Run, group: Group | None) -> bool:
     """Whether the known members of a run are too few for its floor."""
     done = (pod for pod in run.pods.values() if pod.phase is Phase.SUCCEEDED)
     return not has_quorum(Gathering("", run, [*run.live.values(), *done]), group)
 
 
-def goes_on(run: Members, bare: Sequence[Pod]) -> bool:
+def goes_on(run: Run, bare: Sequence[Pod]) -> bool:
     """Whether pods without a controller, which share one owner, still belong to a run."""
     if not run.pods and run.scheduled is None:
         return True  # nothing of it was ever bound
@@ -196,14 +196,14 @@ def goes_on(run: Members, bare: Sequence[Pod]) -> bool:
     )
 
 
-def there(run: Members, pod: Pod) -> bool:
+def there(run: Run, pod: Pod) -> bool:
     """Whether a pod existed when members of a run were bound."""
     return queued(run, pod) or any(
         pod.created < (each.scheduled_at or 0.0) for each in run.pods.values() if each.node
     )
 
 
-def queued(run: Members, pod: Pod) -> bool:
+def queued(run: Run, pod: Pod) -> bool:
     """Whether a pod existed when a run got its place in the queue, by its binding records."""
     records = [record for each in run.pods.values() if (record := record_of(each))]
     return any(pod.created <= record.queue_time for record in records)

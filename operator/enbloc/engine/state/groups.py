@@ -8,7 +8,7 @@ from dataclasses import replace
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.plan import Plan
 from enbloc.engine.state.localities import locality_of
-from enbloc.engine.state.members import Members, solo_key
+from enbloc.engine.state.members import Run, solo_key
 from enbloc.engine.state.runs import Runs
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -45,7 +45,7 @@ class Groups:
         self._assumed = assumed
         self._raises = raises
         #: Each run of each group, and each pod without a group, by key.
-        self._members: dict[GroupKey, Members] = {}
+        self._members: dict[GroupKey, Run] = {}
         #: By PodGroup; its runs are in `_members` as well.
         self._runs: dict[GroupKey, Runs] = {}
         #: The group of each member: the named one, or the implied one.
@@ -62,25 +62,25 @@ class Groups:
         self.classes: dict[str, PriorityClassSeen] = {}
         self.topologies: dict[str, Topology] = {}
 
-    def __iter__(self) -> Iterator[Members]:
+    def __iter__(self) -> Iterator[Run]:
         return iter(self._members.values())
 
-    def __getitem__(self, key: GroupKey) -> Members:
+    def __getitem__(self, key: GroupKey) -> Run:
         return self._members[key]
 
-    def get(self, key: GroupKey) -> Members | None:
+    def get(self, key: GroupKey) -> Run | None:
         """Return one run of a group, if it is known."""
         return self._members.get(key)
 
-    def runs(self, key: GroupKey) -> Sequence[Members]:
+    def runs(self, key: GroupKey) -> Sequence[Run]:
         """Return the runs of the same PodGroup, the newest last; empty = it is unknown."""
         runs = self._runs.get(key.podgroup)
         return tuple(runs) if runs is not None else ()
 
-    def newest(self, members: Members) -> Members:
+    def newest(self, run: Run) -> Run:
         """Return the newest run of the same PodGroup."""
-        runs = self._runs.get(members.key.podgroup)
-        return members if runs is None else runs.newest
+        runs = self._runs.get(run.key.podgroup)
+        return run if runs is None else runs.newest
 
     def named(self, uid: PodUID) -> GroupKey | None:
         """Return the group that a pod named when it was last seen; None = it is no member."""
@@ -97,7 +97,7 @@ class Groups:
 
     # ── PodGroups ────────────────────────────────────────────────────────────────────────────
 
-    def take_group(self, key: GroupKey, group: Group | None) -> Sequence[Members]:
+    def take_group(self, key: GroupKey, group: Group | None) -> Sequence[Run]:
         """Record an added, changed or deleted (None) PodGroup; return its runs."""
         runs = self._obtain(key)
         before = runs.group.family if runs.group is not None else ""
@@ -160,7 +160,7 @@ class Groups:
         fewest = min(found, key=len)
         return [key for key in fewest if all(key in each for each in found)]
 
-    def of_family(self, family: str) -> Sequence[Members]:
+    def of_family(self, family: str) -> Sequence[Run]:
         """Return the runs of the groups whose PodGroups are of one family."""
         return [run for key in self._of_family.get(family, ()) for run in self._runs[key]]
 
@@ -193,13 +193,13 @@ class Groups:
 
     def _enter_alone(self, pod: Pod) -> Sequence[GroupKey]:
         key = solo_key(pod)
-        members = self._members.get(key)
-        if members is None:
+        run = self._members.get(key)
+        if run is None:
             if not self._needs_us(pod):
                 return ()
-            members = self._members[key] = Members(key, solo=True)
+            run = self._members[key] = Run(key, solo=True)
         self._key_of[pod.uid] = key
-        members.put(pod)
+        run.put(pod)
         return (key,)
 
     def _needs_us(self, pod: Pod) -> bool:
@@ -227,13 +227,13 @@ class Groups:
 
     # ── runs ────────────────────────────────────────────────────────────────────────────────
 
-    def arrange(self, members: Members, now: float) -> Sequence[GroupKey]:
+    def arrange(self, run: Run, now: float) -> Sequence[GroupKey]:
         """Put gathering members where the rules now place them (semantics §2.4).
 
         Returns:
             The runs of the same PodGroup that this changed.
         """
-        runs = self._runs.get(members.key.podgroup)
+        runs = self._runs.get(run.key.podgroup)
         if runs is None:
             return ()
         changed = runs.arrange(now)
@@ -243,21 +243,21 @@ class Groups:
             self._waiting[runs.key] = runs.deadline
         return self._changed(runs, changed)
 
-    def commit(self, members: Members, plan: Plan) -> Sequence[GroupKey]:
+    def commit(self, run: Run, plan: Plan) -> Sequence[GroupKey]:
         """Commit a group's run to an open plan; return the runs that have changed."""
-        members.plan = plan.id
-        if members.solo:
+        run.plan = plan.id
+        if run.solo:
             return ()
-        runs = self._runs[members.key.podgroup]
+        runs = self._runs[run.key.podgroup]
         planned = [each.pod.uid for each in plan.assignments]
-        return self._changed(runs, runs.commit(members, planned))
+        return self._changed(runs, runs.commit(run, planned))
 
-    def plan_ended(self, members: Members) -> None:
+    def plan_ended(self, run: Run) -> None:
         """Record that no plan of a group's members is open any more."""
-        if not members.solo:
-            members.committed = False
+        if not run.solo:
+            run.committed = False
 
-    def _changed(self, runs: Runs, changed: Sequence[Members]) -> Sequence[GroupKey]:
+    def _changed(self, runs: Runs, changed: Sequence[Run]) -> Sequence[GroupKey]:
         if changed:
             self._list(runs)
         return [run.key for run in changed]
@@ -272,22 +272,22 @@ class Groups:
         due = [key for key, at in self._waiting.items() if at <= now]
         return [self._runs[key].newest.key for key in due]
 
-    def over(self, members: Members) -> bool:
+    def over(self, run: Run) -> bool:
         """Whether nothing more is known of a group, or of one of its runs."""
-        if members.solo:
-            return not members.pods
-        runs = self._runs[members.key.podgroup]
-        return runs.empty or runs.spare(members)
+        if run.solo:
+            return not run.pods
+        runs = self._runs[run.key.podgroup]
+        return runs.empty or runs.spare(run)
 
-    def drop(self, members: Members) -> None:
+    def drop(self, run: Run) -> None:
         """Forget one run of a group, or a pod without a group."""
-        del self._members[members.key]
-        runs = self._runs.get(members.key.podgroup)
+        del self._members[run.key]
+        runs = self._runs.get(run.key.podgroup)
         if runs is None:
-            for uid in members.pods:
+            for uid in run.pods:
                 del self._key_of[uid]
         elif not runs.empty:
-            runs.drop(members)
+            runs.drop(run)
         else:
             self._waiting.pop(runs.key, None)
             self._tidy(runs)
@@ -295,23 +295,21 @@ class Groups:
     def naming_class(self, name: str) -> list[GroupKey]:
         """Return the groups whose PodGroup names this PriorityClass."""
         return [
-            members.key
-            for members in self
-            if members.group is not None and members.group.priority_class == name
+            run.key for run in self if run.group is not None and run.group.priority_class == name
         ]
 
-    def facts(self, members: Members) -> GroupFacts:
+    def facts(self, run: Run) -> GroupFacts:
         """Return the facts of a group now."""
-        facts = members.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
+        facts = run.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
         group = facts.group
-        if group is None or not members.in_topology:
+        if group is None or not run.in_topology:
             return facts
-        locality, problem = locality_of(group, members.bound, self.topologies)
+        locality, problem = locality_of(group, run.bound, self.topologies)
         return replace(facts, locality=locality, problem=facts.problem or problem)
 
     def in_topology(self) -> list[GroupKey]:
         """Return the groups whose PodGroup requests a topology."""
-        return [members.key for members in self if members.in_topology]
+        return [run.key for run in self if run.in_topology]
 
     def placed_below(self, priority: int, placed: PlacedPods) -> Mask:
         """Return bool[P]: the placed pods with a lower priority, or group priority."""
@@ -322,9 +320,9 @@ class Groups:
         mask[[place for place in places if place is not None]] = True
         return mask
 
-    def priority(self, members: Members) -> int:
+    def priority(self, run: Run) -> int:
         """Return the priority of a group now, without the other facts."""
-        return members.priority(self.classes, raises=self._raises)
+        return run.priority(self.classes, raises=self._raises)
 
     def profile(self, facts: GroupFacts) -> Profile:
         """Return the profile that decides about a group: the one that its members name."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members: one run of a group's members, and what it counts for the floor (semantics §1, §2)."""
+"""Run: one run of a group: its members, and what counts for its floor (semantics §1, §2)."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ def recorded_run(pod: Pod) -> str:
 _NO_SUCCESSES: Final = Successes()
 
 
-class Members:
+class Run:
     """The pods of one run of a group, and what is recorded of it.
 
     Attributes:

@@ -34,7 +34,7 @@ from enbloc.engine.state.gathering import (
     queued,
     vacant_in,
 )
-from enbloc.engine.state.members import MOST_KNOWN, Members, recorded_run, remembered_runs
+from enbloc.engine.state.members import MOST_KNOWN, Run, recorded_run, remembered_runs
 from enbloc.model.groups import Group, GroupKey, RunMemory
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.runs import BARE, attempt_of, joins, owner_of, short
@@ -56,20 +56,20 @@ class Runs:
     def __init__(self, key: GroupKey) -> None:
         self.key = key
         self.group: Group | None = None
-        self._runs = [Members(key)]  #: The newest is the last; there is always one.
+        self._runs = [Run(key)]  #: The newest is the last; there is always one.
         self._next = 1  #: The number of the next run.
-        self._of: dict[PodUID, Members | None] = {}  #: None = its run is over.
+        self._of: dict[PodUID, Run | None] = {}  #: None = its run is over.
         self._owners: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
         self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
         self._companions: dict[str, float] = {}  #: Until when they count as companions.
         self._unassigned: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no run yet.
         self._settled = False  #: The first lists are complete.
 
-    def __iter__(self) -> Iterator[Members]:
+    def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
 
     @property
-    def newest(self) -> Members:
+    def newest(self) -> Run:
         """The run that status names."""
         return self._runs[-1]
 
@@ -78,7 +78,7 @@ class Runs:
         """Whether nothing is known of this group any more."""
         return self.group is None and not self._of
 
-    def run_of(self, uid: PodUID) -> Members | None:
+    def run_of(self, uid: PodUID) -> Run | None:
         """Return the run of a pod; None = it is unknown, or its run is over."""
         return self._of.get(uid)
 
@@ -92,7 +92,7 @@ class Runs:
             if self._settled:
                 run.take_group(group)
 
-    def put(self, pod: Pod) -> list[Members]:
+    def put(self, pod: Pod) -> list[Run]:
         """Add or update a member; return the runs that this changes, its own first."""
         if not self._settled:
             self._of[pod.uid] = self.newest
@@ -118,7 +118,7 @@ class Runs:
             return changed
         return [run, *(each for each in changed if each is not run)]
 
-    def remove(self, uid: PodUID) -> Members | None:
+    def remove(self, uid: PodUID) -> Run | None:
         """Remove a deleted member; return its run, None = one that is over."""
         run = self._of.pop(uid, None)
         owner = self._owners.pop(uid, "")  # "" = the first lists are not complete yet
@@ -135,13 +135,13 @@ class Runs:
                 del self._orphans[owner]
         return run
 
-    def _enter(self, pod: Pod, run: Members | None) -> None:
+    def _enter(self, pod: Pod, run: Run | None) -> None:
         self._of[pod.uid] = run
         if run is not None:
             run.put(pod)
             self._note_loss(run, pod)
 
-    def _note_loss(self, run: Members, pod: Pod) -> None:
+    def _note_loss(self, run: Run, pod: Pod) -> None:
         if not pod.live and pod.phase is not Phase.SUCCEEDED:
             run.lost.add(self._owners.get(pod.uid, ""))
 
@@ -167,9 +167,9 @@ class Runs:
         self._orphans.setdefault(driver, {})[pod.uid] = None
         return driver
 
-    def _take_orphans(self, uid: PodUID, owner: str) -> list[Members]:
+    def _take_orphans(self, uid: PodUID, owner: str) -> list[Run]:
         """Give the members that a new pod controls the owner of that pod."""
-        left: list[Members] = []
+        left: list[Run] = []
         for each in self._orphans.pop(uid, ()):
             self._owners[each] = owner
             run = self._of.get(each)
@@ -187,12 +187,12 @@ class Runs:
             run.owners.pop(uid, None)
         return list(dict.fromkeys(left))
 
-    def _recorded(self, pod: Pod) -> Members | None:
+    def _recorded(self, pod: Pod) -> Run | None:
         """Return the run that the binding record of a pod names."""
         name = recorded_run(pod)
         return next((run for run in self._runs if run.run_name == name != ""), None)
 
-    def _known(self, owner: str, pod: Pod) -> Members | None:
+    def _known(self, owner: str, pod: Pod) -> Run | None:
         """Return the run of a pod that was not seen before it finished or terminated."""
         recorded = self._recorded(pod)
         for run in reversed(self._runs):
@@ -202,7 +202,7 @@ class Runs:
             return None
         return self._take_in(self.newest, owner, pod)
 
-    def _place(self, owner: str, pod: Pod) -> Members | None:
+    def _place(self, owner: str, pod: Pod) -> Run | None:
         """Return the run of a new live pod; begin another one if no run may have it.
 
         None = another scheduler has bound it, and there are too many runs: it only takes capacity.
@@ -226,7 +226,7 @@ class Runs:
             return False
         return sum(bool(run.live) for run in self._runs if not run.gathers) >= MOST_RUNS
 
-    def _take_in(self, run: Members, owner: str, pod: Pod) -> Members:
+    def _take_in(self, run: Run, owner: str, pod: Pod) -> Run:
         run.run_name = run.run_name or self._name(owner, pod)
         run.owners[owner] = None
         if self._is_one(owner):
@@ -236,7 +236,7 @@ class Runs:
                 self._forget_owners(run)
         return run
 
-    def _forget_owners(self, run: Members) -> None:
+    def _forget_owners(self, run: Run) -> None:
         """Forget owners that joined a permanent run once nothing of them is left.
 
         If more pods of them come, they join again.
@@ -252,7 +252,7 @@ class Runs:
         taken = {run.run_name for run in self._runs}
         return name if name not in taken else short(f"{name}+{pod.uid}")
 
-    def _begin_anew(self, owner: str, pod: Pod) -> Members:
+    def _begin_anew(self, owner: str, pod: Pod) -> Run:
         """End all runs, and begin a new one."""
         newest = self.newest
         if newest.run_name:
@@ -262,42 +262,42 @@ class Runs:
                 run.begin()
         return self._take_in(newest, owner, pod)
 
-    def _end(self, run: Members) -> None:
+    def _end(self, run: Run) -> None:
         """End a run; any remaining members no longer count."""
         for uid in run.pods:
             self._of[uid] = None
         run.owners = {}
 
-    def _new(self, memory: RunMemory = _NOTHING) -> Members:
+    def _new(self, memory: RunMemory = _NOTHING) -> Run:
         """Create another run, with what is recorded of it."""
-        run = Members(self.key._replace(run_number=self._next))
+        run = Run(self.key._replace(run_number=self._next))
         self._next += 1
         run.group, run.run_name = self.group, memory.name
         run.owners, run.scheduled = dict.fromkeys(memory.owners), memory.scheduled
         run.queue_time = memory.queue_time
         return run
 
-    def _further(self) -> Members:
+    def _further(self) -> Run:
         self._runs.append(run := self._new())
         return run
 
-    def drop(self, members: Members) -> None:
+    def drop(self, run: Run) -> None:
         """Forget a run that is not the only one."""
-        self._end(members)
-        self._runs.remove(members)
+        self._end(run)
+        self._runs.remove(run)
 
-    def spare(self, members: Members) -> bool:
+    def spare(self, run: Run) -> bool:
         """Whether a run may be forgotten: another one is newer, and nothing in it counts.
 
         A run that held its floor is remembered while there are few, since its controller may still
         create another pod of it.
         """
-        if members.live or len(self._runs) == 1:
+        if run.live or len(self._runs) == 1:
             return False
-        if members.scheduled is None:
+        if run.scheduled is None:
             return True
-        first = next((run for run in self._runs[:-1] if not run.live), None)
-        return len(self._runs) > MOST_RUNS and members is first
+        first = next((each for each in self._runs[:-1] if not each.live), None)
+        return len(self._runs) > MOST_RUNS and run is first
 
     # ── arranging gathering members ──────────────────────────────────────────────────────────
 
@@ -306,24 +306,24 @@ class Runs:
         """When an owner is to be taken as a companion of an existing run; None = none is."""
         return min(self._companions.values(), default=None)
 
-    def commit(self, members: Members, planned: Iterable[PodUID]) -> list[Members]:
+    def commit(self, run: Run, planned: Iterable[PodUID]) -> list[Run]:
         """Commit a run to an open plan: members outside it gather elsewhere.
 
         Returns:
             The runs that gained or lost members.
         """
-        members.committed = True
-        if members.scheduled is not None:
+        run.committed = True
+        if run.scheduled is not None:
             return []
-        members.planned_here = True
-        others = (run for run in self._runs if run is not members and run.gathers)
-        members.companions = {owner for run in others for owner in run.owners}
-        if len(members.owners) <= 1:
+        run.planned_here = True
+        others = (each for each in self._runs if each is not run and each.gathers)
+        run.companions = {owner for each in others for owner in each.owners}
+        if len(run.owners) <= 1:
             return []
-        held = (uid for uid, pod in members.pods.items() if pod.node)
-        return self._keep_only(members, {self._owners[uid] for uid in (*planned, *held)})
+        held = (uid for uid, pod in run.pods.items() if pod.node)
+        return self._keep_only(run, {self._owners[uid] for uid in (*planned, *held)})
 
-    def _bound_by_another(self, members: Members, pod: Pod) -> list[Members]:
+    def _bound_by_another(self, run: Run, pod: Pod) -> list[Run]:
         """Record that a gathering or planned member was bound by a former leader, or by others.
 
         It belongs to the run in its binding record; otherwise members that were not planned with
@@ -332,45 +332,45 @@ class Runs:
         Returns:
             The runs that this changes, its own first.
         """
-        run = self._recorded(pod)
-        if members.committed:
-            if run is None or run is members:  # no member joins it
-                return [members]
-            them = self._gathering([run])
-            joining = [(each, members) for each in them if joined(members, each, self.group)]
-            return list(dict.fromkeys([members, *self._move(joining)]))
-        if run is not None and run is not members and run.live:
-            self._move([(Gathering(self._owners[pod.uid], members, [pod]), run)])
-            return [run, members]
-        if len(members.owners) <= 1:
-            return [members]
-        bound = {self._owners[uid] for uid, pod in members.pods.items() if pod.node}
+        recorded = self._recorded(pod)
+        if run.committed:
+            if recorded is None or recorded is run:  # no member joins it
+                return [run]
+            them = self._gathering([recorded])
+            joining = [(each, run) for each in them if joined(run, each, self.group)]
+            return list(dict.fromkeys([run, *self._move(joining)]))
+        if recorded is not None and recorded is not run and recorded.live:
+            self._move([(Gathering(self._owners[pod.uid], run, [pod]), recorded)])
+            return [recorded, run]
+        if len(run.owners) <= 1:
+            return [run]
+        bound = {self._owners[uid] for uid, pod in run.pods.items() if pod.node}
         stay = set(bound)
-        found = self._gathering([members])
+        found = self._gathering([run])
         known = [pod for each in found if each.owner in bound for pod in each.pods]
-        if not has_quorum(Gathering("", members, known), self.group):
+        if not has_quorum(Gathering("", run, known), self.group):
             stay |= {
                 each.owner
                 for each in found
                 if not has_quorum(each, self.group)
-                and queued(members, min(each.pods, key=lambda pod: pod.seniority))
+                and queued(run, min(each.pods, key=lambda pod: pod.seniority))
             }
-        return list(dict.fromkeys([members, *self._keep_only(members, stay)]))
+        return list(dict.fromkeys([run, *self._keep_only(run, stay)]))
 
-    def _keep_only(self, members: Members, owners: set[str]) -> list[Members]:
+    def _keep_only(self, run: Run, owners: set[str]) -> list[Run]:
         """Move members of other owners to a gathering run; return the changed runs."""
         leaving = [
             each
-            for each in self._gathering([members])
+            for each in self._gathering([run])
             if each.owner not in owners and not self._is_one(each.owner)
         ]
         if not leaving:
             return []
         gathering = self.newest if self.newest.gathers else self._further()
-        members.companions |= {each.owner for each in leaving}
+        run.companions |= {each.owner for each in leaving}
         return self._move((each, gathering) for each in leaving)
 
-    def arrange(self, now: float) -> list[Members]:
+    def arrange(self, now: float) -> list[Run]:
         """Put owners without a bound or planned member where the rules now place them.
 
         Args:
@@ -383,7 +383,7 @@ class Runs:
             return note_attempts(self._runs)
         self._companions.clear()
         runs = [run for run in self._runs if run.gathers]
-        moves: list[tuple[Gathering, Members]] = []
+        moves: list[tuple[Gathering, Run]] = []
         alone: list[Gathering] = []
         rest: list[Gathering] = []
         vacant, them = vacant_in(self._runs, self._owners), self._gathering(runs)
@@ -407,18 +407,16 @@ class Runs:
         changed = self._move(moves)
         return list(dict.fromkeys((*changed, *note_attempts(self._runs))))
 
-    def _gathering(self, runs: Sequence[Members]) -> list[Gathering]:
+    def _gathering(self, runs: Sequence[Run]) -> list[Gathering]:
         """Return the owners of these runs that have live members, the oldest first."""
-        found: dict[tuple[Members, str], list[Pod]] = {}
+        found: dict[tuple[Run, str], list[Pod]] = {}
         for run in runs:
             for pod in run.live.values():
                 found.setdefault((run, self._owners[pod.uid]), []).append(pod)
         gathering = (Gathering(owner, run, pods) for (run, owner), pods in found.items())
         return sorted(gathering, key=lambda each: each.since)
 
-    def _host(
-        self, each: Gathering, vacant: list[tuple[Members, str]], now: float
-    ) -> Members | None:
+    def _host(self, each: Gathering, vacant: list[tuple[Run, str]], now: float) -> Run | None:
         """Return the run that an owner joins; None = it still waits for a floor of its own."""
         if self._is_one(each.owner):
             begun = (run for run in reversed(self._runs) if not run.gathers)
@@ -443,8 +441,8 @@ class Runs:
         return self.group is not None and joins(owner, self.group.owner)
 
     def _by_themselves(
-        self, sets: Sequence[Sequence[Gathering]], runs: Sequence[Members]
-    ) -> list[tuple[Gathering, Members]]:
+        self, sets: Sequence[Sequence[Gathering]], runs: Sequence[Run]
+    ) -> list[tuple[Gathering, Run]]:
         """Return a run for each set of owners, so that as few pods as possible move.
 
         Beyond MOST_RUNS, those that came last wait together.
@@ -455,7 +453,7 @@ class Runs:
         if sets[own:]:
             several.append([each for every in sets[own:] for each in every])
         free = dict.fromkeys(runs)
-        found: list[tuple[Gathering, Members]] = []
+        found: list[tuple[Gathering, Run]] = []
         for number, together in enumerate(several):
             named = [each.run for each in together if names(each) and each.run in free]
             run = next(iter(named or [each.run for each in together if each.run in free]), None)
@@ -470,7 +468,7 @@ class Runs:
             found += [(each, run) for each in together]
         return found
 
-    def _move(self, moves: Iterable[tuple[Gathering, Members]]) -> list[Members]:
+    def _move(self, moves: Iterable[tuple[Gathering, Run]]) -> list[Run]:
         """Move owners of which nothing counts yet to other runs, with finished members.
 
         Returns:
@@ -533,7 +531,7 @@ class Runs:
         self._next = len(self._runs)
         note_attempts(self._runs)
 
-    def _settle_named(self, pods: Sequence[Pod], named: dict[str, Members]) -> list[Pod]:
+    def _settle_named(self, pods: Sequence[Pod], named: dict[str, Run]) -> list[Pod]:
         """Find the members of runs that have a name; return the others, the oldest first."""
         left: list[Pod] = []
         remembered = tuple(reversed(self._runs))

@@ -36,9 +36,9 @@ def begun(
             if priority < facts.priority:
                 found.setdefault(key, []).append(pod)
     for key, pods in found.items():
-        members = groups.get(key)
-        if members is not None and groups.facts(members).deficit:
-            pods += [pod for pod in members.bound if pod not in pods]
+        run = groups.get(key)
+        if run is not None and groups.facts(run).deficit:
+            pods += [pod for pod in run.bound if pod not in pods]
     return found
 
 
@@ -67,7 +67,7 @@ def awaited(
 
 def _whose(groups: Groups, pod: Pod) -> tuple[GroupKey, int]:
     """Return the group of a pod, or the solo group of the pod itself, and its priority."""
-    members = groups.get(groups.key_of(pod.uid) or solo_key(pod))
-    if members is None or members.solo:
+    run = groups.get(groups.key_of(pod.uid) or solo_key(pod))
+    if run is None or run.solo:
         return solo_key(pod), pod.priority
-    return members.key, groups.priority(members)
+    return run.key, groups.priority(run)

@@ -10,7 +10,7 @@ from enbloc.engine.core import Core
 from enbloc.engine.effects import EventType, Related
 from enbloc.engine.policies.preemptions.under_way import UnderWay, named
 from enbloc.engine.preemption import Unit, VictimCandidates
-from enbloc.engine.state import Members
+from enbloc.engine.state import Run
 from enbloc.engine.turn import Departure, Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
@@ -47,8 +47,8 @@ class PreemptedBy(dict[GroupKey, str]):
         note = f"Preempted by {departure.by} on node {pod.node}"
         by = self._related(departure.beneficiary)
         self._reporter.preempted(turn, pod, note, by)
-        members = self._groups.get(group)
-        if members is None or members.solo:
+        run = self._groups.get(group)
+        if run is None or run.solo:
             return True
         count = len(departure.together)
         are = "is" if count == 1 else "are"
@@ -60,9 +60,9 @@ class PreemptedBy(dict[GroupKey, str]):
 
     def given_up(self, turn: Turn, unit: Unit, to: UnderWay) -> None:
         """Write an event on a group whose plan was given up; nothing is evicted."""
-        members = self._groups.get(unit.group)
+        run = self._groups.get(unit.group)
         note, by = f"plan was given up for {to.by}: nothing of it was bound", self._related(to.key)
-        if members is None or members.solo:
+        if run is None or run.solo:
             self._reporter.preempted(turn, unit.pods[0], note, by)
         else:
             self._tell(turn, unit.group, note, by)
@@ -77,19 +77,19 @@ class PreemptedBy(dict[GroupKey, str]):
     def disbelieves(self, turn: Turn, candidates: VictimCandidates) -> None:
         """Warn of last checkpoints that are not in the past, a few at a time."""
         for each in islice(candidates.disbelieved.values(), _MOST_WARNED):
-            if isinstance(each, Members):
+            if isinstance(each, Run):
                 self._reporter.warn_group(turn, self._groups.facts(each), _CHECKPOINT)
             else:
                 self._reporter.warn_pod(turn, each, _CHECKPOINT)
 
     def _related(self, preemptor: GroupKey | None) -> Related | None:
         """Return the preemptor, for events on its victims; None if it is gone or unknown."""
-        members = None if preemptor is None else self._groups.get(preemptor)
-        if members is None or members.group is None:
+        run = None if preemptor is None else self._groups.get(preemptor)
+        if run is None or run.group is None:
             return None
-        if not members.solo:
-            return Related(members.group.uid, group=members.key.podgroup)
-        return next((Related(pod.uid, pod=pod.key) for pod in members.pods.values()), None)
+        if not run.solo:
+            return Related(run.group.uid, group=run.key.podgroup)
+        return next((Related(pod.uid, pod=pod.key) for pod in run.pods.values()), None)
 
     def _tell(self, turn: Turn, group: GroupKey, note: str, by: Related | None) -> None:
         self[group] = note

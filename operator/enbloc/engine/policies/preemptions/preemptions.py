@@ -55,7 +55,7 @@ from enbloc.engine.preemption import (
     unit_name,
 )
 from enbloc.engine.queue import QueuePlace
-from enbloc.engine.state import PREEMPTION, Against, Members, Reservation, nominated
+from enbloc.engine.state import PREEMPTION, Against, Reservation, Run, nominated
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
 from enbloc.engine.turn import Departure, Turn
@@ -407,12 +407,12 @@ class Preemptions(Policy):
 
     def _leaves(self, turn: Turn, departure: Departure) -> None:
         """Record that a victim certainly leaves; count once for all that leave together."""
-        members = self._groups.get(departure.group)
-        lone = members is None or members.solo
+        run = self._groups.get(departure.group)
+        lone = run is None or run.solo
         if self._preempted.leaves(turn, departure) and (lone or departure.whole):
-            self._evictions.note(unit_name(departure.pod, None if lone else members), turn.now)
+            self._evictions.note(unit_name(departure.pod, None if lone else run), turn.now)
             self._tally.preempted_gangs += not lone and len(departure.together) > 1
-        if members is not None:
+        if run is not None:
             self._rests.leave(departure, turn.now)
 
     def _try_again(self, turn: Turn) -> None:
@@ -454,9 +454,9 @@ class Preemptions(Policy):
         setbacks.add(turn.now, stuck)
         return setbacks
 
-    def review(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """End reservations that nobody needs; reserve for nominations from before this process."""
-        self._remember(members)
+        self._remember(run)
         if not facts.pending:
             self._tried.pop(facts.key, None)
         if not facts.deficit:
@@ -466,7 +466,7 @@ class Preemptions(Policy):
                 self._rests.end(facts.key)
         each = self._open.get(facts.key)
         planned = self._core.plans.of(facts.key) is not None
-        self._finish(turn, members, facts)
+        self._finish(turn, run, facts)
         if each is None:
             self._resume(turn, facts)
         elif not facts.deficit or facts.problem or not (planned or each.serves(facts.pending)):
@@ -502,9 +502,9 @@ class Preemptions(Policy):
             for group, pods in found.items()
         }
         for group in victims:  # a broken gang leaves whole, wherever the preemptor is placed
-            members = self._groups.get(group)
-            if members is not None:
-                self._finish(turn, members, self._groups.facts(members))
+            run = self._groups.get(group)
+            if run is not None:
+                self._finish(turn, run, self._groups.facts(run))
         each = self._open[facts.key] = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in nodes},
@@ -518,33 +518,33 @@ class Preemptions(Policy):
         self._reserve(facts, nodes, turn.now, each.until)
         self._start(each)
 
-    def _finish(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def _finish(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Evict the rest of a gang of which this or an earlier leader has evicted a part.
 
         All pods of a unit get the condition before the first of them leaves.
         """
-        if members.solo or not facts.deficit or self._victims.of(facts.key) is not None:
+        if run.solo or not facts.deficit or self._victims.of(facts.key) is not None:
             return
-        rest = [pod for pod in members.bound if pod.preempted and pod.uid not in self._known]
+        rest = [pod for pod in run.bound if pod.preempted and pod.uid not in self._known]
         if rest:
             self._known.update(pod.uid for pod in rest)
             self._rests.add(facts.key, rest)
-        left = self._rests.take(facts.key, members.bound, turn.now)
+        left = self._rests.take(facts.key, run.bound, turn.now)
         if left:
             self._victims.choose(rest_of_gang(facts.key, left))
 
-    def _remember(self, members: Members) -> None:
+    def _remember(self, run: Run) -> None:
         """Read from the status, once, who preempted a group before this process started."""
-        memory = members.group.memory if members.group is not None else None
-        if memory is not None and memory.run_name == members.run_name:
-            self._preempted.setdefault(members.key, memory.preempted)
+        memory = run.group.memory if run.group is not None else None
+        if memory is not None and memory.run_name == run.run_name:
+            self._preempted.setdefault(run.key, memory.preempted)
 
-    def planned(self, turn: Turn, members: Members, facts: GroupFacts) -> None:
+    def planned(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """End the evictions of a group that is placed: victims not yet told stay.
 
         Nothing is reserved while the plan reserves the capacity.
         """
-        del members
+        del run
         self._forget(facts.key)
         each = self._open.get(facts.key)
         if each is not None:
@@ -566,9 +566,9 @@ class Preemptions(Policy):
         turn.happened += self._state.release(self._state.reservations.of(PREEMPTION, each.key))
         turn.change(each.key)
 
-    def forget(self, turn: Turn, members: Members) -> None:
+    def forget(self, turn: Turn, run: Run) -> None:
         """End the preemption for a group that is gone."""
-        key = members.key
+        key = run.key
         self._forget(key)
         self._setbacks.pop(key, None)
         self._preempted.pop(key, None)
