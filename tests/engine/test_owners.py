@@ -50,7 +50,7 @@ def attributes(path: str, kind: str = "") -> set[str]:
         pytest.param("queue", attributes("queue/item.py", "Item"), {"item"}, id="an item: queue"),
         pytest.param(
             "state",
-            attributes("state/members.py", "Run"),
+            attributes("state/run.py", "Run"),
             {"members", "run"},
             id="members: the state of groups",
         ),

@@ -35,7 +35,7 @@ from enbloc.engine.events import (
     SlotsFree,
 )
 from enbloc.engine.plan import Assignment
-from enbloc.engine.state.members import solo_key
+from enbloc.engine.state.run import solo_key
 from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import Group, GroupKey, OnIncomplete
 from enbloc.model.names import DEFAULT_SCHEDULE_TIMEOUT_SECONDS, Condition, Reason

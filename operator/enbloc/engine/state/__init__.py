@@ -28,7 +28,6 @@ from enbloc.engine.state.checkpoint import (
 from enbloc.engine.state.cluster import ClusterState
 from enbloc.engine.state.groups import Groups
 from enbloc.engine.state.log import Log, after
-from enbloc.engine.state.members import Run, solo_key
 from enbloc.engine.state.nominations import pinned_to
 from enbloc.engine.state.order import Key, Order
 from enbloc.engine.state.reservations import (
@@ -41,6 +40,7 @@ from enbloc.engine.state.reservations import (
     nominated,
     stand_in,
 )
+from enbloc.engine.state.run import Run, solo_key
 from enbloc.engine.state.runs import MOST_RUNS
 from enbloc.engine.state.trials import Trials, adjust
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from enbloc.engine.state.members import Run, record_of
+from enbloc.engine.state.run import Run, record_of
 from enbloc.model.groups import Group
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.model.runs import attempt_of

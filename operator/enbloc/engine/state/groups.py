@@ -8,7 +8,7 @@ from dataclasses import replace
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.plan import Plan
 from enbloc.engine.state.localities import locality_of
-from enbloc.engine.state.members import Run, solo_key
+from enbloc.engine.state.run import Run, solo_key
 from enbloc.engine.state.runs import Runs
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile

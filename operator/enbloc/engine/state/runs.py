@@ -34,7 +34,7 @@ from enbloc.engine.state.gathering import (
     queued,
     vacant_in,
 )
-from enbloc.engine.state.members import MOST_KNOWN, Run, recorded_run, remembered_runs
+from enbloc.engine.state.run import MOST_KNOWN, Run, recorded_run, remembered_runs
 from enbloc.model.groups import Group, GroupKey, RunMemory
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.runs import BARE, attempt_of, joins, owner_of, short
