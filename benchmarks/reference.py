@@ -5,13 +5,15 @@
 It does what the engine does: small objects, dictionaries, sorting, arrays as long as a cluster has
 nodes, in more memory than fits a core's cache. CPU times are divided by how much longer it takes
 here and now than on the machine on which budgets were set. Neighbours that take cache and clock
-from this process slow both down alike.
+from this process slow both down alike. Python's collector is off meanwhile: it would walk whatever
+a benchmark has left.
 
     python -m benchmarks.reference
 
 says what it takes: on a quiet machine, that is what USUAL has to be when budgets are set anew.
 """
 
+import gc
 import statistics
 import time
 from dataclasses import dataclass
@@ -57,10 +59,14 @@ def work() -> int:
 def seconds() -> float:
     """CPU seconds that a round takes now, the median of some."""
     times: list[float] = []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        times.append(time.process_time() - began)
+    gc.disable()
+    try:
+        for _ in range(ROUNDS):
+            began = time.process_time()
+            work()
+            times.append(time.process_time() - began)
+    finally:
+        gc.enable()
     return statistics.median(times)
 
 
