@@ -51,8 +51,8 @@ def attributes(path: str, kind: str = "") -> set[str]:
         pytest.param(
             "state",
             attributes("state/run.py", "Run"),
-            {"members", "run"},
-            id="members: the state of groups",
+            {"run"},
+            id="a run: the state of groups",
         ),
     ],
 )

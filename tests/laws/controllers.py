@@ -434,7 +434,7 @@ class Controllers(Actions):
             self.drop_group(name)
         self._hours_pass()
         kept = {
-            "members": groups._members,
+            "runs by key": groups._by_key,
             "runs": groups._runs,
             "pods": groups._key_of,
             "waiting": groups._waiting,

@@ -429,8 +429,8 @@ class Engine:
         binding = ""
         if open_plan is not None and open_plan.permitted:
             waits = preparing(open_plan.in_preparation(), ledgers_of(self._state.nodes))
-            members_ = "member" if open_plan.size == 1 else "members"
-            binding = f"binding {open_plan.size} {members_}" + (f"; {waits}" if waits else "")
+            members = "member" if open_plan.size == 1 else "members"
+            binding = f"binding {open_plan.size} {members}" + (f"; {waits}" if waits else "")
         self._reporter.status(
             turn,
             runs,

@@ -228,7 +228,7 @@ class Admission:
 
         Args:
             turn: receives what to do.
-            run: of the group.
+            run: the group's run.
             facts: the group's facts.
             misplaced: what `place` returned.
         """
@@ -349,7 +349,7 @@ class Admission:
 
         Args:
             turn: receives what to do.
-            run: of the group.
+            run: the group's run.
             facts: the group's facts.
             why: the reason.
             who: names the plugins that refused; None = no plugin did, it was an error.

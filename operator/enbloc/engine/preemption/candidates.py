@@ -181,7 +181,7 @@ class VictimCandidates:
             return self._alone(pod)
         if pod.deleting:  # it leaves by itself, and is no longer part of the gang
             return self._unit(run.key, (pod,), pod.priority)
-        tiers = self._of_members(run)
+        tiers = self._of_run(run)
         return tiers.surplus.get(uid, tiers.minimum)
 
     def _gang_of(self, uid: PodUID) -> Run | None:
@@ -235,7 +235,7 @@ class VictimCandidates:
         found = [pod for pod in pods if pod is not None and pod.node and not pod.mirror]
         return tuple(sorted(found, key=lambda pod: pod.seniority))
 
-    def _of_members(self, run: Run) -> _Tiers:
+    def _of_run(self, run: Run) -> _Tiers:
         key = run.key
         tiers = self._of_group.get(key)
         if tiers is None:
@@ -261,13 +261,13 @@ class VictimCandidates:
                 key,
                 tuple(minimum),
                 priority,
-                group=run,
+                run=run,
                 gang=len(minimum) > 1,
                 protected=self._protection.of_gang(run, bound),
             )
             self._of_bound.update(dict.fromkeys([pod.uid for pod in minimum], whole))
         more = {
-            pod.uid: self._unit(key, (pod,), priority, group=run, of=whole, protected=until)
+            pod.uid: self._unit(key, (pod,), priority, run=run, of=whole, protected=until)
             for pod in surplus
         }
         return _Tiers(whole, more)
@@ -293,7 +293,7 @@ class VictimCandidates:
             return None
         seats = (self._state.seat(each.pod.uid) for each in open_plan.unsent())
         pods = tuple(replace(seat.pod, node=seat.node) for seat in seats if seat is not None)
-        return Unit(key, pods, priority, of=self._of_members(run).minimum, planned=True)
+        return Unit(key, pods, priority, of=self._of_run(run).minimum, planned=True)
 
     def _is_below(self, key: GroupKey, priority: int) -> bool:
         return priority < self._priority and key.podgroup != self._key.podgroup
@@ -311,12 +311,12 @@ class VictimCandidates:
         pods: tuple[Pod, ...],
         priority: int,
         *,
-        group: Run | None = None,
+        run: Run | None = None,
         gang: bool = False,
         of: Unit | None = None,
         protected: float = -math.inf,
     ) -> Unit:
-        saved = self._saved_of_group(group) if group is not None else -math.inf
+        saved = self._saved_of_group(run) if run is not None else -math.inf
         work = sum([self._shares.of(pod.spec) * self._lost(pod, saved) for pod in pods])
         leaving = pods[0].deleting or pods[0].uid in self._leaving
         leaving = leaving and all(pod.deleting or pod.uid in self._leaving for pod in pods)

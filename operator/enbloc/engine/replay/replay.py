@@ -105,12 +105,12 @@ def replayed(
     """
     question = decision.question
     trial = _trial(question, Arrays(tables), _profile(question, profiles))
-    room, facts = _room(question), question.facts
+    allowed, facts = _allowed(question), question.facts
 
     def never(trial: Trial, steps: int) -> Refutation:
         return Refutation(infeasible(facts, question.held, trial, steps))
 
-    plan = schedule_group(decision.plan.id, facts, trial, room, never, steps)
+    plan = schedule_group(decision.plan.id, facts, trial, allowed, never, steps)
     return Replayed(decision, plan)
 
 
@@ -129,7 +129,7 @@ def searched(
         raise UsageError(f'profile "{question.profile}" has no plugin that lets others give way')
     trial = _trial(question, Arrays(tables), profile)
     units = LookedAt(None, trial.nodes, entry.searched.units)
-    place = Placer(_room(question), steps)
+    place = Placer(_allowed(question), steps)
     return search(question.facts, plugin, trial, units, entry.searched.budgets, place)
 
 
@@ -141,7 +141,7 @@ def _profile(question: DecisionInput, profiles: Mapping[str, Profile]) -> Profil
     return profile
 
 
-def _room(question: DecisionInput) -> AllowedCapacity | None:
+def _allowed(question: DecisionInput) -> AllowedCapacity | None:
     if question.wanted is None:
         return None
     return AllowedCapacity(ReservedAmounts(question.reserved), question.wanted)

@@ -172,7 +172,7 @@ class WhatIf:
             return ()
         trial = self._trial(facts, arrays)
         known = self._units(facts, tables)
-        place = Placer(self._room(loser, facts), self._core.settings.search_steps)
+        place = Placer(self._allowed(loser, facts), self._core.settings.search_steps)
         units = LookedAt(None, trial.nodes, known)
         found = search(facts, plugin, trial, units, self._core.state.budgets, place)
         return [pod for unit in found.victims for pod in unit.pods]
@@ -204,8 +204,8 @@ class WhatIf:
             return Refutation(infeasible(facts, held, trial, steps))
 
         steps = self._core.settings.search_steps
-        trial, room = self._trial(facts, arrays), self._room(loser, facts)
-        return schedule_group(plan_id, facts, trial, room, never, steps)
+        trial, allowed = self._trial(facts, arrays), self._allowed(loser, facts)
+        return schedule_group(plan_id, facts, trial, allowed, never, steps)
 
     def _trial(self, facts: GroupFacts, arrays: Arrays) -> Trial:
         core = self._core
@@ -216,7 +216,7 @@ class WhatIf:
         adjust(trial, facts, core.state.reservations, self._order)
         return trial
 
-    def _room(self, loser: _Loser, facts: GroupFacts) -> AllowedCapacity | None:
+    def _allowed(self, loser: _Loser, facts: GroupFacts) -> AllowedCapacity | None:
         wanted = self._min_resources.wanted(loser.run, facts)
         if wanted is None:
             return None

@@ -165,7 +165,7 @@ def joined(run: Run, each: Gathering, group: Group | None) -> bool:
     """Whether a former leader planned an owner with a member of an open plan.
 
     Args:
-        run: of the plan; the binding record of the member names the owner's run.
+        run: the one with the open plan; the member's binding record names the owner's run.
         each: of another run.
         group: of both.
     """

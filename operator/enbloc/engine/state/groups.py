@@ -21,7 +21,7 @@ from enbloc.model.topology import Topology
 
 
 class Groups:
-    """The members of every group; a pod without a group is a group of one.
+    """The runs of every group; a pod without a group is a group of one.
 
     Args:
         profiles: by schedulerName; pods that name none of them are not placed here.
@@ -45,8 +45,8 @@ class Groups:
         self._assumed = assumed
         self._raises = raises
         #: Each run of each group, and each pod without a group, by key.
-        self._members: dict[GroupKey, Run] = {}
-        #: By PodGroup; its runs are in `_members` as well.
+        self._by_key: dict[GroupKey, Run] = {}
+        #: By PodGroup; its runs are in `_by_key` as well.
         self._runs: dict[GroupKey, Runs] = {}
         #: The group of each member: the named one, or the implied one.
         self._key_of: dict[PodUID, GroupKey] = {}
@@ -63,14 +63,14 @@ class Groups:
         self.topologies: dict[str, Topology] = {}
 
     def __iter__(self) -> Iterator[Run]:
-        return iter(self._members.values())
+        return iter(self._by_key.values())
 
     def __getitem__(self, key: GroupKey) -> Run:
-        return self._members[key]
+        return self._by_key[key]
 
     def get(self, key: GroupKey) -> Run | None:
         """Return one run of a group, if it is known."""
-        return self._members.get(key)
+        return self._by_key.get(key)
 
     def runs(self, key: GroupKey) -> Sequence[Run]:
         """Return the runs of the same PodGroup, the newest last; empty = it is unknown."""
@@ -122,7 +122,7 @@ class Groups:
     def _list(self, runs: Runs) -> None:
         """Index each run by its key."""
         for run in runs:
-            self._members[run.key] = run
+            self._by_key[run.key] = run
 
     def _move(self, key: GroupKey, before: str, family: str) -> None:
         """Move a PodGroup to this family; "" = none."""
@@ -170,7 +170,7 @@ class Groups:
         """Assign members to runs in each group, once the first lists are complete."""
         self.settled = True
         for key, runs in self._runs.items():
-            del self._members[key]
+            del self._by_key[key]
             runs.settle()
             self._list(runs)
 
@@ -186,18 +186,18 @@ class Groups:
         self._key_of[pod.uid] = pod.group
         runs = self._obtain(pod.group)
         changed = runs.put(pod)
-        if runs.newest.key not in self._members:
+        if runs.newest.key not in self._by_key:
             self._list(runs)
             changed += [run for run in runs if runs.spare(run)]
         return [run.key for run in changed]
 
     def _enter_alone(self, pod: Pod) -> Sequence[GroupKey]:
         key = solo_key(pod)
-        run = self._members.get(key)
+        run = self._by_key.get(key)
         if run is None:
             if not self._needs_us(pod):
                 return ()
-            run = self._members[key] = Run(key, solo=True)
+            run = self._by_key[key] = Run(key, solo=True)
         self._key_of[pod.uid] = key
         run.put(pod)
         return (key,)
@@ -216,13 +216,13 @@ class Groups:
             return None
         runs = self._runs.get(key)
         if runs is None:
-            self._members[key].remove(uid)
+            self._by_key[key].remove(uid)
             return key
         return (runs.remove(uid) or runs.newest).key
 
     def _tidy(self, runs: Runs) -> None:
         """Drop a PodGroup of which nothing is known any more, and that has no run to forget."""
-        if runs.empty and not any(run.key in self._members for run in runs):
+        if runs.empty and not any(run.key in self._by_key for run in runs):
             self._runs.pop(runs.key, None)
 
     # ── runs ────────────────────────────────────────────────────────────────────────────────
@@ -281,7 +281,7 @@ class Groups:
 
     def drop(self, run: Run) -> None:
         """Forget one run of a group, or a pod without a group."""
-        del self._members[run.key]
+        del self._by_key[run.key]
         runs = self._runs.get(run.key.podgroup)
         if runs is None:
             for uid in run.pods:

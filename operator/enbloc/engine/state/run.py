@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run: one run of a group: its members, and what counts for its floor (semantics §1, §2)."""
+"""Run: the members of one run of a group, and what counts for its floor (semantics §1, §2)."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class Run:
         solo: the implied group of a pod without one.
         pods: its known members, finished ones too.
         live: those that are neither finished nor terminating.
-        run_name: of this run; "" before the first member.
+        run_name: its name in status; "" before the first member.
         owners: of its members, in the order of arrival.
         most_owners: this many are kept before those without a pod are sought.
         scheduled: when its floor was first held, server seconds; None = not yet. From then on it
