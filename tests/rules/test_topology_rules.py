@@ -491,8 +491,8 @@ def test_gangs_are_counted_by_the_domains_that_they_lie_in() -> None:
     w.settle()
     gang(w, "h", 1, preferred=RACK)
     w.settle()
-    lying = w.engine.census().lying
-    assert lying == {("zone", "1"): 1, ("block", "1"): 1, ("rack", "1"): 1, ("", "1"): 1}
+    found = w.engine.census().topology_gangs
+    assert found == {("zone", "1"): 1, ("block", "1"): 1, ("rack", "1"): 1, ("", "1"): 1}
     w.drop_group("g")
     w.settle()
-    assert w.engine.census().lying == {("", "1"): 1}
+    assert w.engine.census().topology_gangs == {("", "1"): 1}

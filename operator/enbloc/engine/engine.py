@@ -171,7 +171,7 @@ class Engine:
         }
         topologies = self._groups.topologies.values()
         levels = {level.name for topology in topologies for level in topology.levels}
-        census.lying = counted(self._reporter.lying.values(), levels)
+        census.topology_gangs = counted(self._reporter.whereabouts.values(), levels)
         assumed = len(state.reservations.plans)
         census.cached = {
             "nodes": len(state.nodes),

@@ -82,8 +82,8 @@ class Census:
         reserved: groups that have capacity reserved, by purpose.
         oldest: engine clock at which the longest-queued PodGroup was queued; None = none is queued.
         cached: how many nodes, pods and assumed pods are known.
-        lying: gangs with a topology and bound members, by level ("" = of no Topology) and the
-            number of its domains that they are in.
+        topology_gangs: gangs with a topology and bound members, by level ("" = of no Topology) and
+            the number of its domains that they are in.
     """
 
     pods: dict[str, int] = field(
@@ -95,4 +95,4 @@ class Census:
     reserved: Mapping[str, int] = field(default_factory=dict[str, int])
     oldest: float | None = None
     cached: Mapping[str, int] = field(default_factory=dict[str, int])
-    lying: Mapping[tuple[str, str], int] = field(default_factory=Counter[tuple[str, str]])
+    topology_gangs: Mapping[tuple[str, str], int] = field(default_factory=Counter[tuple[str, str]])

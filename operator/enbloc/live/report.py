@@ -125,7 +125,7 @@ class GroupCounts:
         _show(metrics.UNSCHEDULABLE_PODS, census.refused)
         _show(metrics.RESERVATIONS, census.reserved)
         _show(metrics.CACHE_SIZE, census.cached)
-        _show(metrics.TOPOLOGY_GANGS, census.lying)
+        _show(metrics.TOPOLOGY_GANGS, census.topology_gangs)
         age = 0.0 if census.oldest is None else max(0.0, self._clock() - census.oldest)
         metrics.OLDEST_PENDING.set(age)
 

@@ -451,8 +451,8 @@ class Admission:
         note = f"All {facts.total.minimum} required members are scheduled"
         if facts.total.minimum == 1:
             note = "The 1 required member is scheduled"
-        lies = topology_status(facts.locality, self._nodes)
-        return note if lies is None or not lies.path else f"{note} in {lies.level} {lies.path}"
+        where = topology_status(facts.locality, self._nodes)
+        return note if where is None or not where.path else f"{note} in {where.level} {where.path}"
 
 
 def _owner(run: Run) -> str:

@@ -87,8 +87,8 @@ class Reporter:
         self._warned_groups: set[GroupKey] = set()
         #: Groups that have started and do not run whole.
         self._below: set[GroupKey] = set()
-        #: The domains of groups that request a topology.
-        self.lying: dict[GroupKey, TopologyStatus] = {}
+        #: In which domains the members of groups with a topology are.
+        self.whereabouts: dict[GroupKey, TopologyStatus] = {}
         #: The last value written of a pod's condition GangRunning.
         self._gang_running: dict[PodUID, bool] = {}
 
@@ -109,7 +109,7 @@ class Reporter:
         self._said.pop(key, None)
         self._below.discard(key)
         self._warned_groups.discard(key)
-        self.lying.pop(key.podgroup, None)
+        self.whereabouts.pop(key.podgroup, None)
 
     def look(self, run: Run) -> None:
         """Determine whether another scheduler writes about a group (semantics §6.4).
@@ -157,14 +157,14 @@ class Reporter:
             return
         if group is None:
             self._below.discard(run.key)
-            self.lying.pop(run.key.podgroup, None)
+            self.whereabouts.pop(run.key.podgroup, None)
             return
         succeeded = run.succeeded if group.roles else {}
         name = run.key.podgroup
         if topology is not None:
-            self.lying[name] = topology
-        elif self.lying:
-            self.lying.pop(name, None)
+            self.whereabouts[name] = topology
+        elif self.whereabouts:
+            self.whereabouts.pop(name, None)
         last = self._statuses.get(name)
         ever = group.memory.initially_scheduled and (group.memory.run_name == run.run_name)
         if last is not None and last.run_name == run.run_name:
