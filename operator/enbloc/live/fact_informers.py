@@ -163,7 +163,7 @@ class DiscoveredInformer(Informer[T]):
 
     async def run(self) -> None:
         """Wait until the server has the resource, then fill the queue until cancelled."""
-        doing_without = asyncio.ensure_future(self._do_without())
+        doing_without = asyncio.ensure_future(self._give_up_if_denied())
         try:
             await self._find()
         finally:

@@ -154,7 +154,7 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Fill the queue until cancelled."""
-        doing_without = asyncio.ensure_future(self._do_without())
+        doing_without = asyncio.ensure_future(self._give_up_if_denied())
         try:
             async for item in self.reflector.stream():
                 began = time.monotonic()
@@ -185,8 +185,8 @@ class Informer(Generic[T]):
         denied = reflector.refused or (self.expendable and not reflector.away)
         return bool(self.without) and denied and not reflector.synced
 
-    async def _do_without(self) -> None:
-        """Continue without the objects if they are optional and access to them is denied."""
+    async def _give_up_if_denied(self) -> None:
+        """Continue without optional objects that were refused for OPTIONAL_SECONDS."""
         if not self.without:
             return
         refused = 0

@@ -109,8 +109,7 @@ class Objects:
         self, party: Hashable, kind: str, namespace: str, name: str, uid: str
     ) -> Reply:
         """DELETE an object if it has this UID."""
-        preconditions = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        body = {**preconditions, "preconditions": {"uid": uid}}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
         return await self._send(party, "delete", kind, namespace, name, body)
 
     @asynccontextmanager

@@ -215,7 +215,7 @@ class PodConditions:
         self._now = now
         #: Pods that may get PodScheduled=False; and those that have our readiness gate.
         self._unbound: dict[PodUID, Unbound] = {}
-        self._running: dict[PodUID, Gated] = {}
+        self._gated: dict[PodUID, Gated] = {}
         #: Nominations not yet written; a newer condition without one does not drop it.
         self._nominations: dict[PodUID, str] = {}
         self.writer: Final = CoalescingWriter[PodConditionKey, PodCondition](
@@ -235,14 +235,14 @@ class PodConditions:
         else:
             self._unbound[pod.uid] = Unbound(pod.resource_version, pod.unschedulable, pod.created)
         if pod.gang_gate and not pod.finished:
-            self._running[pod.uid] = Gated(pod.gang_running, pod.created)
-        elif self._running:
-            self._running.pop(pod.uid, None)
+            self._gated[pod.uid] = Gated(pod.gang_running, pod.created)
+        elif self._gated:
+            self._gated.pop(pod.uid, None)
 
     def gone(self, uid: PodUID) -> None:
         """Forget a pod that was deleted."""
         self._unbound.pop(uid, None)
-        self._running.pop(uid, None)
+        self._gated.pop(uid, None)
         self._nominations.pop(uid, None)
 
     async def _write(self, key: PodConditionKey, effect: PodCondition) -> None:
@@ -275,7 +275,7 @@ class PodConditions:
             self._unbound[effect.uid] = replace(known, version=version, false=True)
 
     async def _gang_running(self, effect: SetGangRunning) -> None:
-        pod = self._running.get(effect.uid)
+        pod = self._gated.get(effect.uid)
         if pod is None:
             return
         reason = Reason.SATISFIED if effect.running else Reason.BELOW_MINIMUM
@@ -289,8 +289,8 @@ class PodConditions:
         )
         # Nobody else writes this condition, so no resourceVersion is required.
         await self._patch(effect, {"conditions": [condition]}, {})
-        if effect.uid in self._running:
-            self._running[effect.uid] = replace(pod, running=effect.running)
+        if effect.uid in self._gated:
+            self._gated[effect.uid] = replace(pod, running=effect.running)
 
     async def _patch(
         self, effect: PodCondition, status: Mapping[str, Any], preconditions: Mapping[str, str]
