@@ -113,8 +113,8 @@ class SetGroupStatus(msgspec.Struct, frozen=True, gc=False):
         priority: of the group; None = it has no members.
         replaced: field managers of other schedulers, or of older releases, whose part of the status
             this replaces.
-        shown_by: the version of the PodGroup that shows them; 0 = there are none. Another version
-            contains another write of theirs.
+        shown_by: the version of the PodGroup that shows them; 0 = there are none. After another
+            write of theirs it differs, so that an otherwise equal status is written again.
         topology: where its bound members are; None = it requests no topology, or none is bound.
     """
 

@@ -97,8 +97,8 @@ class Plan:
         refuting: the upper limit, in steps, of the cost of whether no change of load could help.
         put_off: that is unknown, since it would have cost a search.
         settled: a PostFilter plugin had the last word, and no pods are to be evicted.
-        domain_full: held members determine the domain, and it has no room for the deficit, none of
-            which was refused as a whole.
+        domain_full: held members determine the domain, of the group or of a slice, and it has no
+            room for what is lacking there, none of which was refused as a whole.
     """
 
     id: str

@@ -66,8 +66,7 @@ def names_claim(event: Happening, facts: GroupFacts, *, ephemeral: bool = True) 
     Args:
         event: an event of a claim.
         facts: the group.
-        ephemeral: claims that are made for pods
-            count, too.
+        ephemeral: claims that are made for pods count, too.
     """
     claim = event.fact
     if not isinstance(claim, PersistentVolumeClaim):

@@ -266,8 +266,7 @@ class OpenPlan:
         """Whether a Bind was refused, everything sent is settled, and nothing is bound.
 
         Then the group is as it was, and the rest must not be sent. It does not apply where the
-        group
-        has its floor: then each addition stands alone.
+        group has its floor: then each addition stands alone.
         """
         return bool(self.refusals) and self._needed_total > 0 and self._sent == 0
 

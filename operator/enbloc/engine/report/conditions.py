@@ -21,7 +21,8 @@ class ReasonAndMessage:
     Attributes:
         misfits: members that fit no node, each with the cause.
         detail: what a pod without a group lacks, beyond kube-scheduler's words; "" = nothing.
-        domain_full: held members determine the domain, and it has no room for the deficit.
+        domain_full: held members determine the domain, of the group or of a slice, and it has no
+            room for what is lacking there.
     """
 
     reason: Reason

@@ -40,7 +40,8 @@ class Outcome:
         steps: the cost of that.
         lacks: what is missing of something that nodes share, with the amounts; "" = nothing.
         also_rejected_by: plugins whose events may help, besides those in the diagnoses.
-        domain_full: held members determine the domain, and it has no room for the deficit.
+        domain_full: held members determine the domain, of the group or of a slice, and it has no
+            room for what is lacking there.
     """
 
     def __init__(self) -> None:
