@@ -168,6 +168,7 @@ class Transport:
         component: the process, for the user agent ("scheduler").
         connections: the most at once for writes, and again for all else, watches included.
         rate: the limit on requests; None = no limit.
+        clock: monotonic seconds.
     """
 
     def __init__(

@@ -139,7 +139,6 @@ class GroupFacts:
         gates: the names of their gates, each once, those of the oldest member first.
         foreign: unbound live members that name another scheduler.
         foreign_schedulers: the names of those schedulers, sorted.
-        succeeded: per role (with "" for members without one), in this run.
         running: live members whose phase is Running.
         bound_by_us: a Binding of ours placed a member that is held; members that were created with
             a node or bound by somebody else do not count.

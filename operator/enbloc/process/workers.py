@@ -127,6 +127,7 @@ class ThreadWorker(Worker[S]):
 
     Args:
         state: its state; work for `copy` must not change it.
+        threads: those of the worker of which this is a branch; None = it has its own.
     """
 
     forks = False
