@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the replicas of a highly available release may be."""
+"""What the overlays promise: where replicas may be, and which pods are served."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import yaml
 
+from enbloc.config import Source, configure
 from enbloc.model.pods import Pod, PodUID
 from enbloc.plugins.pod_topology_spread.plugin import PodTopologySpread
 from enbloc.wire import codec
@@ -78,3 +79,13 @@ def test_an_upgrade_needs_no_more_nodes_than_there_are_replicas(process: str) ->
         former.pop()
 
     assert len({node for _, node in placed}) == replicas
+
+
+def test_in_place_of_kube_scheduler_pods_that_name_enbloc_are_served_too() -> None:
+    """A gang that names enbloc goes on when an installation takes over from kube-scheduler."""
+    overlay = Path("manifests/overlays/replace-default/configuration.yaml")
+    config = yaml.safe_load(overlay.read_text("utf-8"))["data"]["config.yaml"]
+
+    found = configure([Source("config.yaml", config)])
+
+    assert set(found.profiles) == {"enbloc", "default-scheduler"}
