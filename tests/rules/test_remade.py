@@ -4,10 +4,13 @@
 
 import pytest
 
+from enbloc.engine.state.runs import Runs
 from enbloc.model.pods import Owner
-from tests.rules.world import World
+from tests.rules.world import JOB, ONE_A_NODE, World
 
 GROUPS = ("one", "two")
+SET = Owner("StatefulSet", "st", "st-uid", "apps/v1")
+SET_AGAIN = Owner("StatefulSet", "st", "st-uid-again", "apps/v1")
 
 
 def owner(group: str) -> Owner:
@@ -184,3 +187,78 @@ def test_who_succeeded_before_a_relaunch_is_no_part_of_what_runs_since() -> None
         world.delete(f"g-{index}.again")
     world.settle()
     assert world.started("g") is None
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("former", [SET, None])
+def test_what_a_set_makes_that_adopted_a_running_gang_is_of_the_same_run(
+    former: Owner | None, *, restart: bool, released: bool
+) -> None:
+    """Semantics §2.4: a StatefulSet deleted with --cascade=orphan and made again replaces a pod."""
+    world = World()
+    world.nodes("n0 n1 n2", cpu=4)
+    world.running_job("st", 3, owner=former)
+    for name in sorted(world.where()) if released else ():
+        world.change(name, owner=None)
+    world.settle()
+    for name in sorted(world.where()):
+        world.change(name, owner=SET_AGAIN)
+        world.settle()
+    if restart:
+        world = world.restarted()
+        world.settle()
+    world.delete("st-2")
+    world.now += 1
+    world.member("st-2.again", "st", owner=SET_AGAIN)
+    world.settle()
+    assert len(world.where()) == 3
+    assert world.condition("st")[:2] == (True, "Scheduled")
+
+
+def test_a_gang_that_is_adopted_while_it_waits_keeps_its_place_in_the_queue() -> None:
+    """Semantics §2.4, §2.7."""
+    world = World()
+    world.nodes("n0 n1 n2", cpu=4)
+    world.pod("other", node="n2", spec=ONE_A_NODE)
+    world.job("st", 3, owner=SET)
+    world.settle()
+    world.now += 1
+    world.job("later", 3, owner=JOB)
+    for index in range(3):
+        world.change(f"st-{index}", owner=SET_AGAIN)
+        world.settle()
+        assert world.where("st-") == {}
+    world.delete("st-2")
+    world.now += 1
+    world.member("st-2.again", "st", owner=SET_AGAIN)
+    world.delete("other")
+    world.settle()
+    assert sorted(world.where()) == ["st-0", "st-1", "st-2.again"]
+
+
+def test_a_waiting_pod_that_another_run_adopts_is_an_addition_to_that_run() -> None:
+    """Semantics §2.4: it was the first of a run of its own."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.running_job("st", 3, owner=SET)
+    world.now += 1
+    world.member("st-3", "st", owner=SET_AGAIN)
+    world.settle()
+    assert "st-3" not in world.where()
+    world.change("st-3", owner=SET)
+    world.settle()
+    assert "st-3" in world.where()
+
+
+def test_a_pod_that_is_adopted_again_and_again_fills_no_memory() -> None:
+    """Semantics §2.4: whoever may change a pod could do that."""
+    world = World()
+    world.group("st", 2)
+    world.member("st-0", "st", owner=SET, node="n0")
+    runs = Runs(world.groups["st"].key)
+    runs.settle()
+    for number in range(1000):
+        adopter = Owner("StatefulSet", "st", f"uid-{number}", "apps/v1")
+        runs.put(world.change("st-0", owner=adopter))
+    assert len(runs.newest.owners) < 200

@@ -41,6 +41,26 @@ class Gathering:
         return max(pod.created for pod in self.pods)
 
 
+def gathered(runs: Iterable[Run], owners: Mapping[PodUID, str]) -> list[Gathering]:
+    """Return the owners of these runs that have live members, the oldest first.
+
+    Args:
+        runs: each once.
+        owners: by the UIDs of pods.
+    """
+    found: dict[tuple[Run, str], list[Pod]] = {}
+    for run in runs:
+        for pod in run.live.values():
+            found.setdefault((run, owners[pod.uid]), []).append(pod)
+    gathering = (Gathering(owner, run, pods) for (run, owner), pods in found.items())
+    return sorted(gathering, key=lambda each: each.since)
+
+
+def adopted(before: Pod, now: Pod) -> bool:
+    """Whether another controller adopted a pod; one that was only released keeps its owner."""
+    return now.owner_key not in ("", before.owner_key) and not (before.owning_pod or now.owning_pod)
+
+
 def has_quorum(each: Gathering, group: Group | None) -> bool:
     """Whether the members of one owner are enough for the floor."""
     if group is None or len(each.pods) < group.min_member:

@@ -22,8 +22,10 @@ from typing import Final
 from enbloc.engine.state.gathering import (
     COMPANION_SECONDS,
     Gathering,
+    adopted,
     awaited,
     closed_with,
+    gathered,
     goes_on,
     has_quorum,
     joined,
@@ -107,6 +109,8 @@ class Runs:
                 self._of[pod.uid] = None
                 return [run]
             unsettled = bool(pod.node) and (run.gathers or run.committed)
+            if adopted(run.pods[pod.uid], pod) and (host := self._adopt(run, pod)) is not run:
+                return [host, run]
             run.put(pod)
             self._note_loss(run, pod)
             return self._bound_by_another(run, pod) if unsettled else [run]
@@ -128,8 +132,7 @@ class Runs:
             run.remove(uid)
             if owner and pod.phase is not Phase.SUCCEEDED:
                 run.lost.add(owner)
-        orphans = self._orphans.get(owner)
-        if orphans is not None:
+        if (orphans := self._orphans.get(owner)) is not None:
             orphans.pop(uid, None)
             if not orphans:
                 del self._orphans[owner]
@@ -187,6 +190,20 @@ class Runs:
             run.owners.pop(uid, None)
         return list(dict.fromkeys(left))
 
+    def _adopt(self, run: Run, pod: Pod) -> Run:
+        """Record that another controller adopted a member; return the run to which it belongs."""
+        before, owner = self._owners[pod.uid], self._note_owner(pod)
+        host = next((each for each in self._runs if owner in each.owners), run)
+        if host is run:
+            run.owners[owner] = None
+            run.lost.discard(before)
+            self._forget_owners(run)
+        elif run.gathers:
+            run.remove(pod.uid)
+            self._enter(pod, host)
+            return host
+        return run
+
     def _recorded(self, pod: Pod) -> Run | None:
         """Return the run that the binding record of a pod names."""
         name = recorded_run(pod)
@@ -232,15 +249,13 @@ class Runs:
         if self._is_one(owner):
             for finished in self._unassigned.pop(owner, {}).values():
                 self._enter(finished, run)
-            if len(run.owners) > run.most_owners:
-                self._forget_owners(run)
+            self._forget_owners(run)
         return run
 
     def _forget_owners(self, run: Run) -> None:
-        """Forget owners that joined a permanent run once nothing of them is left.
-
-        If more pods of them come, they join again.
-        """
+        """Forget owners of which nothing is left, once there are many."""
+        if len(run.owners) <= run.most_owners:
+            return
         present = {self._owners[uid] for uid in run.pods} | set(islice(run.owners, 1))
         run.owners = {owner: None for owner in run.owners if owner in present}
         run.lost &= present
@@ -336,7 +351,7 @@ class Runs:
         if run.committed:
             if recorded is None or recorded is run:  # no member joins it
                 return [run]
-            them = self._gathering([recorded])
+            them = gathered([recorded], self._owners)
             joining = [(each, run) for each in them if joined(run, each, self.group)]
             return list(dict.fromkeys([run, *self._move(joining)]))
         if recorded is not None and recorded is not run and recorded.live:
@@ -346,7 +361,7 @@ class Runs:
             return [run]
         bound = {self._owners[uid] for uid, pod in run.pods.items() if pod.node}
         stay = set(bound)
-        found = self._gathering([run])
+        found = gathered([run], self._owners)
         known = [pod for each in found if each.owner in bound for pod in each.pods]
         if not has_quorum(Gathering("", run, known), self.group):
             stay |= {
@@ -361,7 +376,7 @@ class Runs:
         """Move members of other owners to a gathering run; return the changed runs."""
         leaving = [
             each
-            for each in self._gathering([run])
+            for each in gathered([run], self._owners)
             if each.owner not in owners and not self._is_one(each.owner)
         ]
         if not leaving:
@@ -386,7 +401,7 @@ class Runs:
         moves: list[tuple[Gathering, Run]] = []
         alone: list[Gathering] = []
         rest: list[Gathering] = []
-        vacant, them = vacant_in(self._runs, self._owners), self._gathering(runs)
+        vacant, them = vacant_in(self._runs, self._owners), gathered(runs, self._owners)
         waiting = {each.owner for each in them}
         for run in self._runs:
             run.companions &= waiting
@@ -406,15 +421,6 @@ class Runs:
         moves += own
         changed = self._move(moves)
         return list(dict.fromkeys((*changed, *note_attempts(self._runs))))
-
-    def _gathering(self, runs: Sequence[Run]) -> list[Gathering]:
-        """Return the owners of these runs that have live members, the oldest first."""
-        found: dict[tuple[Run, str], list[Pod]] = {}
-        for run in runs:
-            for pod in run.live.values():
-                found.setdefault((run, self._owners[pod.uid]), []).append(pod)
-        gathering = (Gathering(owner, run, pods) for (run, owner), pods in found.items())
-        return sorted(gathering, key=lambda each: each.since)
 
     def _host(self, each: Gathering, vacant: list[tuple[Run, str]], now: float) -> Run | None:
         """Return the run that an owner joins; None = it still waits for a floor of its own."""
@@ -566,17 +572,15 @@ class Runs:
         """
         if not self._runs:
             return list(strangers)
-        gathered: dict[str, list[Pod]] = {}
+        found: dict[str, list[Pod]] = {}
         for pod in strangers:
             if pod.live:
-                gathered.setdefault(self._owners[pod.uid], []).append(pod)
-        them = (Gathering(owner, self.newest, pods) for owner, pods in gathered.items())
+                found.setdefault(self._owners[pod.uid], []).append(pod)
+        them = (Gathering(owner, self.newest, pods) for owner, pods in found.items())
         hosts = {each.owner: planned_with(self._runs, each, self.group) for each in them}
         left: list[Pod] = []
         for pod in strangers:
-            owner = self._owners[pod.uid]
-            run = hosts.get(owner)
-            if run is None:
+            if (run := hosts.get(owner := self._owners[pod.uid])) is None:
                 left.append(pod)
             else:
                 run.owners[owner] = None
@@ -585,7 +589,7 @@ class Runs:
 
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
         """Forget runs without a live member; the newest of them in status may stay."""
-        them = self._gathering(self._runs)
+        them = gathered(self._runs, self._owners)
         living = [run for run in self._runs if awaited(run, them, self.group) or run.live]
         if not living and not any(pod.live for pod in strangers):
             living = (self._runs[:remembered] or self._runs)[-1:]
