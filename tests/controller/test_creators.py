@@ -14,7 +14,7 @@ from enbloc.controller.creator_objects import (
     replica_set,
     stateful_set,
 )
-from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator, count_indexes
 from enbloc.model.groups import GroupKey
 from enbloc.wire.auto_groups import group_name
 
@@ -35,7 +35,11 @@ def a_set(**spec: Any) -> SetObject:
 
 def test_a_job_as_it_is_written() -> None:
     found = a_job(
-        {"succeeded": 4, "conditions": [{"type": "Complete", "status": "True"}]},
+        {
+            "succeeded": 4,
+            "failedIndexes": "2,5-7",
+            "conditions": [{"type": "Complete", "status": "True"}],
+        },
         parallelism=8,
         completions=16,
         completionMode="Indexed",
@@ -53,12 +57,21 @@ def test_a_job_as_it_is_written() -> None:
         pods=8,
         completions=16,
         succeeded=4,
+        failed=4,
         ended=True,
         indexed=True,
         suspended=True,
         backoff_limit=2,
         generation=3,
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("", 0), ("3", 1), ("1,3-5,9", 5), ("5-3", 0), ("x,-1,3-,²", 0), (f"0-{'9' * 99}", 0)],
+)
+def test_how_many_indexes_failed(text: str, count: int) -> None:
+    assert count_indexes(text) == count
 
 
 def test_what_a_job_leaves_out() -> None:

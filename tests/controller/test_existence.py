@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
-from enbloc.controller.existence import cannot_exist, fragile
+from enbloc.controller.existence import at_once, cannot_exist, fragile
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group, GroupMemory, OnIncomplete, Role
 from enbloc.model.pods import PodUID
@@ -77,6 +77,14 @@ def by_uid(*creators: Creator) -> dict[str, Creator]:
             "done; set spec.parallelism and spec.completions to 8 in one update, or lower "
             "spec.minMember to 4",
             id="5.2 an Indexed Job of which too few are left",
+        ),
+        pytest.param(
+            of(TRAIN, pending, 6),
+            [replace(TRAIN, succeeded=1, failed=1, indexed=True)],
+            "7 of 8 members exist, at most 7 can: Job train: spec.completions is 8, of which 1 is "
+            "done and 1 failed for good; set spec.parallelism and spec.completions to 9 in one "
+            "update, or lower spec.minMember to 7",
+            id="5.2 an Indexed Job of which an index failed for good",
         ),
         pytest.param(
             of(TRAIN, pending, 4),
@@ -238,6 +246,13 @@ def test_successes_that_the_scheduler_has_not_counted_yet_count_by_the_job() -> 
     job = replace(TRAIN, completions=16, succeeded=10)
 
     assert said(of(TRAIN, pending, 2), job, done=1) == ""
+
+
+def test_a_last_wave_has_no_pods_for_indexes_that_failed() -> None:
+    """Semantics §2.4: of ten indexes six succeeded and two failed for good, so two are left."""
+    job = replace(TRAIN, completions=10, succeeded=6, failed=2)
+
+    assert at_once(EIGHT, of(TRAIN, pending, 2), by_uid(job)) == 2
 
 
 def test_a_roles_minimum_counts_the_owners_of_that_role() -> None:

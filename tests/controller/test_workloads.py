@@ -165,6 +165,16 @@ def test_the_podgroup_of_a_workload(
     assert derived(kind, spec) == {"": expected}
 
 
+def test_an_index_of_a_job_that_failed_for_good_is_not_waited_for() -> None:
+    """Semantics §5.2: after a suspension the Job has no pod for it."""
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == "Job"]
+    status = {"failedIndexes": "1,3"}
+    body = {"metadata": {"name": "w", "uid": "u"}, "spec": job(4, 4), "status": status}
+    found = source.derive(msgspec.json.decode(msgspec.json.encode(body), type=source.shape))
+    assert isinstance(found, Derived)
+    assert found.spec == {"minMember": 2}
+
+
 def test_a_jobset_is_one_gang() -> None:
     jobs = [replicated("driver", 1), replicated("workers", 2)]
     expected = {"minMember": 6, "roles": roles(driver=2, workers=4)}

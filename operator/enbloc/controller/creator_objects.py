@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from enbloc.client.paths import JOBS, STATEFUL_SETS
-from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator
+from enbloc.controller.creators import JOB, REPLICA_SET, STATEFUL_SET, Creator, count_indexes
 from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DISRUPTION_TARGET
@@ -84,6 +84,7 @@ class _JobSpec(_Struct):
 
 class _JobStatus(_Struct):
     succeeded: int | None = None
+    failed_indexes: str | None = None
     conditions: tuple[ConditionObject, ...] | None = None
 
 
@@ -120,6 +121,7 @@ def job(found: JobObject) -> Creator:
         pods=1 if spec.parallelism is None else spec.parallelism,
         completions=completions,
         succeeded=status.succeeded or 0,
+        failed=count_indexes(status.failed_indexes or ""),
         ended=_ended(status),
         indexed=spec.completion_mode == "Indexed",
         suspended=bool(spec.suspend),

@@ -18,6 +18,20 @@ _UNDERSTOOD: Final = {
     STATEFUL_SET: frozenset({""}),
 }
 
+#: The most digits of the index of a pod.
+_MOST_DIGITS: Final = 10
+
+
+def count_indexes(text: str) -> int:
+    """How many indexes a text lists, such as "1,3-5"; what is no index counts as none."""
+    total = 0
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        ends = (first, last if dash else first)
+        if all(end.isascii() and end.isdigit() and len(end) <= _MOST_DIGITS for end in ends):
+            total += max(0, int(ends[1]) - int(ends[0]) + 1)
+    return total
+
 
 @dataclass(frozen=True, slots=True)
 class Creator:
@@ -32,6 +46,7 @@ class Creator:
         pods: how many pods it runs at a time: spec.parallelism or spec.replicas.
         completions: Job: how many of its pods must succeed; None = not set.
         succeeded: Job: how many pods succeeded.
+        failed: Job: how many of its indexes failed for good (backoffLimitPerIndex).
         ended: Job: True = complete, False = failed; None = it has not ended.
         indexed: Job: spec.completionMode is Indexed.
         suspended: Job: it has no pods until it is resumed.
@@ -52,6 +67,7 @@ class Creator:
     pods: int = 1
     completions: int | None = None
     succeeded: int = 0
+    failed: int = 0
     ended: bool | None = None
     indexed: bool = False
     suspended: bool = False
@@ -82,6 +98,13 @@ class Creator:
         """The most pods that its spec allows at a time."""
         return self.pods if self.completions is None else min(self.pods, self.completions)
 
+    @property
+    def left(self) -> int | None:
+        """Job: how many of its completions can still succeed; None = any number."""
+        if self.completions is None:
+            return None
+        return max(0, self.completions - self.succeeded - self.failed)
+
     def room(self, live: int, ready: int) -> int:
         """How many live pods it can have now, given how many are live and how many are Ready.
 
@@ -93,8 +116,8 @@ class Creator:
             return min(self.pods, max(live, ready + 1))
         if self.kind != JOB:
             return self.pods
-        if self.completions is not None:
-            return min(self.pods, max(0, self.completions - self.succeeded))
+        if self.left is not None:
+            return min(self.pods, self.left)
         # A work queue: once one pod has succeeded, the Job creates no other.
         return min(self.pods, live) if self.succeeded else self.pods
 
@@ -114,12 +137,14 @@ class Creator:
             if self.pods <= room:
                 return f"spec.parallelism is {self.pods}; raise it to {wanted}"
             return "one of its pods succeeded, after which it creates no more; set spec.completions"
-        total = wanted + self.succeeded
+        total = wanted + self.succeeded + self.failed
         if self.completions >= total:
             return f"spec.parallelism is {self.pods}; raise it to {wanted}"
         verb = "is" if self.succeeded == 1 else "are"
-        done = f", of which {self.succeeded} {verb} done" if self.succeeded else ""
-        limits = f"spec.completions is {self.completions}{done}"
+        done = f"{self.succeeded} {verb} done" if self.succeeded else ""
+        failed = f"{self.failed} failed for good" if self.failed else ""
+        ended = " and ".join(filter(None, (done, failed)))
+        limits = f"spec.completions is {self.completions}{ended and f', of which {ended}'}"
         if self.pods < wanted:
             limits = f"spec.parallelism is {self.pods} and {limits}"
         if self.indexed:  # completions may change if it stays equal to parallelism

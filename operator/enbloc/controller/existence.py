@@ -84,8 +84,8 @@ def _runs(creator: Creator, whole: int) -> int:
     """How many pods a creator can run at the same time from now on; `whole` = no limit is known."""
     paused = creator.suspended or not creator.pods
     bounds = [] if paused else [creator.pods]
-    if creator.completions is not None:
-        bounds.append(max(0, creator.completions - creator.succeeded))
+    if creator.left is not None:
+        bounds.append(creator.left)
     return min(bounds, default=whole)
 
 

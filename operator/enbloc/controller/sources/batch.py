@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from enbloc.client.paths import JOBS, STATEFUL_SETS
+from enbloc.controller.creators import count_indexes
 from enbloc.controller.sources.source import Derived, RefusedGroup, Source, SourceObject
 from enbloc.controller.sources.topology_keys import with_topology
 from enbloc.controller.sources.workloads import (
@@ -31,11 +32,10 @@ class JobSpec(WorkloadPart):
     completions: int | None = None
     template: Template | None = None
 
-    @property
-    def at_once(self) -> int:
-        """How many pods it runs at the same time from the start."""
+    def at_once(self, failed: int = 0) -> int:
+        """How many pods it runs at the same time from the start, without failed indexes."""
         most = bounded(self.parallelism)
-        return most if self.completions is None else min(most, bounded(self.completions))
+        return most if self.completions is None else min(most, bounded(self.completions - failed))
 
 
 class WorkloadJob(SourceObject):
@@ -59,7 +59,9 @@ class WorkloadSet(SourceObject):
 def job(found: WorkloadJob) -> Derived | RefusedGroup:
     """The PodGroup for the pods that a Job runs at once; a later Job of that name has another."""
     name = group_name(JOB, found.metadata.name, found.metadata.uid)
-    derived = of_roles([("", found.spec.at_once)], name)
+    indexes = found.status.get("failedIndexes")
+    failed = count_indexes(indexes) if isinstance(indexes, str) else 0
+    derived = of_roles([("", found.spec.at_once(failed))], name)
     return with_topology(derived, [("", metadata_of(found.spec.template))])
 
 

@@ -54,7 +54,7 @@ class _ReplicatedJob(WorkloadPart):
     @property
     def size(self) -> int:
         """How many pods it runs at the same time."""
-        return bounded(bounded(self.replicas) * self.template.spec.at_once)
+        return bounded(bounded(self.replicas) * self.template.spec.at_once())
 
     @property
     def requests(self) -> Counter[str]:
