@@ -201,6 +201,28 @@ def test_a_group_made_for_a_workload_waits_for_the_minimum_that_comes_with_its_p
     assert world.condition("st")[2] == "2 of 4 members exist"
 
 
+@pytest.mark.parametrize(("again", "waits"), [("u-2/0", True), ("u-1/1", False)])
+def test_so_does_the_run_of_a_workload_that_was_deleted_and_created_again(
+    again: str, *, waits: bool
+) -> None:
+    """Semantics §2.5: a JobSet of two is replaced by one of four; a restart changes no minimum."""
+    world = World()
+    world.nodes("n0 n1 n2", cpu=4)
+    world.group("js", 2, timeout=60, owner="JobSet/u-1", derived=True)
+    for index in range(2):
+        world.member(f"js-{index}", "js", restart="u-1/0")
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    gone(world, sorted(world.where()))
+    for index in range(2):
+        world.member(f"js-{index}.again", "js", restart=again)
+        world.settle()
+    assert len(world.where()) == (0 if waits else 2)
+    world.settle(seconds=2)
+    assert len(world.where()) == 2
+
+
 def test_it_does_not_wait_for_long() -> None:
     """Semantics §2.5."""
     world = running(2, derived=True)

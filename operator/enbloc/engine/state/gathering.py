@@ -134,6 +134,13 @@ def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
     return [*old, mixed] if mixed else old
 
 
+def same_jobset(owner: str, owners: Iterable[str]) -> bool:
+    """Whether an owner is an attempt of the JobSet of which one of these is an attempt."""
+    named = attempt_of(owner)
+    others = [other[0] for each in owners if (other := attempt_of(each)) is not None]
+    return named is not None and named[0] in others
+
+
 def _outdated(owners: Iterable[str]) -> frozenset[str]:
     """Return the attempts of a JobSet for which these owners include a newer one."""
     attempts = {owner: named for owner in owners if (named := attempt_of(owner))}

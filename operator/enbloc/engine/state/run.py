@@ -97,8 +97,12 @@ class Run:
             self._with_node: set[PodUID] = set()
             self.begin()
 
-    def begin(self) -> None:
-        """Begin another run in this one's place; all known pods belonged to the one before."""
+    def begin(self, *, emptied: bool = False) -> None:
+        """Begin another run in this one's place; all known pods belonged to the one before.
+
+        Args:
+            emptied: its owner may have other needs than the one before.
+        """
         self.pods.clear()
         self.live.clear()
         self._with_node.clear()
@@ -123,7 +127,7 @@ class Run:
         self._fresh: set[PodUID] = set()
         #: The members with which the floor ran.
         self._runners = Runners()
-        self._emptied = False
+        self._emptied = emptied
 
     @property
     def started(self) -> float | None:

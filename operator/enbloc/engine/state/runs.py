@@ -34,6 +34,7 @@ from enbloc.engine.state.gathering import (
     note_attempts,
     planned_with,
     queued,
+    same_jobset,
     vacant_in,
 )
 from enbloc.engine.state.run import MOST_KNOWN, Run, recorded_run, remembered_runs
@@ -269,13 +270,13 @@ class Runs:
 
     def _begin_anew(self, owner: str, pod: Pod) -> Run:
         """End all runs, and begin a new one."""
-        newest = self.newest
-        if newest.run_name:
+        if self.newest.run_name:
+            known = [name for run in self._runs for name in run.owners]
             self._unassigned.clear()
             for run in self._runs:
                 self._end(run)
-                run.begin()
-        return self._take_in(newest, owner, pod)
+                run.begin(emptied=not same_jobset(owner, known))
+        return self._take_in(self.newest, owner, pod)
 
     def _end(self, run: Run) -> None:
         """End a run; any remaining members no longer count."""
