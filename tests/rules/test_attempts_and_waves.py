@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §2.4: what attempts, replacements and waves of controllers are to a run."""
 
+import pytest
+
+from enbloc.engine.state.gathering import COMPANION_SECONDS
 from enbloc.model.pods import Owner
 from tests.rules.runs import THIRD_JOB, add_members, ran, with_a_launcher, workers_end
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
@@ -257,3 +260,73 @@ def test_another_process_knows_whom_a_companion_waits_for_though_they_have_ended
     again = world.restarted()
     again.settle(seconds=11)
     assert "job-2-0" in again.where()
+
+
+def test_a_job_that_is_added_with_its_role_before_the_start_completes_the_gang() -> None:
+    """Semantics §2.4: it has no quorum alone, and the gang has none without it."""
+    world = World()
+    world.nodes("n0 n1 n2", cpu=4)
+    world.group("g", 2, roles=[("a", 2)], timeout=60)
+    add_members(world, JOB, 2, role="a")
+    world.settle()
+    world.alter("g", min_member=3, roles=(("a", 2), ("b", 1)))
+    add_members(world, NEXT_JOB, 1, role="b")
+    world.settle(seconds=COMPANION_SECONDS)
+    assert len(world.where()) == 3
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+def test_a_job_that_is_added_with_its_role_to_a_gang_that_runs_joins_it() -> None:
+    """Semantics §2.4, §2.5: the role is placed whole beside the members that run."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("g", 2, roles=[("a", 2)], timeout=60)
+    add_members(world, JOB, 2, role="a")
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.alter("g", min_member=4, roles=(("a", 2), ("b", 2)))
+    add_members(world, NEXT_JOB, 1, role="b")
+    world.settle(seconds=COMPANION_SECONDS)
+    assert len(world.where()) == 2
+    add_members(world, NEXT_JOB, 1, first=1, role="b")
+    world.settle()
+    assert len(world.where()) == 4
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_job_that_is_added_while_a_gang_is_suspended_gathers_with_the_others(
+    *, restart: bool
+) -> None:
+    """Semantics §2.4: whichever of them makes its pods first, they start together."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("g", 2, timeout=60)
+    add_members(world, JOB, 1)
+    add_members(world, NEXT_JOB, 1)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    for name in sorted(world.where()):
+        world.delete(name)
+    world.settle()
+    world.alter("g", min_member=4)
+    if restart:
+        world = world.restarted()
+    add_members(world, JOB, 1, first=1)
+    add_members(world, NEXT_JOB, 1, first=1)
+    world.settle()
+    for uid in ("job-3", "job-4"):
+        add_members(world, Owner("Job", "job", uid), 1)
+        world.settle()
+    assert world.where() == {}
+    world.settle(seconds=COMPANION_SECONDS)
+    assert len(world.where()) == 4
+
+
+def test_a_part_of_the_next_run_is_not_taken_into_a_gang_that_lacks_a_member() -> None:
+    """Semantics §2.4: the gang has a member of that role, whose Job replaces the other."""
+    world = ran(nodes=4, members=3, left=2)
+    add_members(world, NEXT_JOB, 1)
+    world.settle(seconds=5 * COMPANION_SECONDS)
+    assert sorted(world.where()) == ["job-1-0", "job-1-1"]

@@ -5,6 +5,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,12 +49,20 @@ def gathered(runs: Iterable[Run], owners: Mapping[PodUID, str]) -> list[Gatherin
         runs: each once.
         owners: by the UIDs of pods.
     """
-    found: dict[tuple[Run, str], list[Pod]] = {}
-    for run in runs:
-        for pod in run.live.values():
-            found.setdefault((run, owners[pod.uid]), []).append(pod)
-    gathering = (Gathering(owner, run, pods) for (run, owner), pods in found.items())
+    gathering = (
+        Gathering(owner, run, pods)
+        for run in runs
+        for owner, pods in by_owner(run.live.values(), owners).items()
+    )
     return sorted(gathering, key=lambda each: each.since)
+
+
+def by_owner(pods: Iterable[Pod], owners: Mapping[PodUID, str]) -> dict[str, list[Pod]]:
+    """Return the pods of each owner, in the same order."""
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        found.setdefault(owners[pod.uid], []).append(pod)
+    return found
 
 
 def adopted(before: Pod, now: Pod) -> bool:
@@ -94,6 +103,36 @@ def closed_with(runs: Sequence[Run], each: Gathering) -> Run | None:
     if living is not None and was_with(living, each):
         return living
     return next((run for run in closed if each.owner in run.companions), None)
+
+
+def begun(runs: Sequence[Run]) -> Run | None:
+    """Return the newest live run that gathers no longer; None = there is none."""
+    return next((run for run in reversed(runs) if run.live and not run.gathers), None)
+
+
+def lacking_in(run: Run | None, them: Sequence[Gathering], group: Group | None) -> AbstractSet[str]:
+    """Return the roles of further members that a live run needs; an owner may bring these alone.
+
+    These are the roles of which it has no member. If nothing of it is bound or succeeded, and it
+    lacks the quorum, they are all roles of the waiting owners that complete it.
+
+    Args:
+        run: as `begun` returns it.
+        them: all owners of which nothing is bound or planned.
+        group: of all of them.
+    """
+    if run is None or group is None or run.superseded:
+        return frozenset()
+    there = {pod.role for pod in run.pods.values() if pod.live or pod.phase is Phase.SUCCEEDED}
+    roles = {role for role, least in group.minimums() if least} - there
+    if run.committed or run.bound or run.all_succeeded:
+        return roles
+    mine = list(run.live.values())
+    others = [pod for each in them if not has_quorum(each, group) for pod in each.pods]
+    apart = any(has_quorum(Gathering("", run, pods), group) for pods in (mine, others))
+    if apart or not has_quorum(Gathering("", run, mine + others), group):
+        return roles
+    return roles | {pod.role for pod in others}
 
 
 def vacant_in(runs: Sequence[Run], owners: Mapping[PodUID, str]) -> list[tuple[Run, str]]:

@@ -15,7 +15,7 @@ Gathering members may be arranged again whenever something changes, since nothin
 yet. Others that come to a committed or closed run begin the next one, unless a rule joins them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -24,11 +24,14 @@ from enbloc.engine.state.gathering import (
     Gathering,
     adopted,
     awaited,
+    begun,
+    by_owner,
     closed_with,
     gathered,
     goes_on,
     has_quorum,
     joined,
+    lacking_in,
     mixed,
     names,
     note_attempts,
@@ -102,8 +105,7 @@ class Runs:
             self.newest.put(pod)
             return [self.newest]
         if pod.uid in self._of:
-            run = self._of[pod.uid]
-            if run is None:
+            if (run := self._of[pod.uid]) is None:
                 return []
             if run.gathers and self._too_many(pod):
                 run.remove(pod.uid)
@@ -216,9 +218,7 @@ class Runs:
         for run in reversed(self._runs):
             if owner in run.owners or run is recorded:
                 return run
-        if self.newest.run_name:
-            return None
-        return self._take_in(self.newest, owner, pod)
+        return None if self.newest.run_name else self._take_in(self.newest, owner, pod)
 
     def _place(self, owner: str, pod: Pod) -> Run | None:
         """Return the run of a new live pod; begin another one if no run may have it.
@@ -403,11 +403,11 @@ class Runs:
         alone: list[Gathering] = []
         rest: list[Gathering] = []
         vacant, them = vacant_in(self._runs, self._owners), gathered(runs, self._owners)
-        waiting = {each.owner for each in them}
+        lacking = lacking_in(begun(self._runs), them, self.group)
         for run in self._runs:
-            run.companions &= waiting
+            run.companions &= {each.owner for each in them}
         for each in them:
-            host = self._host(each, vacant, now)
+            host = self._host(each, vacant, lacking, now)
             if host is not None:
                 host.owners[each.owner] = None
                 moves.append((each, host))
@@ -423,14 +423,17 @@ class Runs:
         changed = self._move(moves)
         return list(dict.fromkeys((*changed, *note_attempts(self._runs))))
 
-    def _host(self, each: Gathering, vacant: list[tuple[Run, str]], now: float) -> Run | None:
+    def _host(
+        self, each: Gathering, vacant: list[tuple[Run, str]], lacking: Container[str], now: float
+    ) -> Run | None:
         """Return the run that an owner joins; None = it still waits for a floor of its own."""
         if self._is_one(each.owner):
-            begun = (run for run in reversed(self._runs) if not run.gathers)
-            return next((run for run in begun if run.live), None)
+            return begun(self._runs)
         if attempt_of(each.owner) is not None or has_quorum(each, self.group):
             return None
         living = closed_with(self._runs, each)
+        if living is None and all(pod.role in lacking for pod in each.pods):
+            living = begun(self._runs)
         if not vacant and living is None:
             return None
         if now < each.latest + COMPANION_SECONDS:  # more may come: it may be another run
@@ -573,10 +576,7 @@ class Runs:
         """
         if not self._runs:
             return list(strangers)
-        found: dict[str, list[Pod]] = {}
-        for pod in strangers:
-            if pod.live:
-                found.setdefault(self._owners[pod.uid], []).append(pod)
+        found = by_owner([pod for pod in strangers if pod.live], self._owners)
         them = (Gathering(owner, self.newest, pods) for owner, pods in found.items())
         hosts = {each.owner: planned_with(self._runs, each, self.group) for each in them}
         left: list[Pod] = []
