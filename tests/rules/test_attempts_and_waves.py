@@ -324,6 +324,25 @@ def test_a_job_that_is_added_while_a_gang_is_suspended_gathers_with_the_others(
     assert len(world.where()) == 4
 
 
+def test_who_has_the_role_of_a_job_that_succeeded_is_of_the_next_run() -> None:
+    """Semantics §2.4: though nothing of that Job is left."""
+    world = World()
+    world.nodes("n0 n1 n2", cpu=4)
+    world.group("g", 2, roles=[("a", 1), ("b", 1)], timeout=60)
+    add_members(world, JOB, 1, role="a")
+    add_members(world, NEXT_JOB, 1, role="b")
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.finish("job-2-0")
+    world.settle()
+    world.delete("job-2-0")
+    world.settle(seconds=5)
+    add_members(world, THIRD_JOB, 1, role="b")
+    world.settle(seconds=5 * COMPANION_SECONDS)
+    assert sorted(world.where()) == ["job-1-0"]
+
+
 def test_a_part_of_the_next_run_is_not_taken_into_a_gang_that_lacks_a_member() -> None:
     """Semantics §2.4: the gang has a member of that role, whose Job replaces the other."""
     world = ran(nodes=4, members=3, left=2)

@@ -123,7 +123,7 @@ def lacking_in(run: Run | None, them: Sequence[Gathering], group: Group | None) 
     """
     if run is None or group is None or run.superseded:
         return frozenset()
-    there = {pod.role for pod in run.pods.values() if pod.live or pod.phase is Phase.SUCCEEDED}
+    there = {pod.role for pod in run.live.values()} | run.succeeded.keys()
     roles = {role for role, least in group.minimums() if least} - there
     if run.committed or run.bound or run.all_succeeded:
         return roles
