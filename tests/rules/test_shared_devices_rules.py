@@ -12,7 +12,7 @@ from enbloc.devices.facts import AllocatedDevice, Allocation
 from enbloc.engine.events import FactSeen
 from enbloc.model.names import Reason
 from enbloc.model.pods import PodResourceClaim
-from enbloc.model.topology import TopologyRequest
+from enbloc.model.topology import Slice, TopologyPart, TopologyRequest
 from tests.devices.objects import DRIVER, claim, device, device_class, exactly, slice_of
 from tests.engine.claims_world import Claiming
 from tests.rules.world import ONE_A_NODE
@@ -178,6 +178,51 @@ def test_a_topology_holds_beside_the_devices(preferred: str) -> None:
     w.group("g", 3, timeout=60, topology=TopologyRequest(required=FABRIC, preferred=preferred))
     w.settle()
     assert w.fabrics("g-") == {"b": 3}
+
+
+def test_slices_of_a_gang_go_around_one_device() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 2, "b": 2, "c": 2})
+    w.reaches("with-both", "b", "c")
+    w.sharers("g", 4)
+    slices = TopologyRequest(slices=(Slice(2, FABRIC),))
+    w.group("g", 4, timeout=60, topology=slices)
+    w.settle()
+    assert w.fabrics("g-") == {"b": 2, "c": 2}
+
+
+def test_slices_with_a_claim_each_are_searched_around_its_devices() -> None:
+    """Semantics §2.10."""
+    w = Fabrics(dict.fromkeys("abcd", 2))
+    for fabric in "abcd":
+        for at in range(2):
+            w.node(f"{fabric}{at}", cpu=4, labels=((FABRIC, fabric), ("example.com/zone", "z")))
+    w.reaches("one", "a", "b")
+    w.reaches("other", "c", "d")
+    w.group("g", 6, timeout=60, topology=TopologyRequest(slices=(Slice(3, "example.com/zone"),)))
+    for at in range(6):
+        name = f"of-{at // 3}"
+        if name not in w.devices:
+            w.device_claim(name)
+        w.naming(f"g-{at}", "g", gpu=name)
+    w.settle()
+    where = w.where("g-")
+    assert len(where) == 6
+    assert len({where[f"g-{at}"][0] in "ab" for at in range(3)}) == 1
+
+
+def test_roles_in_domains_of_their_own_go_around_one_device() -> None:
+    """Semantics §2.10."""
+    w = Fabrics({"a": 3, "b": 2, "c": 2})
+    w.reaches("with-both", "b", "c")
+    w.sharers("g", 4)
+    request = TopologyRequest(required=FABRIC)
+    parts = tuple(TopologyPart(f"spec.roles[{x}]", frozenset({x}), request) for x in "xy")
+    w.group("g", 4, timeout=60, roles=[("x", 2), ("y", 2)], topology_parts=parts)
+    for at in range(4):
+        w.change(f"g-{at}", role="xy"[at % 2])
+    w.settle()
+    assert w.fabrics("g-") == {"b": 2, "c": 2}
 
 
 def test_members_have_devices_of_their_own_beside_the_shared_one() -> None:

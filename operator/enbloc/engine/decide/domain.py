@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from enbloc.engine.choices import MOST_CHOICES, held_roles, of_choice, of_part, spare
+from enbloc.engine.decide.around import around_devices, divided, shares_devices
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.decide.near import place_near
 from enbloc.engine.decide.shares import Shares, of_no_part, shares_of, without
@@ -28,6 +29,7 @@ from enbloc.engine.decide.slices import (
     ReadBudget,
     place_slices,
 )
+from enbloc.engine.packing import PLACING_STEPS
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
     DomainCandidate,
@@ -43,7 +45,7 @@ from enbloc.engine.topology import (
     room_now,
     worse_rows,
 )
-from enbloc.engine.trial import ClassKey, Outcome, Trial
+from enbloc.engine.trial import ClassKey, Outcome, Search, Trial
 from enbloc.framework.facts import GroupFacts, Locality
 from enbloc.framework.status import Diagnosis
 from enbloc.model.nodes import Mask
@@ -55,6 +57,8 @@ _COUNTING: Final = 20_000
 _OF_A_PART: Final = 2
 #: The rows that cost as much as one step of a search.
 _ROWS_A_STEP: Final = 100
+#: How many rows are filtered in one step for members that a claim brings together.
+_ROWS_FILTERED: Final = 4
 
 
 def place_in_domain(
@@ -81,8 +85,14 @@ def place_in_domain(
     if facts.coming and facts.deficit:  # roles that came since the start wait for the floor
         facts = facts.without_coming
     sure = _OF_A_PART * _parts(locality)
-    search = _Search(place, steps, max(most_tried(len(trial.snapshot.nodes)), sure), sure)
+    tries = max(most_tried(len(trial.snapshot.nodes)), sure)
+    apart = facts.deficit and divided(locality) and shares_devices(facts, trial)
+    later = steps // 2 if apart else 0
+    search = _Search(place, steps - later, tries, sure)
     floor = search.floor(facts, locality, trial, due)
+    search.steps += later
+    if apart and floor.outcome.failed:
+        floor = search.around(facts, locality, trial, due, floor, tries)
     looked_at = MOST_ROWS - search.budget.left
     floor.outcome.steps = steps - search.steps + looked_at // _ROWS_A_STEP
     return floor._replace(beside=partial(place_near, locality, search.budget, trial))
@@ -128,6 +138,9 @@ class _Search:
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
         self._place, self.steps = place, steps
         self._tries, self._sure = tries, sure
+        self._sure_of_each = sure
+        #: Nobody is told why there is no domain.
+        self._untold = False
         self.budget = ReadBudget(MOST_ROWS)
 
     def floor(
@@ -139,6 +152,42 @@ class _Search:
     ) -> PlacedFloor:
         """Place the deficit in the best domain that holds it, and each part in one of its own."""
         return next(self._floors(facts, locality, trial, due))
+
+    def around(
+        self,
+        facts: GroupFacts,
+        locality: Locality,
+        trial: Trial,
+        due: DueInDomain | None,
+        failed: PlacedFloor,
+        tries: int,
+    ) -> PlacedFloor:
+        """Place the deficit around one device of a claim that members share, after all else.
+
+        Args:
+            facts: the group.
+            locality: where its members are to be.
+            trial: the cluster as it is.
+            due: what must be free in the domain.
+            failed: the placement without regard to devices, which failed.
+            tries: the number of domains to try in all, each device with a quarter of what is left.
+        """
+        cost = PLACING_STEPS * facts.lacking + len(trial.snapshot.nodes) // _ROWS_FILTERED
+        sure, self._untold = self._sure_of_each, True
+        for around in around_devices(facts, trial, _COUNTING):
+            failed.outcome.search = failed.outcome.search or Search.SPENT
+            if tries <= 0 or self.steps < cost or self.budget.left < 0:
+                break
+            self.steps -= cost
+            self._tries, self._sure = max(sure, tries // 4), sure
+            tries -= self._tries
+            floor = self.floor(facts, locality, around, due)
+            tries += max(0, self._tries)
+            if not floor.outcome.failed:
+                floor.outcome.search = Search.DOMAIN
+                return floor
+            tries -= 1
+        return failed
 
     def _floors(
         self,
@@ -235,7 +284,10 @@ class _Search:
         """Place the deficit on some rows of a domain (bool[N])."""
         facts, locality, candidates, trial, _ = deficit
         if locality.levels.slices:
-            return place_slices(facts, locality, candidates, trial, mask, self._place, self.budget)
+            place, budget = self._place, self.budget
+            floor = place_slices(facts, locality, candidates, trial, mask, place, budget, steps)
+            self.steps -= floor.outcome.steps
+            return floor
         within = trial
         if not mask.all():
             reason = _outside(candidates, candidate.level, candidate.domain, trial)
@@ -248,6 +300,10 @@ class _Search:
     def _in_vain(self, deficit: _Deficit) -> PlacedFloor:
         """Return what the best domain lacks, if none is large enough."""
         facts, locality, candidates, trial, _ = deficit
+        if self._untold:
+            outcome = Outcome()
+            outcome.failed = True
+            return PlacedFloor(facts, outcome, trial)
         required, levels = candidates.levels.required, candidates.levels.levels
         if required is None and candidates.levels.slices:
             everywhere = np.ones(len(trial.snapshot.nodes), np.bool_)

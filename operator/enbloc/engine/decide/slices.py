@@ -39,6 +39,8 @@ MOST_ROWS: Final = 10_000_000
 _OF_A_KIND: Final = 16
 _OF_A_SLICE: Final = 1000
 OF_A_MEMBER: Final = 1000
+#: Into how many parts the steps of searches are divided; a slice in a domain has one.
+_SEARCHES: Final = 8
 #: Why a member may not be where the others of its slice are not.
 OUTSIDE: Final = "node(s) were outside of the domain of their slice"
 
@@ -89,6 +91,7 @@ def place_slices(
     mask: Mask,
     place: PlaceFloor,
     budget: ReadBudget,
+    steps: int = 0,
 ) -> PlacedFloor:
     """Place the deficit slice by slice, in rank order.
 
@@ -100,10 +103,11 @@ def place_slices(
         mask: bool[N]: where members may be.
         place: places the members of one slice.
         budget: what the decision may still cost.
+        steps: how much searches may cost for slices whose members have devices.
     """
     ranks = ranks_by_need(facts)
     pods = sorted(facts.pending, key=lambda pod: ranks[pod.uid])[: facts.lacking]
-    placing = _Placing(facts, locality, candidates, trial, place, ranks, budget)
+    placing = _Placing(facts, locality, candidates, trial, place, ranks, budget, steps)
     outcome = placing.placed(pods, mask)
     if outcome.failed:
         return PlacedFloor(facts, outcome, trial)
@@ -127,7 +131,9 @@ class _Placing:
         place: PlaceFloor,
         ranks: Mapping[PodUID, int],
         budget: ReadBudget,
+        steps: int,
     ) -> None:
+        self._steps, self._share = steps, steps // _SEARCHES
         self._facts, self._locality, self._candidates = facts, locality, candidates
         self._origin = self.trial = trial
         self._place, self._ranks, self._budget = place, ranks, budget
@@ -270,7 +276,10 @@ class _Placing:
         )
         region = rows & (self._slots > 0)
         within = inside(self.trial, region, OUTSIDE)
-        floor = self._place(part, within, 0)
+        devices = any(pod.spec.resource_claims for pod in members)
+        floor = self._place(part, within, min(self._share, self._steps) if devices else 0)
+        self._steps -= floor.outcome.steps
+        outcome.steps += floor.outcome.steps
         if floor.outcome.failed:
             for diagnosis, pod in floor.outcome.diagnoses.items():
                 outcome.note(diagnosis, pod)

@@ -18,6 +18,7 @@ from enbloc.engine.packing.infeasibility import (
 from enbloc.engine.packing.model import (
     Need,
     Packing,
+    in_sets,
     packing_now,
     plain_requests,
     takers,
@@ -31,6 +32,7 @@ __all__ = [
     "Packing",
     "answer",
     "find_placement",
+    "in_sets",
     "infeasible",
     "packing_now",
     "packings_ever",

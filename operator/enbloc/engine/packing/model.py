@@ -471,10 +471,8 @@ def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterat
         pods: one of each class.
         ever: what other pods use counts as free.
     """
-    nodes, holds = trial.nodes, any(pod.spec.holds for pod in pods)
-    for plugin in trial.profile.filtering if holds else ():
-        if decide.implements(plugin, searching.GathersInSets):
-            yield from asked(plugin.name, "Filter", partial(plugin.sets, ever=ever), pods, nodes)
+    nodes = trial.nodes
+    yield from in_sets(trial, pods, ever=ever)
     users: dict[str, Mask] = {}
     for plugin in trial.profile.filtering:
         if decide.implements(plugin, searching.Gathers):
@@ -483,6 +481,15 @@ def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterat
                     users.setdefault(key, np.zeros(len(pods), np.bool_))[at] = True
     for key, those in users.items():
         yield OneDomain(those, nodes.domains(key) if key else np.arange(1, len(nodes) + 1))
+
+
+def in_sets(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterator[OneDomain]:
+    """Yield those of the domains that no label describes, as the nodes that reach one device."""
+    holds = any(pod.spec.holds for pod in pods)
+    for plugin in trial.profile.filtering if holds else ():
+        if decide.implements(plugin, searching.GathersInSets):
+            ask = partial(plugin.sets, ever=ever)
+            yield from asked(plugin.name, "Filter", ask, pods, trial.nodes)
 
 
 def takers(profile: Profile) -> frozenset[str]:

@@ -100,6 +100,8 @@ class Trial:
         self._inherited = 0
         #: The pods that are added next, and their rows, until a table counts the first of them.
         self._expected: Sequence[tuple[Pod, int]] = ()
+        #: The same, for every table; shared with all forks.
+        self._always_expected: Sequence[tuple[Pod, int]] = ()
         #: A table of its own, with the first `_counted` changes; None until needed.
         self._table: Nodes | None = None
         self._counted = 0
@@ -127,6 +129,7 @@ class Trial:
         )
         made._further = further
         made._opinions = self._opinions
+        made._always_expected = self._always_expected
         made._origin = self
         made._log = self._log.copy()
         made._inherited = made._counted = len(self._log)
@@ -165,6 +168,7 @@ class Trial:
         expected = self._expected or [
             (it.pod, it.row) for it in news if it.pod.spec.resource_claims and not it.left
         ]
+        expected = [*self._always_expected, *expected]
         if len(expected) > 1:
             self._expected = ()
             seats = [(pod, self._table.names[row]) for pod, row in expected]
@@ -177,13 +181,18 @@ class Trial:
         self._counted = len(self._log)
         return self._table
 
-    def expect(self, seats: Iterable[tuple[Pod, int]]) -> None:
+    def expect(self, seats: Iterable[tuple[Pod, int]], *, always: bool = False) -> None:
         """Let claims that these pods share get what is seen from all of their rows.
 
         Args:
             seats: the pods that are added next, and their rows.
+            always: whatever is added first; forks expect the same.
         """
-        self._expected = [seat for seat in seats if seat[0].spec.resource_claims]
+        found = [seat for seat in seats if seat[0].spec.resource_claims]
+        if always:
+            self._always_expected = found
+        else:
+            self._expected = found
 
     @property
     def ledgers(self) -> Ledgers:
