@@ -5,6 +5,7 @@
 from tests.calls import calls_of
 from tests.devices.objects import (
     DRIVER,
+    allocated,
     claim,
     device,
     device_class,
@@ -94,3 +95,29 @@ def test_a_pool_that_is_published_again_has_verdicts_of_its_own() -> None:
         if (verdict.reason == "") != twins:
             wrong.append(generation)
     assert not wrong
+
+
+def test_what_a_pod_holds_costs_the_same_however_many_pods_share_its_claim() -> None:
+    """Of a gang, each member asks this of each claim: many of both are common."""
+
+    def cost(users: int) -> int:
+        pods = [pod(f"p{at}", "c", shared=True) for at in range(users)]
+        reserved = [{"resource": "pods", "name": of.key.name, "uid": of.uid} for of in pods]
+        status = allocated("gpu-0", pool="net", reservedFor=reserved)
+        devices = table(
+            slice_of(None, device("gpu-0"), pool="net", allNodes=True),
+            device_class(),
+            claim("c", exactly(), status=status),
+        )
+        for each in pods:
+            devices.enter(each)
+        members = frozenset(each.uid for each in pods)
+
+        def ask() -> None:
+            for each in pods[-4:]:
+                assert devices.alike(each) is not None
+                assert devices.left_over(each, members) is not None
+
+        return calls_of(ask)
+
+    assert cost(200) == cost(8)

@@ -422,8 +422,18 @@ class ResourceClaim(OfNamespace):
     states: tuple[DeviceState, ...] = ()
     resource_version: str = field(default="", compare=False)
     problem: str = ""
+    _consumers: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
 
     kind: ClassVar[str] = "ResourceClaim"
+
+    def __post_init__(self) -> None:
+        """Every pod that names a claim asks whether it is among these."""
+        object.__setattr__(self, "_consumers", frozenset(each.id for each in self.reserved_for))
+
+    @property
+    def consumers(self) -> frozenset[str]:
+        """`reserved_for`, as `Consumer.id` names them; there may be hundreds."""
+        return self._consumers
 
     def reserved(self, uid: str) -> bool:
         """Whether the object with this UID is among those that it is reserved for."""
@@ -431,7 +441,7 @@ class ResourceClaim(OfNamespace):
 
     def reserves(self, *ids: str) -> bool:
         """Whether it is reserved for one of these, as `Consumer.id` names them."""
-        return any(each.id in ids for each in self.reserved_for)
+        return not self.consumers.isdisjoint(ids)
 
 
 Fact = ResourceSlice | DeviceClass | ResourceClaim

@@ -291,7 +291,7 @@ class Devices(Offers):
         claim = self._claims.get(key)
         if claim is None or claim.allocation is None or not claim.reserved_for:
             return False
-        return all(each.id in gone for each in claim.reserved_for)
+        return claim.consumers <= {*gone}
 
     def withdrawn(self, member: Withdrawn, decision: DeviceDecision | None) -> None:
         """Record that a plan was abandoned, whose requests may be under way: its use stays.
@@ -369,11 +369,12 @@ class Devices(Offers):
             claim = self._claims.get(key) if name else None
             if name is None or claim is None or misfit(pod, position, name, claim):
                 continue
-            given, own = claim.allocation, {*members, consumer_of(pod)}
-            reserved = {each.id for each in claim.reserved_for}
-            if given is None or not reserved <= own or any(u not in own for u in self.users(key)):
+            given, own = claim.allocation, consumer_of(pod)
+            if given is None or not claim.consumers - members <= {own}:
                 continue
-            if reserved or given.terms is not None or failed(claim) or self._twice(given):
+            if any(user not in members and user != own for user in self.users(key)):
+                continue
+            if claim.consumers or given.terms is not None or failed(claim) or self._twice(given):
                 claims.append(DeviceClaimDecision(key, claim.uid, listing=_listing(pod, key)))
         made = self._own_extended(pod)
         extended = None
@@ -384,7 +385,7 @@ class Devices(Offers):
     def _lent(self, made: str, pod: Pod) -> bool:
         """Whether other pods use the claim for a pod's extended resources: any pod can name it."""
         claim = self._claims.get(made)
-        users = [each.id for each in claim.reserved_for] if claim is not None else []
+        users = claim.consumers if claim is not None else ()
         return any(each != pod.uid for each in chain(users, self.users(made)))
 
     def stands(self, uid: PodUID, *, written: bool = False) -> bool:
