@@ -19,6 +19,7 @@ from enbloc.model.names import PLAN_KEY, POD_GROUP_KEY, ROLE_KEY
 from enbloc.wire import codec
 from enbloc.wire.objects import NodeObject, PodObject
 from tests.effort import slow
+from tests.world.cluster import Cluster
 
 #: Bytes of one text: the API server takes 1.5 MiB in all.
 LARGE = 600_000
@@ -133,3 +134,19 @@ def test_what_is_kept_of_jobs_that_ended_is_bounded() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 4 * 2**20  # the last one is still there
+
+
+def test_nothing_is_kept_of_what_was_said_of_podgroups_that_came_and_went() -> None:
+    world = Cluster()
+    world.nodes("n1 n2", cpu=4)
+    for number in range(20):
+        job = f"job-{number}"
+        world.gang(job, 2)
+        world.settle()
+        for pod in world.where(job):
+            world.delete(pod)
+        world.drop_group(job)
+        world.settle()
+    assert len(world.sent) == 40
+    said = vars(world.engine._reporter).items()
+    assert not {name: kept for name, kept in said if isinstance(kept, dict | set) and kept}

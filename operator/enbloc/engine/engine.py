@@ -396,8 +396,11 @@ class Engine:
         key = run.key
         self._groups.drop(run)
         if not run.solo:
-            for each in self._groups.runs(key):
+            left = self._groups.runs(key)
+            for each in left:
                 turn.change(each.key)
+            if not left:
+                self._reporter.forget_podgroup(key.podgroup)
         for policy in self._policies:
             policy.forget(turn, run)
         self._attempts.forget(key)

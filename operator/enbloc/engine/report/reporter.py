@@ -104,8 +104,13 @@ class Reporter:
         self._warned.pop(uid, None)
         self._gang_running.pop(uid, None)
 
+    def forget_podgroup(self, name: GroupKey) -> None:
+        """Forget a PodGroup of which no run is left."""
+        self._statuses.pop(name, None)
+        self._others.discard(name)
+
     def forget_group(self, key: GroupKey) -> None:
-        """Forget a group that is gone."""
+        """Forget a run of a group that is gone."""
         self._said.pop(key, None)
         self._below.discard(key)
         self._warned_groups.discard(key)
