@@ -30,6 +30,7 @@ from enbloc.client.errors import (
 )
 from enbloc.model.groups import GroupKey
 from enbloc.telemetry import ActiveProblems
+from enbloc.telemetry.problems import MOST_LOGGED
 
 
 class Sink:
@@ -240,6 +241,28 @@ async def test_a_write_that_is_pointless_is_dropped(
     assert not caplog.messages
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(
+            NotFound("patch", "x/status", "gone", code=404, details={"name": "a"}), id="gone"
+        ),
+        pytest.param(Invalid("patch", "x/status", "bad", code=422), id="rejected"),
+    ],
+)
+async def test_a_problem_is_over_once_the_server_answers_about_the_object(answer: APIError) -> None:
+    """Nothing else may be written for hours, and the process was not ready meanwhile."""
+    sink = Sink(ServerError("patch", "x/status", "away", code=503), answer)
+    writer = sink.writer()
+    writer.put("a", 1)
+    await asyncio.sleep(0.01)
+    assert sink.problems.active
+    await asyncio.sleep(2)
+    assert not sink.errors
+    assert not sink.problems.active
+    await writer.settled()
+
+
 QUOTA = 'x "a" is forbidden: exceeded quota: small, requested: count/x=1, used: 1, limited: 1'
 WEBHOOK = 'admission webhook "policy.test" denied the request: not here'
 
@@ -308,6 +331,26 @@ async def test_a_missing_permission_is_named_once_and_until_it_is_there(
     await writer.settled()
     assert not sink.problems.active
     assert [r.levelname for r in caplog.records] == ["ERROR", "INFO"]
+
+
+async def test_a_missing_permission_of_thousands_of_objects_fills_no_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The server names the object in each refusal."""
+    sink = Sink()
+
+    async def refused(key: str, _value: int) -> None:
+        text = f'x "{key}" is forbidden: User "u" cannot patch resource "x/status"'
+        raise Forbidden("patch", "x/status", text, code=403)
+
+    sink.problems = ActiveProblems(asyncio.get_running_loop().time)
+    writer = CoalescingWriter("test", refused, sink.problems, queue="test")
+    for index in range(500):
+        writer.put(f"k{index}", index)
+    await asyncio.sleep(300)
+    assert MOST_LOGGED <= len(caplog.messages) <= 6 * MOST_LOGGED
+    assert len(sink.problems.active) == 1
+    writer.close()
 
 
 async def test_a_kind_that_is_being_deleted_is_no_missing_permission(

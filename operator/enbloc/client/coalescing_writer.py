@@ -262,7 +262,10 @@ class CoalescingWriter(Generic[K, V]):
         try:
             await self._write(key, value)
         except APIError as error:
-            if _is_pointless(error):
+            pointless = _is_pointless(error)
+            if (pointless or error.of_one_object) and not isinstance(error, Fenced):
+                self._works()  # the server answers, and what it says is about this object alone
+            if pointless:
                 logger.debug("Dropped %s update of %s: %s", self._what, key, error)
                 return None
             self._again(key, value)
@@ -284,9 +287,13 @@ class CoalescingWriter(Generic[K, V]):
             self._again(key, value)
             return BUG_SECONDS
         else:
-            self._problems.report(f"{self._what} update", None)
+            self._works()
         backoff.reset()
         return None
+
+    def _works(self) -> None:
+        """Report that what kept values from being written is over."""
+        self._problems.report(f"{self._what} update", None)
 
     def _again(self, key: K, value: V) -> None:
         """Keep a value that was not written, unless there is a newer one."""
