@@ -43,7 +43,9 @@ class Store:
 
     def apply(self, verb: str, resource: Resource, name: str, namespace: str, body: Any) -> Any:
         if self.namespaces is not None and namespace not in self.namespaces:
-            raise NotFound(verb, resource.label(), f'namespaces "{namespace}" not found')
+            details = {"name": namespace, "kind": "namespaces"}
+            text = f'namespaces "{namespace}" not found'
+            raise NotFound(verb, resource.label(), text, code=404, details=details)
         key = (resource.plural, name or body["metadata"]["name"])
         found = self.objects.get(key)
         if verb == "create":

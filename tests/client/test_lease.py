@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from enbloc.client.clock import boot_clock
-from enbloc.client.errors import Forbidden, ServerError, TooManyRequests, Unreachable
+from enbloc.client.errors import Forbidden, NotFound, ServerError, TooManyRequests, Unreachable
 from enbloc.client.lease import Elector, LeaseLost, LeaseTiming, identity_of
 from enbloc.client.paths import LEASES
 from enbloc.errors import ConfigError
@@ -358,6 +358,31 @@ async def test_a_clock_that_jumps_ends_the_fence_at_once() -> None:
     assert isinstance(await one.end(), LeaseLost)
 
 
+async def test_a_renewal_that_ends_after_the_fence_was_seen_closed_saves_nothing() -> None:
+    """What was not sent meanwhile is not sent later: a Binding would never be settled."""
+
+    class Asleep(MemoryClient):
+        """After an outage the machine sleeps while a renewal is under way."""
+
+        async def request(self, verb: str, *args: Any, **more: Any) -> bytes:
+            if verb == "update" and now() < 5:
+                raise reset()
+            answer = await super().request(verb, *args, **more)
+            if verb == "update" and not one.offset:
+                one.offset = LeaseTiming().renew_deadline - now()
+                held.append(one.elector.holds())
+            return answer
+
+    held: list[bool] = []
+    store = Store()
+    one = Candidate(store, "one", Asleep(store)).start()
+    await one.leading.wait()
+    async with asyncio.timeout(60):
+        assert isinstance(await one.end(), LeaseLost)
+    assert held == [False]
+    assert not one.elector.holds()
+
+
 async def test_a_lease_taken_by_another_ends_leadership() -> None:
     store = Store()
     one = Candidate(store, "one").start()
@@ -462,6 +487,25 @@ async def test_a_missing_namespace_is_one_clear_error() -> None:
     assert isinstance(error, ConfigError)
     assert 'namespace "enbloc-system"' in str(error)
     assert "--lease-namespace" in str(error)
+
+
+async def test_a_404_of_a_proxy_is_no_missing_namespace() -> None:
+    """It names no object: a load balancer without a server behind it may answer so."""
+    store = Store()
+    one = Candidate(store, "one")
+    one.client.before = fails(NotFound("get", "leases", "404 page not found", code=404))
+    one.start()
+    await asyncio.sleep(60)
+    assert one.problems[-1] is not None
+    one.client.before = lambda _: None
+    await one.leading.wait()
+    one.client.before = fails(NotFound("get", "leases", "404 page not found", code=404))
+    await asyncio.sleep(7)
+    one.client.before = lambda _: None
+    await asyncio.sleep(20)
+    assert one.elector.holds()
+    assert one.stopped_at is None
+    await one.stop()
 
 
 async def test_a_missing_permission_is_told_once_and_tried_again() -> None:

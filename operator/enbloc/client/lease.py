@@ -158,10 +158,19 @@ class Elector:
         self._may_own = True
         self._seen: tuple[Any, float] = (None, float("-inf"))
         self._left = math.inf
+        #: Whether the work is under way; and whether `holds` was false meanwhile.
+        self._leads = self._fenced = False
 
     def holds(self) -> bool:
-        """Whether a write sent now takes effect before anybody else may lead."""
-        return self._clock() < self.valid_until
+        """Whether a write sent now takes effect before anybody else may lead.
+
+        Once a leader was told no, its term is over, even if a renewal under way succeeds: a write
+        that was not sent is not sent later, so what waits for its outcome would wait for ever.
+        """
+        if self._clock() < self.valid_until and not self._fenced:
+            return True
+        self._fenced = self._leads
+        return False
 
     def healthy(self) -> bool:
         """False if this still leads long after its Lease expired, as in client-go's `Check`."""
@@ -185,6 +194,7 @@ class Elector:
             await self._pause(self._left + MOMENT)
         leading.set(1)
         self.since = self._clock()
+        self._leads = True
         task = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
         stop_within: float | None = None
@@ -206,7 +216,8 @@ class Elector:
     def _why(self) -> str:
         if self.holder != self._identity:
             return f"{clipped(printable(self.holder), SHOWN) or 'nobody'} holds it"
-        return f"not renewed for {self._timing.renew_deadline} s ({self.last_error})"
+        late = self.last_error or "a renewal came too late"
+        return f"not renewed for {self._timing.renew_deadline} s ({late})"
 
     async def _pause(self, at_most: float = math.inf) -> None:
         jitter = random.uniform(0.8, 1.2)  # noqa: S311  # spreading load is no secret
@@ -218,6 +229,8 @@ class Elector:
         It stops MOMENT before the end: waits shorter than a clock resolves would repeat endlessly.
         """
         while (left := self.valid_until - self._clock()) > MOMENT and self.holder == self._identity:
+            if self._fenced:
+                return
             await self._pause(left)
             left = self.valid_until - self._clock()
             with suppress(TimeoutError):
@@ -281,7 +294,9 @@ class Elector:
     async def _read(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = await self._client.get(LEASES, self._name, self._namespace)
-        except NotFound:
+        except NotFound as missing:
+            if missing.resource_missing:  # from a proxy: every API server has Leases
+                raise
             metadata = {"name": self._name, "namespace": self._namespace}
             return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata}
         return _checked("get", found)
@@ -308,6 +323,8 @@ class Elector:
         try:
             written = await self._client.create(LEASES, body, self._namespace)
         except NotFound as error:
+            if error.resource_missing:
+                raise
             raise ConfigError(
                 f'the namespace "{self._namespace}" of the Lease {self._name} does not exist: '
                 "create it, or name another with --lease-namespace"
