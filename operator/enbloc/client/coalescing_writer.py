@@ -135,6 +135,10 @@ class CoalescingWriter(Generic[K, V]):
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._run(key), name=f"write {key}")
 
+    def waits(self, key: K) -> bool:
+        """Whether a value of this key waits, other than one that is being written."""
+        return key in self._newest
+
     def _wait(self, key: K, value: V) -> None:
         now = asyncio.get_running_loop().time()
         before = self._newest.get(key)

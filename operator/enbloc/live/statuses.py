@@ -36,6 +36,7 @@ class Standing:
 
     Attributes:
         created: its creationTimestamp, seconds since the epoch; 0 = it has none.
+        watched: the version that the watch showed last; a reply to a write may be newer.
     """
 
     uid: str
@@ -43,10 +44,13 @@ class Standing:
     shown: SchedulerStatus
     created: float = 0.0
     writers: tuple[str, ...] = ()
+    watched: int = 0
 
 
 class GroupStatuses:
     """Writes the scheduler's part of PodGroup statuses, and only what differs from the current one.
+
+    What is written is written again once the watch shows that somebody else has changed it.
 
     Args:
         client: may write only while this process is the leader.
@@ -64,6 +68,9 @@ class GroupStatuses:
         #: Each PodGroup as last seen; and those that have reason Infeasible, by us.
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
+        #: What was written last of each PodGroup, and our part of its status after that; nothing
+        #: while a write is under way.
+        self._written: dict[GroupKey, tuple[SetGroupStatus, SchedulerStatus]] = {}
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
             "PodGroup status",
             self._write,
@@ -75,26 +82,54 @@ class GroupStatuses:
         )
 
     def seen(self, group: GroupObject) -> None:
-        """Take in a PodGroup from the watch or a reply; a state older than the known is ignored."""
+        """Take in a PodGroup from the watch; a state older than a reply to our write is ignored.
+
+        One older than what the watch has shown is believed, as the reflector does: the server was
+        restored from a backup.
+        """
         metadata = group.metadata
         key = GroupKey(metadata.namespace or "", metadata.name)
         version = version_of(metadata.resource_version)
         known = self._standing.get(key)
-        if known is None or known.uid != metadata.uid or known.version < version:
-            shown = group.status or NOTHING
-            created = seconds_of(metadata.creation_timestamp or "") or 0.0
-            writers = status_writers(metadata)
-            self._standing[key] = Standing(metadata.uid, version, shown, created, writers)
-            theirs = bool(writers) and self._manager not in writers
-            if shown.reason(Condition.SCHEDULED) == Reason.INFEASIBLE and not theirs:
-                self._infeasible.add(key)
-            else:
-                self._infeasible.discard(key)
+        same = known is not None and known.uid == metadata.uid
+        if known is not None and same and known.watched <= version <= known.version:
+            self._standing[key] = replace(known, watched=version)
+            return
+        self._take(key, group, version)
+        self._mend(key)
+
+    def _take(self, key: GroupKey, group: GroupObject, watched: int) -> None:
+        metadata = group.metadata
+        shown = group.status or NOTHING
+        writers = status_writers(metadata)
+        self._standing[key] = Standing(
+            metadata.uid,
+            version_of(metadata.resource_version),
+            shown,
+            seconds_of(metadata.creation_timestamp or "") or 0.0,
+            writers,
+            watched,
+        )
+        theirs = bool(writers) and self._manager not in writers
+        if shown.reason(Condition.SCHEDULED) == Reason.INFEASIBLE and not theirs:
+            self._infeasible.add(key)
+        else:
+            self._infeasible.discard(key)
+
+    def _mend(self, key: GroupKey) -> None:
+        """Write our part again if somebody else has changed it since."""
+        effect, left = self._written.get(key, (None, None))
+        if effect is None or left is None or self.writer.waits(key):
+            return
+        standing = self._known(effect)
+        if standing is not None and standing.shown.own() != left:
+            self.writer.put(key, effect)
 
     def gone(self, key: GroupKey) -> None:
         """Forget a PodGroup that was deleted."""
         self._standing.pop(key, None)
         self._infeasible.discard(key)
+        self._written.pop(key, None)
 
     def infeasible(self) -> int:
         """How many PodGroups have reason Infeasible, written by us."""
@@ -111,6 +146,7 @@ class GroupStatuses:
         return CROWD_LATEST_SECONDS if _passes(effect) else CROWD_SETTLED_SECONDS
 
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
+        self._written.pop(key, None)
         other = self._standing.get(key)
         if other is not None and other.uid != effect.uid:
             return  # it was deleted; its namesake gets a status of its own
@@ -122,10 +158,14 @@ class GroupStatuses:
         if any(writer not in (self._manager, *effect.replaced) for writer in writers):
             return  # another scheduler has written since; the engine decides again by that
         replaced = [writer for writer in effect.replaced if writer in writers]
-        if status != shown.own() or replaced:
-            await self._apply(effect, status, self._manager)
+        left = shown.own()
+        if status != left or replaced:
+            left = await self._apply(effect, status, self._manager)
         for writer in replaced:  # removes the fields that it alone owns; ours stay
-            await self._apply(effect, None, writer)
+            left = await self._apply(effect, None, writer)
+        if self._known(effect) is not None:
+            self._written[key] = effect, left
+            self._mend(key)
 
     def _known(self, effect: SetGroupStatus) -> Standing | None:
         """What is known of the group, unless that is a namesake."""
@@ -134,11 +174,23 @@ class GroupStatuses:
 
     async def _apply(
         self, effect: SetGroupStatus, status: SchedulerStatus | None, manager: str
-    ) -> None:
+    ) -> SchedulerStatus:
+        """Apply a part of the status; our part after that.
+
+        The reply is newer than what was known, and than what the watch shows meanwhile unless that
+        has a later version.
+        """
+        key = effect.group
+        before = self._standing.get(key)
         written: GroupObject = await apply_group_status(
             self._client, effect.group, effect.uid, status, manager, shape=GroupObject
         )
-        self.seen(written)
+        known = self._standing.get(key)
+        version = version_of(written.metadata.resource_version)
+        same = known if known is not None and known.uid == effect.uid else None
+        if known is before or (same is not None and same.version < version):
+            self._take(key, written, 0 if same is None else same.watched)
+        return (written.status or NOTHING).own()
 
 
 def settles(effect: SetGroupStatus) -> float:
