@@ -18,7 +18,7 @@ from enbloc.client.errors import (
 from enbloc.client.group_status import SETTLED
 from enbloc.engine.effects import ConditionValue, SetGangRunning, SetGroupStatus, SetPodCondition
 from enbloc.live.group_status import GroupObject
-from enbloc.live.statuses import GroupStatuses, PodConditions
+from enbloc.live.statuses import MOST_REPEATED, GroupStatuses, PodConditions
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Condition, Reason
 from enbloc.model.pods import Phase, Pod, PodKey, PodSpec, PodUID
@@ -256,6 +256,31 @@ async def test_a_status_that_somebody_else_changed_is_written_again(
     statuses.seen(shown(client))
     await statuses.writer.settled()
     assert len(client.sent) == 3
+
+
+async def test_two_who_insist_on_a_status_do_not_write_it_for_ever(
+    problems: ActiveProblems,
+) -> None:
+    """Semantics §7.5: at most ten times, until it changes by itself."""
+    client = MemoryClient(store_with_group())
+    statuses = GroupStatuses(client, lambda: 0.0, problems, MANAGER)
+    version = 100
+
+    async def insist() -> None:
+        nonlocal version
+        for _ in range(20):
+            await statuses.writer.settled()
+            client.store.objects["podgroups", "g"]["status"] = {"attempts": 9}
+            version += 100
+            statuses.seen(shown(client, resourceVersion=str(version)))
+        await statuses.writer.settled()
+
+    statuses.writer.put(GROUP, EFFECT)
+    await insist()
+    assert len(client.sent) == 1 + MOST_REPEATED
+    statuses.writer.put(GROUP, structs.replace(EFFECT, attempts=2))
+    await insist()
+    assert len(client.sent) == 2 + 2 * MOST_REPEATED
 
 
 async def test_what_somebody_else_changed_does_not_take_the_place_of_a_newer_status(

@@ -26,6 +26,8 @@ from enbloc.telemetry import ActiveProblems
 from enbloc.wire.codec import status_writers
 from enbloc.wire.conditions import pod_condition
 
+#: How often a status is written again that somebody else changes: two may insist on theirs.
+MOST_REPEATED: Final = 10
 #: Reasons of condition Scheduled that pass by themselves.
 _PASSING: Final = (Reason.PENDING, Reason.BINDING)
 
@@ -45,6 +47,20 @@ class Standing:
     created: float = 0.0
     writers: tuple[str, ...] = ()
     watched: int = 0
+
+
+class _Written(NamedTuple):
+    """A status that was written.
+
+    Attributes:
+        effect: what was to be written.
+        left: our part of the status after that, as the server may have altered it.
+        repeated: how often it was written again.
+    """
+
+    effect: SetGroupStatus
+    left: SchedulerStatus
+    repeated: int
 
 
 class GroupStatuses:
@@ -68,9 +84,8 @@ class GroupStatuses:
         #: Each PodGroup as last seen; and those that have reason Infeasible, by us.
         self._standing: dict[GroupKey, Standing] = {}
         self._infeasible: set[GroupKey] = set()
-        #: What was written last of each PodGroup, and our part of its status after that; nothing
-        #: while a write is under way.
-        self._written: dict[GroupKey, tuple[SetGroupStatus, SchedulerStatus]] = {}
+        #: What was written last of each PodGroup; nothing while a write is under way.
+        self._written: dict[GroupKey, _Written] = {}
         self.writer: Final = CoalescingWriter[GroupKey, SetGroupStatus](
             "PodGroup status",
             self._write,
@@ -118,12 +133,12 @@ class GroupStatuses:
 
     def _mend(self, key: GroupKey) -> None:
         """Write our part again if somebody else has changed it since."""
-        effect, left = self._written.get(key, (None, None))
-        if effect is None or left is None or self.writer.waits(key):
+        written = self._written.get(key)
+        if written is None or written.repeated >= MOST_REPEATED or self.writer.waits(key):
             return
-        standing = self._known(effect)
-        if standing is not None and standing.shown.own() != left:
-            self.writer.put(key, effect)
+        standing = self._known(written.effect)
+        if standing is not None and standing.shown.own() != written.left:
+            self.writer.put(key, written.effect)
 
     def gone(self, key: GroupKey) -> None:
         """Forget a PodGroup that was deleted."""
@@ -146,7 +161,7 @@ class GroupStatuses:
         return CROWD_LATEST_SECONDS if _passes(effect) else CROWD_SETTLED_SECONDS
 
     async def _write(self, key: GroupKey, effect: SetGroupStatus) -> None:
-        self._written.pop(key, None)
+        before = self._written.pop(key, None)
         other = self._standing.get(key)
         if other is not None and other.uid != effect.uid:
             return  # it was deleted; its namesake gets a status of its own
@@ -164,7 +179,8 @@ class GroupStatuses:
         for writer in replaced:  # removes the fields that it alone owns; ours stay
             left = await self._apply(effect, None, writer)
         if self._known(effect) is not None:
-            self._written[key] = effect, left
+            again = before.repeated + 1 if before is not None and before.effect is effect else 0
+            self._written[key] = _Written(effect, left, again)
             self._mend(key)
 
     def _known(self, effect: SetGroupStatus) -> Standing | None:
