@@ -12,7 +12,9 @@ from enbloc.engine.effects import Bind
 from enbloc.engine.events import BindRefused, SlotsFree
 from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import OnIncomplete
+from tests.calls import calls_of
 from tests.rules.world import ONE_A_NODE, World
+from tests.world.builders import spec
 
 KEEP, RESTART = OnIncomplete.KEEP, OnIncomplete.RESTART
 
@@ -305,3 +307,24 @@ def test_who_waits_for_the_room_of_the_evicted_waits_no_longer_than_their_timeou
     assert "early-0" not in world.evictions
     world.settle(seconds=92)
     assert "early-0" in world.evictions
+
+
+@pytest.mark.parametrize("policy", OnIncomplete)
+def test_a_failed_attempt_costs_no_more_for_each_pair_of_gangs_in_part(
+    policy: OnIncomplete,
+) -> None:
+    """Semantics §4.4 and §9.1: of many gangs in part, one is tried again."""
+    costs: list[int] = []
+    for count in (100, 300):
+        world = World(log=1, validate=False)
+        world.nodes("n1", cpu=5, pods=2 * count)
+        for number in range(count):
+            world.group(f"g{number}", 2, timeout=3600, on_incomplete=policy)
+            world.member(f"held-{number}", f"g{number}", node="n1", spec=spec(cpu="1m"))
+            world.member(f"lost-{number}", f"g{number}", spec=spec(cpu=5))
+        world.settle()
+        world.delete("lost-7")
+        world.member("again-7", "g7", spec=spec(cpu=5))
+        costs.append(calls_of(world.step))
+        assert world.evictions == []
+    assert costs[1] <= 3.5 * costs[0]

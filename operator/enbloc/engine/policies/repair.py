@@ -18,7 +18,7 @@ planned again before it is evicted itself; other groups do not wait.
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
 from typing import Final, NamedTuple, Protocol
@@ -435,7 +435,6 @@ class Repair(Policy):
         fresh = {key for key in failed if self._open[key].fresh}
         for repair in self._open.values():
             repair.fresh = False
-        helping = (pair for pair in self._helping(turn.now, failed) if not fresh.isdisjoint(pair))
         fixed = [key for key in failed if not self._open[key].able][:_MOST_STUCK]
         if len(fixed) == 1:
             self._note_stuck(turn, fixed[0], None)
@@ -444,22 +443,33 @@ class Repair(Policy):
             for one, two in permutations(fixed, 2)
             if self._open[one].lacks_capacity and not fresh.isdisjoint(fixed)
         )
-        return [*islice(helping, _MOST_PAIRS), *stuck]
+        helping = islice(self._helping(turn.now, failed, fresh), _MOST_PAIRS)
+        return [*helping, *stuck]
 
-    def _helping(self, now: float, failed: Sequence[GroupKey]) -> Iterator[_Pair]:
+    def _helping(
+        self, now: float, failed: Sequence[GroupKey], fresh: Container[GroupKey]
+    ) -> Iterator[_Pair]:
         """Yield pairs: of two gangs that may be evicted, only the later is, if its budget allows.
 
-        Nor is a gang evicted for a later one that bound itself.
+        Nor is a gang evicted for a later one that bound itself. No more gangs are looked at than
+        there are pairs, and two for each that waits.
+
+        Args:
+            now: engine clock.
+            failed: all that cannot be completed now, in order.
+            fresh: those of them of which one is in each pair.
         """
+        able = [key for key in reversed(failed) if self._open[key].may_yield(now)]
+        fresh_able = [key for key in able if key in fresh]
         for waiting in failed:
             if not self._open[waiting].lacks_capacity:
                 continue
             # Any other gang that may not be evicted precedes all: else it would deadlock.
             in_order = self._open[waiting].able or not self._open[waiting].ours
-            for yielding in reversed(failed):
-                able = self._open[yielding].may_yield(now)
-                earlier = in_order and self._order.before(yielding, waiting)
-                if able and waiting != yielding and not earlier:
+            for yielding in able if waiting in fresh else fresh_able:
+                if in_order and self._order.before(yielding, waiting):
+                    break  # so are all that follow
+                if waiting != yielding:
                     yield _Pair(waiting, yielding, evicts=True)
 
     def _compare(self, turn: Turn, pair: _Pair, leaving: Sequence[Pod]) -> tuple[Gang, Gang] | None:
