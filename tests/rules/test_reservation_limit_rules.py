@@ -4,6 +4,7 @@
 
 from typing import Any
 
+from tests.calls import calls_of
 from tests.rules.applications import application
 from tests.rules.world import NEXT_JOB, World
 from tests.world.builders import spec
@@ -210,3 +211,23 @@ def test_what_a_limit_left_out_is_reserved_when_an_earlier_reservation_is_over()
     world.settle()
     assert world.where("young") == {}, "eight of sixteen free CPUs are reserved for the second"
     assert len(world.events("ReservationLimited")) == 1
+
+
+def test_a_group_that_fills_a_reservation_costs_no_more_for_each_that_does() -> None:
+    """Semantics §5.1 and §9.1: of many groups of one controller, some are placed."""
+    costs: list[int] = []
+    for count in (50, 200):
+        world = World(log=1, validate=False)
+        world.nodes("n1", cpu=300, pods=300)
+        application(world, "app", owner="app")
+        world.settle()
+        for number in range(count):
+            world.group(f"g{number}", 1, timeout=3600, owner="app")
+            world.pod(f"g{number}-0", f"g{number}", spec=spec(cpu="1m"))
+        world.settle()
+        for number in range(20):
+            world.group(f"more{number}", 1, timeout=3600, owner="app")
+            world.pod(f"more{number}-0", f"more{number}", spec=spec(cpu="1m"))
+        costs.append(calls_of(world.settle))
+        assert len(world.where("more")) == 20
+    assert costs[1] <= 1.2 * costs[0]

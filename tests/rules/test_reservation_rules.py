@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from enbloc.engine.policies import MinResources
+from enbloc.engine.policies.families import Families
 from enbloc.engine.state import Run
 from enbloc.model.pods import Owner, Phase
 from tests.rules.applications import application, executor
@@ -389,16 +389,16 @@ def test_what_the_groups_of_an_owner_hold_is_added_up_once_for_all_of_them(
     world.settle()
     assert len(world.where()) == 40
     asked: list[Run] = []
-    held = MinResources._taken
+    held = Families.taken
 
-    def counted(policy: MinResources, run: Run) -> Counter[str]:
+    def counted(families: Families, run: Run) -> Counter[str]:
         asked.append(run)
-        return held(policy, run)
+        return held(families, run)
 
-    monkeypatch.setattr(MinResources, "_taken", counted)
+    monkeypatch.setattr(Families, "taken", counted)
     world.change("more7-0", labels=(("a", "b"),))
     world.step()
-    assert len(asked) < 40
+    assert [run.key.name for run in asked] == ["more7"]
 
 
 def test_pods_without_a_group_are_held_back_by_a_reservation_too() -> None:

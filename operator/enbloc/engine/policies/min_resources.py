@@ -11,10 +11,11 @@ Source: semantics §5.1.
 """
 
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import Final
 
 from enbloc.engine.binding import Plans
 from enbloc.engine.effects import EventType
+from enbloc.engine.policies.families import Families, Filled, latest, starting
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.reservations import MinResourcesReservations, ReservationTerms
 from enbloc.engine.report import Reporter
@@ -35,19 +36,6 @@ from enbloc.model.names import EventReason
 _UNUSED: Final = (
     "reserved capacity of minResources went unused for scheduleTimeoutSeconds and was released"
 )
-
-
-class _Filled(NamedTuple):
-    """What the groups of a family that have no minResources hold.
-
-    Attributes:
-        latest: when they last progressed, as `_latest` returns it.
-        starting: as in `ReservationTerms`.
-    """
-
-    held: Counter[str]
-    latest: float | None
-    starting: bool
 
 
 class MinResources(Policy):
@@ -82,8 +70,9 @@ class MinResources(Policy):
         )
         #: By group, why its reservation is over; until the group has another one.
         self._expired: dict[GroupKey, str] = {}
+        self._families = Families(groups, state.reservations)
         #: By family, what filled its reservations at the last review.
-        self._seen: dict[str, _Filled] = {}
+        self._seen: dict[str, Filled] = {}
 
     def capacity(self) -> ReservedAmounts:
         """Return what is reserved now."""
@@ -149,7 +138,14 @@ class MinResources(Policy):
         wanted = Counter(dict(run.group.min_resources if run.group else ()))
         if not wanted:
             return wanted
-        return wanted - self._taken(run) - self._filled(_family(run)).held
+        filled = self._families.filled(_family(run), run.key)
+        return wanted - self._families.taken(run) - filled.held
+
+    def burst(self, turn: Turn, run: Run) -> None:
+        """Take in what a group holds that fills the reservations of others."""
+        del turn
+        if not run.solo:
+            self._families.look(run)
 
     def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Review a changed group's reservation, or those that it helps to use up."""
@@ -157,8 +153,9 @@ class MinResources(Policy):
         group = run.group
         if run.solo:
             return
+        self._families.look(run)
         if group is not None and group.min_resources:
-            self._review(turn, run, self._filled(_family(run)))
+            self._review(turn, run, self._families.filled(_family(run), run.key))
             return
         self._drop(turn, run)
         family = _family(run)
@@ -166,7 +163,7 @@ class MinResources(Policy):
         if not holders:
             self._seen.pop(family, None)
             return
-        filled = self._filled(family)
+        filled = self._families.filled(family, holders[0])
         if self._seen.get(family) != filled:
             self._seen[family] = filled
             for key in holders:
@@ -178,7 +175,7 @@ class MinResources(Policy):
         """Review a group whose plan is open, which admits it."""
         self.review(turn, run, facts)
 
-    def _review(self, turn: Turn, run: Run, filled: _Filled) -> None:
+    def _review(self, turn: Turn, run: Run, filled: Filled) -> None:
         key, group = run.key, run.group
         opened = self._plans.of(key) is not None
         admitted = opened or bool(run.bound) or run.held_succeeded > 0
@@ -186,18 +183,18 @@ class MinResources(Policy):
         if group is None or not admitted or over:
             self._drop(turn, run)
             return
-        latest = [time for time in (_latest(run), filled.latest) if time is not None]
+        times = [time for time in (latest(run), filled.latest) if time is not None]
         labels, nodes = self._domain(run)
         terms = ReservationTerms(
             family=_family(run),
             order=self._order.of(key),
             wanted=group.min_resources,
-            due=Counter(dict(group.min_resources)) - self._taken(run) - filled.held,
-            progress_at=turn.now if opened else max(latest, default=turn.now),
+            due=Counter(dict(group.min_resources)) - self._families.taken(run) - filled.held,
+            progress_at=turn.now if opened else max(times, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
             run_name=run.run_name,
             since=min(_held_since(run), default=turn.now),
-            starting=filled.starting or _starting(run),
+            starting=filled.starting or starting(run),
             labels=labels,
             nodes=nodes,
             elsewhere=filled.held,
@@ -215,6 +212,7 @@ class MinResources(Policy):
             return
         self._drop(turn, run)
         self._reservations.forget(run.key)
+        self._families.forget(run.key)
 
     def _drop(self, turn: Turn, run: Run) -> None:
         """Drop the reservation of a group that may take nothing any more."""
@@ -230,45 +228,6 @@ class MinResources(Policy):
         nodes = {pod.node for pod in run.bound}
         nodes |= {planned[uid].node for uid in run.live if uid in planned}
         return locality.levels.labels[: locality.levels.required + 1], tuple(sorted(nodes))
-
-    # ── what is held ─────────────────────────────────────────────────────────────────────────
-
-    def _filled(self, family: str) -> _Filled:
-        """Return what fills every reservation of a family; without one, nothing does."""
-        held: Counter[str] = Counter()
-        latest: list[float] = []
-        starting = False
-        for each in self._groups.of_family(family) if family else ():
-            if each.group is not None and not each.group.min_resources:
-                held.update(self._taken(each))
-                time = _latest(each)
-                latest += () if time is None else (time,)
-                starting = starting or _starting(each)
-        return _Filled(held, max(latest, default=None), starting)
-
-    def _taken(self, run: Run) -> Counter[str]:
-        """Return the requests of the members of a group that are held or planned."""
-        planned = self._state.reservations.plans
-        held = Counter(run.done.requests)
-        for pod in run.live.values():
-            if pod.node or pod.uid in planned:
-                held.update(dict(pod.spec.requests))
-        return held
-
-
-def _latest(run: Run) -> float | None:
-    """Return when a member of a group was last bound or became ready; None = never."""
-    bound = run.bound
-    times = [pod.bound_at for pod in bound]
-    times += (pod.ready_at for pod in bound if pod.ready_at is not None)
-    if run.done.latest is not None:
-        times.append(run.done.latest)
-    return max(times, default=None)
-
-
-def _starting(run: Run) -> bool:
-    """Whether a member of a group is bound but does not run yet."""
-    return any(pod.starting for pod in run.live.values())
 
 
 def _held_since(run: Run) -> list[float]:
