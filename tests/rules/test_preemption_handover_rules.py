@@ -32,6 +32,24 @@ def test_a_new_leader_has_the_rest_of_a_gang_leave(nominated: str) -> None:
     assert set(other.where()) == {"mid", "high"}
 
 
+@pytest.mark.parametrize("nominated", ["", "n1", "n2"])
+def test_a_new_leader_has_the_rest_of_a_group_of_another_scheduler_leave(nominated: str) -> None:
+    """Semantics §10.1 and §10.3: its minimum is not known, so all of it is one unit."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=1)
+    for number in (1, 2, 3):
+        name, node = f"theirs-{number}", f"n{number}"
+        cluster.pod(name, "theirs", scheduler="volcano", node=node, preempted=True)
+    cluster.change("theirs-1", deleting=True)
+    cluster.pod("high", priority=10, nominated=nominated)
+    cluster.step()
+    cluster.delete("theirs-1")
+    cluster.settle(seconds=5)
+
+    assert sorted(each.pod.name for each in cluster.evicted) == ["theirs-2", "theirs-3"]
+    assert set(cluster.where()) == {"high"}
+
+
 def test_a_gang_that_was_chosen_and_not_told_stays_under_a_new_leader() -> None:
     """Semantics §10.3: capacity has appeared elsewhere meanwhile."""
     cluster = Cluster()

@@ -523,7 +523,9 @@ class Preemptions(Policy):
 
         All pods of a unit get the condition before the first of them leaves.
         """
-        if run.solo or not facts.deficit or self._victims.of(facts.key) is not None:
+        if run.solo or self._victims.of(facts.key) is not None:
+            return
+        if not facts.deficit and not _leaves_without_minimum(run):
             return
         rest = [pod for pod in run.bound if pod.preempted and pod.uid not in self._known]
         if rest:
@@ -591,3 +593,8 @@ class Preemptions(Policy):
         if self._line:
             times.append(self._effort.ready())
         return min(times, default=None)
+
+
+def _leaves_without_minimum(run: Run) -> bool:
+    """Whether a member was told and terminates, in a group whose minimum is not known."""
+    return run.group is None and any(pod.deleting and pod.preempted for pod in run.pods.values())
