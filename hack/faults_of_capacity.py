@@ -36,8 +36,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "evict-the-earlier-of-two",
-        "earlier = in_order and self._order.before(yielding, waiting)",
-        "earlier = in_order and self._order.before(waiting, yielding)",
+        "if in_order and self._order.before(yielding, waiting):",
+        "if in_order and self._order.before(waiting, yielding):",
     ),
     Fault(
         "evict-who-could-have-the-capacity-of-those-that-leave",
@@ -173,13 +173,13 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-not-filled-by-what-is-held",
-        "due=Counter(dict(group.min_resources)) - self._taken(run) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._families.taken(run) - filled.held,",
         "due=Counter(dict(group.min_resources)) - filled.held,",
     ),
     Fault(
         "reservation-not-filled-by-its-owner-s-groups",
-        "due=Counter(dict(group.min_resources)) - self._taken(run) - filled.held,",
-        "due=Counter(dict(group.min_resources)) - self._taken(run),",
+        "due=Counter(dict(group.min_resources)) - self._families.taken(run) - filled.held,",
+        "due=Counter(dict(group.min_resources)) - self._families.taken(run),",
     ),
     Fault(
         "reservation-kept-by-a-group-that-ended",
