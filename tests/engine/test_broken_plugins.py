@@ -87,7 +87,23 @@ CASES = [
     pytest.param(
         "pre_enqueue", _nothing, _success, "PreEnqueue", "a Status, got NoneType", id="no status"
     ),
+    pytest.param(
+        "pre_enqueue",
+        lambda *_: Status(Code.ERROR, "it is down"),
+        _success,
+        "PreEnqueue",
+        "it is down",
+        id="PreEnqueue says error",
+    ),
     pytest.param("pre_filter", _raise, _nothing, "PreFilter", "ValueError", id="PreFilter"),
+    pytest.param(
+        "pre_filter",
+        lambda *_: Status(2, "no"),  # type: ignore[arg-type]
+        _nothing,
+        "PreFilter",
+        "TypeError: the code of a Status must be a Code, not 2",
+        id="no code",
+    ),
     pytest.param(
         "pre_filter",
         lambda *_: Status(Code.ERROR, "it is down"),
@@ -129,6 +145,22 @@ CASES = [
     ),
     pytest.param("permit", _raise, _success, "Permit", "ValueError", id="Permit"),
     pytest.param("permit", _nothing, _success, "Permit", "a Status, got NoneType", id="permit"),
+    pytest.param(
+        "permit",
+        lambda *_: Status(Code.SKIP),
+        _success,
+        "Permit",
+        "answered SKIP",
+        id="Permit skips",
+    ),
+    pytest.param(
+        "permit",
+        lambda *_: Status(Code.UNSCHEDULABLE, ValueError("no")),  # type: ignore[arg-type]
+        _success,
+        "Permit",
+        "TypeError: the message of a Status must be a str, not ValueError",
+        id="no text",
+    ),
     pytest.param("signature", _raise, _nothing, "Sign", "ValueError", id="Sign"),
     pytest.param("signature", lambda *_: [], _nothing, "Sign", "TypeError", id="unhashable"),
 ]

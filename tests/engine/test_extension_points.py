@@ -139,7 +139,8 @@ def test_an_error_at_permit_is_tried_again_after_a_pause() -> None:
     cluster = cluster_with(Approval(lambda: answers[0]))
     cluster.gang("g", 4)
     cluster.settle()
-    assert cluster.condition("g")[1:] == ("SchedulerError", "the database is down")
+    text = 'plugin "Approval" failed at Permit: the database is down'
+    assert cluster.condition("g")[1:] == ("SchedulerError", text)
     answers.pop(0)
     cluster.settle(seconds=2)
     assert len(cluster.where()) == 4

@@ -140,7 +140,7 @@ def test_a_plugin_may_change_its_mind_after_waiting(answer: Status, reason: str)
     if reason == "WaitingOnPermit":  # the event came while the plan was open, so it counts
         assert len(cluster.where()) == 2
         return
-    assert cluster.condition("g")[1:] == (reason, "no")
+    assert cluster.condition("g")[1:] == (reason, 'plugin "First" failed at Permit: no')
     cluster.settle(seconds=2)
     assert len(cluster.where()) == 2
 

@@ -34,11 +34,23 @@ class Status:
         code: what the scheduler does next.
         message: for people; one sentence without a full stop.
         timeout: seconds for which WAIT may hold the reservation; 0 = the group's own timeout.
+
+    Raises:
+        TypeError: the code is no Code, or the message no text. So the plugin that makes such a
+            status fails, and not who reads it later.
     """
 
     code: Code = Code.SUCCESS
     message: str = ""
     timeout: float = 0.0
+
+    def __post_init__(self) -> None:
+        code: object = self.code
+        message: object = self.message
+        if not isinstance(code, Code):
+            raise TypeError(f"the code of a Status must be a Code, not {code!r}")
+        if not isinstance(message, str):
+            raise TypeError(f"the message of a Status must be a str, not {type(message).__name__}")
 
     @property
     def ok(self) -> bool:

@@ -257,8 +257,6 @@ def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan |
         status = asked_status(plugin.name, "PreFilter", ask, facts, trial.snapshot)
         if status.ok or status.code is Code.SKIP:
             continue
-        if not status.rejected:
-            raise PluginError(plugin.name, "PreFilter", status.message)
         for_good = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
         name = frozenset({plugin.name})
         return Plan(

@@ -11,13 +11,15 @@ import numpy as np
 
 from enbloc.errors import PluginError
 from enbloc.framework import decide
-from enbloc.framework.status import Status
+from enbloc.framework.status import Code, Status
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 
 T = TypeVar("T")
 
 _BOOL: Final = np.dtype(np.bool_)
+#: What a plugin may answer at a point beside SUCCESS and a refusal.
+_FURTHER: Final = {"PreFilter": Code.SKIP, "Permit": Code.WAIT}
 _NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 
 
@@ -74,12 +76,14 @@ def asked_unchecked(
 def asked_status(
     plugin: str, point: str, question: Callable[..., object], *arguments: Any
 ) -> Status:
-    """Call a plugin as `asked` does; the answer must be a Status."""
+    """Call a plugin as `asked` does; the answer must be a Status with a code of that point."""
     status = asked(plugin, point, question, *arguments)
     if not isinstance(status, Status):
         raise PluginError(plugin, point, f"expected a Status, got {shape_of(status)}")
     if not _is_number(status.timeout):
         raise PluginError(plugin, point, f"expected a timeout in seconds, got {status.timeout!r}")
+    if not (status.ok or status.rejected or status.code is _FURTHER.get(point)):
+        raise PluginError(plugin, point, status.message or f"answered {status.code.name}")
     return status
 
 
