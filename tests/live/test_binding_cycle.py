@@ -96,7 +96,15 @@ async def test_every_pre_bind_that_succeeds_or_skips_lets_the_member_go_on() -> 
     [
         pytest.param(refuse("no volume"), "Acting: no volume", "Acting", id="refuses"),
         pytest.param(Status(Code.ERROR, "down"), "Acting: down", "", id="cannot say"),
-        pytest.param(ValueError("broken"), "Acting: broken", "", id="breaks"),
+        pytest.param(
+            ValueError("broken"),
+            'plugin "Acting" failed at PreBind: ValueError: broken',
+            "",
+            id="breaks",
+        ),
+        pytest.param(
+            TimeoutError(), 'plugin "Acting" failed at PreBind: TimeoutError: ', "", id="no words"
+        ),
     ],
 )
 async def test_a_pre_bind_that_does_not_ends_the_plan(
@@ -104,6 +112,55 @@ async def test_a_pre_bind_that_does_not_ends_the_plan(
 ) -> None:
     event = await binding.prepare(profile(Acting(answer)), TARGET, api())
     assert event == PreBindFailed("plan-1", PodUID("u1"), message, who)
+
+
+@dataclass
+class Sharing(Acting):
+    """Awaits a task that somebody else cancelled, at every point."""
+
+    name: ClassVar[str] = "Sharing"
+
+    async def _act(self, point: str, target: Target, api: Api) -> Status:
+        del target, api
+        self.told.append(point)
+        shared = asyncio.ensure_future(asyncio.Event().wait())
+        shared.cancel()
+        await shared
+        return SUCCESS
+
+
+async def test_a_plugin_that_awaits_what_was_cancelled_fails_and_its_member_is_settled() -> None:
+    given = profile(Sharing())
+    text = 'plugin "Sharing" failed at {}: CancelledError: '
+    uid = PodUID("u1")
+    expected = PreBindFailed("plan-1", uid, text.format("PreBind"), "")
+    assert await binding.prepare(given, TARGET, api()) == expected
+    refused = BindRefused("plan-1", uid, RefusalCause.SCHEDULER_ERROR, text.format("Bind"))
+    assert await bind(given, TARGET, api()) == refused
+    await binding.after(given, TARGET, api())
+
+
+@dataclass
+class Hanging(Acting):
+    """Never answers."""
+
+    name: ClassVar[str] = "Hanging"
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def _act(self, point: str, target: Target, api: Api) -> Status:
+        del point, target, api
+        self.begun.set()
+        await asyncio.Event().wait()
+        return SUCCESS
+
+
+async def test_a_call_that_is_cancelled_ends_as_cancelled() -> None:
+    hanging = Hanging()
+    task = asyncio.create_task(binding.prepare(profile(hanging), TARGET, api()))
+    await hanging.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_the_first_bind_plugin_that_does_not_skip_decides() -> None:
@@ -129,7 +186,11 @@ async def test_a_refusal_keeps_its_cause(cause: RefusalCause) -> None:
     ("plugins", "message"),
     [
         pytest.param((Acting(refuse("no")),), "no", id="a plugin refuses without asking the API"),
-        pytest.param((Acting(ValueError("broken")),), "Acting: broken", id="a plugin breaks"),
+        pytest.param(
+            (Acting(ValueError("broken")),),
+            'plugin "Acting" failed at Bind: ValueError: broken',
+            id="a plugin breaks",
+        ),
         pytest.param(
             (Acting(Status(Code.SKIP)),),
             "every Bind plugin skipped the pod; enable DefaultBinder",

@@ -96,6 +96,7 @@ def test_every_call_about_a_member_is_measured() -> None:
         pass
     with MemberCall("enbloc", "B", "PreBind") as call:
         raises()
-    assert call.status == Status(Code.ERROR, "broken")
+    text = 'plugin "B" failed at PreBind: ValueError: broken'
+    assert call.status == Status(Code.ERROR, text)
     after = plugin("B", "PreBind", "Unschedulable"), plugin("B", "PreBind", "Error")
     assert after == (before[0] + 1, before[1] + 1)

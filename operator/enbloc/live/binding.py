@@ -150,9 +150,8 @@ async def prepare(profile: Profile, target: Target, api: MemberApi) -> Event:
                 call.answered(await plugin.pre_bind(target, api))
         status = call.status
         if status.code not in (Code.SUCCESS, Code.SKIP):
-            message = f"{plugin.name}: {status.message}"
             who = plugin.name if status.rejected else ""
-            return PreBindFailed(target.plan, target.uid, message, who)
+            return PreBindFailed(target.plan, target.uid, call.message, who)
     return PreBound(target.plan, target.uid)
 
 
@@ -190,7 +189,7 @@ async def bind(profile: Profile, target: Target, api: MemberApi, extenders: Exte
             call.answered(await plugin.bind(target, api))
         status = call.status
         if status.code is Code.ERROR:
-            status = Status(Code.ERROR, f"{plugin.name}: {status.message}")
+            status = Status(Code.ERROR, call.message)
     return _event(target, api.outcome, status)
 
 

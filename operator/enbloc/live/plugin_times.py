@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long plugins take: in sampled decisions, and for every member that is bound."""
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, Self, TypeVar
 
 from enbloc.client.errors import Fenced
+from enbloc.errors import PluginError
 from enbloc.framework.status import Code, Status
 from enbloc.live.traces import Traces
 from enbloc.telemetry import metrics
@@ -30,11 +32,6 @@ _SUCCESS: Final = _CODES[Code.SUCCESS]
 _UNASKED: Final = Status(Code.SKIP)
 
 logger = logging.getLogger(__name__)
-
-
-def _name(code: object) -> str:
-    """A status code as kube-scheduler spells it; "Error" for anything else a plugin returned."""
-    return _CODES[code] if isinstance(code, Code) else _ERROR
 
 
 class PluginTimes:
@@ -67,7 +64,7 @@ class PluginTimes:
         began = time.perf_counter()
         try:
             answer = question(*arguments)
-            status = _name(answer.code) if isinstance(answer, Status) else _SUCCESS
+            status = _CODES[answer.code] if isinstance(answer, Status) else _SUCCESS
         finally:
             seconds = time.perf_counter() - began
             if self._traces is not None:
@@ -99,10 +96,13 @@ class PluginTimes:
 class MemberCall:
     """Times one call of a plugin for one member, and turns what the plugin raises into a status.
 
-    Fenced is not caught: a request was not sent, as this process may no longer be the leader.
+    A cancellation that nobody asked this task for is the plugin's own failure, as when it awaits a
+    task that was cancelled elsewhere. Fenced is not caught: a request was not sent, as this process
+    may no longer be the leader.
 
     Attributes:
         status: the answer; SKIP while the plugin was not asked.
+        failed: the plugin raised; the status then names it and the extension point.
 
     Args:
         profile: the profile that has the plugin.
@@ -110,11 +110,17 @@ class MemberCall:
         point: the extension point, as kube-scheduler spells it.
     """
 
-    __slots__ = ("_began", "_plugin", "_point", "_profile", "status")
+    __slots__ = ("_began", "_plugin", "_point", "_profile", "failed", "status")
 
     def __init__(self, profile: str, plugin: str, point: str) -> None:
         self._profile, self._plugin, self._point = profile, plugin, point
         self.status = _UNASKED
+        self.failed = False
+
+    @property
+    def message(self) -> str:
+        """Why the plugin did not answer SUCCESS; it names the plugin."""
+        return self.status.message if self.failed else f"{self._plugin}: {self.status.message}"
 
     def answered(self, answer: object) -> None:
         """Record the plugin's answer, which is a Status if the plugin keeps its contract."""
@@ -130,12 +136,21 @@ class MemberCall:
         if error is None and self.status is _UNASKED:
             return False
         seconds = time.perf_counter() - self._began
-        broke = isinstance(error, Exception) and not isinstance(error, Fenced)
-        if broke:
+        self.failed = _is_own(error)
+        if self.failed:
             logger.error("Plugin %s failed at %s", self._plugin, self._point, exc_info=error)
-            self.status = Status(Code.ERROR, str(error))
-        status = _ERROR if error is not None else _name(self.status.code)
+            detail = f"{type(error).__name__}: {error}"
+            self.status = Status(Code.ERROR, str(PluginError(self._plugin, self._point, detail)))
+        status = _ERROR if error is not None else _CODES[self.status.code]
         metrics.series(metrics.PLUGIN_DURATION, self._plugin, self._point, status).observe(seconds)
         labels = self._point, status, self._profile
         metrics.series(metrics.EXTENSION_POINT_DURATION, *labels).observe(seconds)
-        return broke
+        return self.failed
+
+
+def _is_own(error: BaseException | None) -> bool:
+    """Whether an exception is the plugin's own failure."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return isinstance(error, Exception) and not isinstance(error, Fenced)
