@@ -457,7 +457,7 @@ class QueueingHint(Protocol):
     """Decides whether an event that matches `events` could help a group."""
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
-        """QUEUE if the event could help this group; an exception counts as QUEUE."""
+        """QUEUE if the event could help this group; an exception, or no Hint, counts as QUEUE."""
         ...
 
 

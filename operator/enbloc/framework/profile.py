@@ -136,7 +136,7 @@ class Profile:
         return any(event.matches(pattern) for pattern in patterns)
 
     def hints(self, plugin_name: str, event: Happening, facts: Callable[[], GroupFacts]) -> bool:
-        """The answer of the plugin's `hint`; True if it has none or it fails.
+        """Whether the plugin's `hint` is anything but SKIP; True if it has none or it fails.
 
         `facts` is called only if the plugin has a hint, because it is costly.
         """
@@ -144,7 +144,7 @@ class Profile:
         if not decide.implements(plugin, decide.QueueingHint):
             return True
         try:
-            return plugin.hint(event, facts()) is Hint.QUEUE
+            return plugin.hint(event, facts()) is not Hint.SKIP
         except Exception:  # noqa: BLE001 - a broken hint may cost an attempt, never a wake-up
             return True
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from enbloc.errors import ConfigError
 from enbloc.framework.decide import Plugin
+from enbloc.framework.declarations import misdeclared
 from enbloc.framework.points import points_of
 
 ENTRY_POINT_GROUP: Final = "enbloc.plugins"
@@ -58,8 +59,8 @@ class Registry:
         """Make a plugin from its arguments.
 
         Raises:
-            ConfigError: no such plugin, it cannot be imported, an argument is wrong, or it cannot
-                make a memory.
+            ConfigError: no such plugin, it cannot be imported, an argument or an attribute is
+                wrong, or it cannot make a memory.
         """
         factory = self.factory(name)
         try:
@@ -71,6 +72,8 @@ class Registry:
             raise ConfigError(
                 f'"{name}" gives a plugin whose `name` is {called!r}; make the two the same'
             )
+        if wrong := _misdeclared(plugin):
+            raise ConfigError(f'"{name}" cannot run: its {wrong}')
         try:
             points_of(plugin)
         except Exception as error:
@@ -85,3 +88,11 @@ class Registry:
         near = f'did you mean "{close[0]}"? ' if close else ""
         in_tree, outside = sorted(self._in_tree), sorted(self._outside) or ["none"]
         return f"{near}in-tree: {', '.join(in_tree)}; entry points: {', '.join(outside)}"
+
+
+def _misdeclared(plugin: object) -> str:
+    """The attribute of a plugin that cannot be used; "" = none."""
+    try:
+        return misdeclared(plugin)
+    except Exception as error:  # noqa: BLE001 - whatever an attribute of a plugin raises
+        return f"attributes cannot be read: {type(error).__name__}: {error}"

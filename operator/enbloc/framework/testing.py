@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from enbloc.framework import decide
+from enbloc.framework.declarations import misdeclared
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.observations import Expired, NodeNote, Observation
 from enbloc.framework.points import lacks, unmet
@@ -68,6 +69,8 @@ def check_plugin(plugin: decide.Plugin, *, examples: int = 200) -> None:
     """
     missing = unmet(plugin)
     assert not missing, f"a method is never asked: {'; '.join(missing.values())}"
+    wrong = misdeclared(plugin)
+    assert not wrong, wrong
     keys = _annotation_keys(plugin)
 
     @settings(

@@ -9,6 +9,7 @@ from enbloc.engine.trial.parts import Scorer
 from enbloc.engine.trial.plugin_calls import asked, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import decide
+from enbloc.framework.declarations import EVALUATOR, misdeclared
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Status
 from enbloc.model.pods import Pod
@@ -52,6 +53,7 @@ def evaluators_of(
     for plugin in plugins:
         evaluator: object = found.get(plugin.name, plugin)
         if decide.implements(evaluator, decide.Filter):
+            _check(plugin.name, "PreFilter", evaluator)
             evaluators.append((plugin.name, evaluator))
         elif evaluator is not None and evaluator is not plugin:
             detail = f"{shape_of(evaluator)} has no filter, reads and reason"
@@ -67,8 +69,15 @@ def scorers_of(
     for plugin in plugins:
         scorer: object = found.get(plugin.name, plugin)
         if decide.implements(scorer, decide.ScoreAmong) or decide.implements(scorer, decide.Score):
+            _check(plugin.name, "PreScore", scorer)
             scorers.append((plugin, scorer))
         elif scorer is not None and scorer is not plugin:
             detail = f"{shape_of(scorer)} has no score, reads"
             raise PluginError(plugin.name, "PreScore", detail)
     return scorers
+
+
+def _check(plugin: str, point: str, evaluator: object) -> None:
+    """Raise PluginError if an evaluator's `reads` or `reason` cannot be used."""
+    if wrong := asked(plugin, point, misdeclared, evaluator, EVALUATOR):
+        raise PluginError(plugin, point, wrong)
