@@ -135,6 +135,17 @@ CASES = [
     pytest.param("filter", _nothing, _ones, "Filter", "got NoneType", id="no mask"),
     pytest.param("explain", _raise, lambda *_: Counter(), "Filter", "ValueError", id="Explain"),
     pytest.param("explain", lambda *_: 1, lambda *_: Counter(), "Filter", "TypeError", id="counts"),
+    pytest.param(
+        "explain",
+        lambda *_: {None: 1, "x": 1},
+        lambda *_: Counter(),
+        "Filter",
+        "counts by text",
+        id="no words",
+    ),
+    pytest.param(
+        "explain", lambda *_: {"x": "1"}, lambda *_: Counter(), "Filter", "in integers", id="no int"
+    ),
     pytest.param("pre_score", _raise, _nothing, "PreScore", "ValueError", id="PreScore"),
     pytest.param("score", _raise, _zeros, "Score", "ValueError", id="Score"),
     pytest.param(
@@ -360,3 +371,27 @@ def test_a_group_whose_key_fails_later_keeps_its_place() -> None:
     world.pod("first-1", group="first", spec=spec(cpu=4))
     world.settle()
     assert order.before(GroupKey("ns", "first"), GroupKey("ns", "second"))
+
+
+def _yields(*_: Any) -> Any:
+    yield "cpu"
+    raise ValueError("it broke")
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "said"),
+    [
+        pytest.param("takes", _nothing, "TypeError", id="takes nothing"),
+        pytest.param("takes", _yields, "ValueError: it broke", id="takes raises late"),
+        pytest.param("apart", _nothing, "TypeError", id="apart"),
+    ],
+)
+def test_a_declaration_for_searches_that_fails_is_named(
+    method: str, answer: Answer, said: str
+) -> None:
+    methods = {method: answer, "filter": lambda _, __, nodes: np.ones(len(nodes), bool)}
+    cluster = cluster_with(type("Fragile", (Fragile,), methods)())
+    cluster.gang("g", 30)
+    cluster.settle()
+    assert cluster.condition("g")[1] == "SchedulerError"
+    assert f'plugin "Fragile" failed at Filter: {said}' in cluster.condition("g")[2]

@@ -18,6 +18,7 @@ from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import (
     Stopwatch,
     asked,
+    asked_each,
     asked_status,
     asked_unchecked,
     shape_of,
@@ -43,6 +44,7 @@ __all__ = [
     "Stopwatch",
     "Trial",
     "asked",
+    "asked_each",
     "asked_status",
     "asked_unchecked",
     "confining",

@@ -3,7 +3,7 @@
 """Plugin calls: exceptions and breaches of contract of a plugin become one PluginError."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeVar
 
@@ -64,6 +64,17 @@ def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) 
         raise
     except Exception as error:
         raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+
+
+def asked_each(
+    plugin: str, point: str, question: Callable[..., Iterable[T]], *arguments: Any
+) -> tuple[T, ...]:
+    """Call a plugin as `asked` does; return all that its answer holds or yields."""
+    return asked(plugin, point, _each, question, *arguments)
+
+
+def _each(question: Callable[..., Iterable[T]], *arguments: Any) -> tuple[T, ...]:
+    return tuple(question(*arguments))
 
 
 def asked_unchecked(

@@ -3,8 +3,8 @@
 """Refusals: which filter was the first to refuse each node, and what follows from that."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def diagnosis(
         helped += int((refused & ~_lasting(part, pod, nodes, refused)).sum())
         if decide.implements(evaluator, decide.Explain):
             why = asked(part.name, "Filter", evaluator.explain, pod, nodes, refused)
-            reasons += asked(part.name, "Filter", Counter[str], why)
+            reasons += asked(part.name, "Filter", _counted, why)
         else:
             reasons[evaluator.reason] += int(refused.sum())
     return Diagnosis(
@@ -63,6 +63,17 @@ def diagnosis(
         plugins=frozenset(plugins),
         resolvable=helped,
     )
+
+
+def _counted(why: Any) -> Counter[str]:
+    """Return how many nodes a filter counted for each reason; TypeError if that is no count."""
+    counts: Counter[str] = Counter()
+    given: Mapping[Any, Any] = Counter(why)
+    for reason, count in given.items():
+        if not isinstance(reason, str) or not isinstance(count, int | np.integer):
+            raise TypeError(f"explain counts by text, in integers, not {{{reason!r}: {count!r}}}")
+        counts[reason] = int(count)
+    return counts
 
 
 def by_status(plugin: str, status: Status, nodes: int) -> Diagnosis:
