@@ -224,6 +224,7 @@ def test_a_limit_of_requests_is_completed_alike(folder: Path, given: dict[str, f
         {"podInitialBackoffSeconds": 9, "podMaxBackoffSeconds": 8},
         {"clientConnection": {"burst": -1}},
         {"leaderElection": {"leaseDuration": "10s"}},
+        {"leaderElection": {"leaseDuration": "0s", "retryPeriod": "0s"}},
         {"leaderElection": {"resourceLock": "endpoints"}},
         {"leaderElection": {"leaderElect": False, "leaseDuration": "1s"}},
         {"unknown": 1},

@@ -400,6 +400,11 @@ def test_the_examples_of_the_documentation_are_valid() -> None:
         assert configured(example).warnings == ()
 
 
+def test_a_duration_of_zero_is_the_default_as_in_kube_scheduler() -> None:
+    found = configured(v1("leaderElection: {leaseDuration: 0s, renewDeadline: 0s}"))
+    assert found.leader_election == configured(v1("")).leader_election
+
+
 def test_timing_does_not_count_where_nobody_is_elected() -> None:
     text = v1("leaderElection: {leaderElect: false, leaseDuration: 1s, resourceLock: endpoints}")
     assert configured(text).leader_election.leader_elect is False

@@ -250,9 +250,10 @@ def _election(config: LeaderElectionConfiguration | None, findings: Findings) ->
         return base
     made = LeaderElection(
         config.leader_elect,
-        _or(config.lease_duration, base.lease_duration),
-        _or(config.renew_deadline, base.renew_deadline),
-        _or(config.retry_period, base.retry_period),
+        # 0 is as good as absent, as upstream.
+        config.lease_duration or base.lease_duration,
+        config.renew_deadline or base.renew_deadline,
+        config.retry_period or base.retry_period,
         config.resource_name or base.resource_name,
         config.resource_namespace or "",
     )
