@@ -70,6 +70,7 @@ async def following(
         world.client,
         sources,
         members=Members(),
+        ask=lambda _: None,
         problems=ActiveProblems(),
         recorder=recorder,
         now=lambda: 0.0,

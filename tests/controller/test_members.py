@@ -100,6 +100,17 @@ def test_the_end_of_a_job_touches_the_groups_of_its_pods_once() -> None:
     assert members.creators(TRAIN) == {}
 
 
+def test_the_end_of_what_once_controlled_members_is_known_although_they_are_gone() -> None:
+    """Semantics §7.2."""
+    members = Members()
+
+    members.put_creator(NAMING)
+    assert members.creators(OTHER, ["uid-j", "unknown"]) == {}, "it goes on"
+    ended = replace(NAMING, ended=False)
+    members.put_creator(ended)
+    assert members.creators(OTHER, ["uid-j", "unknown"]) == {"uid-j": ended}
+
+
 def test_a_pod_that_a_job_adopts_counts_as_its_pod() -> None:
     members = Members()
     members.put(pod(), ready=False)

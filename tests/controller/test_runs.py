@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from enbloc.controller.creators import Creator
 from enbloc.controller.members import Member
 from enbloc.controller.runs import RunHistory
 from enbloc.model.groups import GroupMemory
@@ -187,6 +188,86 @@ def test_a_job_that_was_deleted_before_its_end_does_not_end_its_group() -> None:
     assert watcher.end() is None
     watcher.looks(of("b", succeeded), jobs(b=True), NOW + 2)
     assert watcher.end() == ("Succeeded", "2023-11-14T22:13:22Z")
+
+
+def workload(ended: bool | None) -> dict[str, Creator]:
+    """What is known of workload "w": only its end."""
+    known = {"w": Creator("PyTorchJob", "w", "w", ended=ended)}
+    return known if ended is not None else {}
+
+
+def test_the_end_of_a_workload_that_owns_pods_ends_its_group_once_no_member_is_live() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("w", NOW, succeeded=2)), RUN)
+
+    watcher.looks(of("w", succeeded, succeeded), workload(None))
+    assert watcher.end() is None, "it may create others"
+    watcher.looks(of("w", succeeded, succeeded, running), workload(True), NOW + 1)
+    assert watcher.end() is None
+    watcher.looks(of("w", succeeded, succeeded), workload(True), NOW + 2)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:22Z")
+
+
+def test_a_workload_that_failed_ends_its_group_whatever_its_pods_did() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("w", NOW, succeeded=2)), RUN)
+
+    watcher.looks(of("w", succeeded, succeeded), workload(False))
+
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:20Z")
+
+
+def test_a_workload_that_runs_again_takes_its_verdict_back_and_ends_again() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("w", NOW)), RUN)
+    watcher.looks(of("w", succeeded, succeeded), workload(True))
+    assert watcher.end() is not None
+
+    members = of("w", succeeded, succeeded, running)
+    watcher.looks(members, workload(None), NOW + 5)
+    assert watcher.end() is None
+    assert watcher.ready()[0] == "Running"
+
+    watcher.looks(of("w", succeeded, succeeded, failed), workload(None), NOW + 6)
+    assert watcher.end() is None
+    watcher.looks(of("w", succeeded, succeeded, failed), workload(False), NOW + 7)
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:27Z")
+
+
+def test_executors_that_are_left_do_not_keep_the_group_of_their_driver_from_its_end() -> None:
+    """Semantics §7.2."""
+    driver = of("w", succeeded)
+    executors = [replace(m, controller="w-0", owner_key="w-0") for m in of("e", failed, failed)]
+    watcher = Watcher(replace(PAIR, min_member=1, memory=GroupMemory("w", NOW)), RUN)
+
+    watcher.looks([*driver, *executors], workload(None))
+    assert watcher.end() is None
+    watcher.looks([*driver, *executors], workload(True), NOW + 1)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:21Z")
+    assert watcher.looks(executors, workload(True), NOW + 2) is None
+
+
+def test_a_new_process_learns_of_an_end_after_which_all_pods_were_deleted() -> None:
+    """Semantics §7.2."""
+    group = replace(PAIR, owner="PyTorchJob/w", memory=GroupMemory("w", NOW, succeeded=2))
+    watcher = Watcher(group, RUN)
+
+    watcher.looks([], workload(None))
+    assert watcher.end() is None
+    watcher.looks([], workload(True), NOW + 1)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:21Z")
+
+
+def test_a_job_below_a_workload_that_ended_still_has_to_end() -> None:
+    """Semantics §7.2."""
+    group = replace(PAIR, owner="MPIJob/w", memory=GroupMemory("w", NOW))
+    watcher = Watcher(group, RUN)
+    members = [*of("launcher", failed), *of("w", succeeded)]
+
+    watcher.looks(members, {**jobs(launcher=None), **workload(False)})
+    assert watcher.end() is None
+    watcher.looks(members, {**jobs(launcher=False), **workload(False)}, NOW + 1)
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:21Z")
 
 
 def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None:

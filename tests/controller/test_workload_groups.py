@@ -192,6 +192,61 @@ async def test_a_podgroup_is_made_once_a_pod_of_a_workload_exists_and_goes_with_
         await eventually(gone)
 
 
+@pytest.mark.parametrize(
+    ("kind", "waiting", "goes_on", "end"),
+    [
+        (
+            "PyTorchJob",
+            "WaitingForMembers",  # one of four
+            {"conditions": [{"type": "Running", "status": "True"}]},
+            {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimit"}]},
+        ),
+        (
+            "SparkApplication",
+            "Pending",  # its driver alone is needed
+            {"applicationState": {"state": "PENDING_RERUN"}},
+            {"applicationState": {"state": "FAILED"}},
+        ),
+    ],
+)
+async def test_a_podgroup_is_finished_once_its_workload_is(
+    world: World, kind: str, waiting: str, goes_on: dict[str, Any], end: dict[str, Any]
+) -> None:
+    """Semantics §7.2."""
+    [(_, spec, labels, _, _)] = [each for each in KINDS if each[0] == kind]
+    [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
+    resource = source.resources[0]
+    await serve(world, resource)
+    await switch(world, "true")
+
+    async def says(status: dict[str, Any]) -> None:
+        body = {"status": status}
+        await world.client.patch(
+            resource, "w", body, world.namespace, kind=PatchType.MERGE, subresource="status"
+        )
+
+    workload = await world.create(resource, metadata={"name": "w"}, spec=spec)
+    name = group_name(kind, "w", workload["metadata"]["uid"] if kind in BY_UID else "")
+    async with controller(world):
+        await pod(world, "p", workload, labels)
+        await one_member(world, name)
+        await says(goes_on)
+        await world.phase("p", "Succeeded")
+        await world.until(waiting, name, members=0)
+        await says(end)
+        await world.until("Failed", name)
+
+        await says(goes_on)
+        await pod(world, "again", workload, labels)
+        await world.until(waiting, name, members=1)
+        await world.client.delete(PODS, "again", world.namespace)
+        await world.client.delete(PODS, "p", world.namespace)
+        await world.until("WaitingForMembers", name, members=0)
+    await says(end)
+    async with controller(world):  # which never saw a pod of it
+        await world.until("Failed", name)
+
+
 async def test_a_plain_job_is_a_gang_only_where_its_namespace_or_its_pods_say_so(
     world: World,
 ) -> None:

@@ -113,8 +113,8 @@ CONDITIONS: Final[Mapping[Condition, ConditionMeaning]] = {
     Condition.FINISHED: ConditionMeaning(
         (Reason.SUCCEEDED, Reason.FAILED),
         (),
-        "The owner has ended; without an owner, all members have. Removed when the next "
-        "run begins.",
+        "The owner has ended, if it is of a kind that ends; without an owner, all members have. "
+        "Removed when the next run begins.",
     ),
 }
 

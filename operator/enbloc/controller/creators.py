@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Creators: the Jobs and sets that create a group's members, limit them, or end with them."""
+"""Creators: the Jobs, sets and workloads that create a group's members, limit or end them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -35,10 +35,10 @@ def count_indexes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """A Job, a StatefulSet or a ReplicaSet.
+    """A Job, a StatefulSet, a ReplicaSet, or a workload of another kind that has ended.
 
     Attributes:
-        group: the group that its pod template names; None = none.
+        group: the group that its pod template names, or that is made for it; None = none.
         role: the role that the template names; "" = none.
         by_field: the template names the group by `spec.schedulingGroup`.
         above_kind: the kind of its own controller; "" = it has none.
@@ -47,7 +47,7 @@ class Creator:
         completions: Job: how many of its pods must succeed; None = not set.
         succeeded: Job: how many pods succeeded.
         failed: Job: how many of its indexes failed for good (backoffLimitPerIndex).
-        ended: Job: True = complete, False = failed; None = it has not ended.
+        ended: Job or workload: True = complete, False = failed; None = it has not ended.
         indexed: Job: spec.completionMode is Indexed.
         suspended: Job: it has no pods until it is resumed.
         ordered: StatefulSet: each pod waits until the one before is Ready.
@@ -78,7 +78,7 @@ class Creator:
     @property
     def understood(self) -> bool:
         """Whether no unknown owner above it might create further members."""
-        return self.above_kind in _UNDERSTOOD[self.kind]
+        return self.above_kind in _UNDERSTOOD.get(self.kind, ())
 
     @property
     def idle(self) -> bool:

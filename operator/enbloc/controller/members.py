@@ -12,7 +12,7 @@ from enbloc.model.adoptions import Adoptions
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 
-#: How many deleted Jobs that had ended are kept: their groups may not have been looked at yet.
+#: How many deleted creators that had ended are kept: their groups may not have been looked at yet.
 KEPT: Final = 4096
 
 
@@ -98,14 +98,20 @@ class Members:
         """The schedulerNames of its members."""
         return self._schedulers[group].keys() if group in self._schedulers else ()
 
-    def creators(self, group: GroupKey) -> dict[str, Creator]:
+    def creators(self, group: GroupKey, seen: Collection[str] = ()) -> dict[str, Creator]:
         """The creators of a group, by UID: they own a member, or their template names the group.
 
-        A Job that had ended stays for a while after its deletion.
+        One that had ended stays for a while after its deletion.
+
+        Args:
+            group: the group.
+            seen: UIDs of former members' controllers; those that have ended count too.
         """
         found = self._named.get(group, set()) | {member.controller for member in self.of(group)}
         for podgroup in self._adoptions.under(group):
             found |= self._named.get(podgroup, set())
+        ended = (self._creators.get(uid) for uid in seen)
+        found |= {each.uid for each in ended if each is not None and each.ended is not None}
         known = sorted(found & self._creators.keys())
         return {uid: self._settled(self._creators[uid]) for uid in known}
 
@@ -156,7 +162,7 @@ class Members:
     # ── creators ─────────────────────────────────────────────────────────────────────────────
 
     def put_creator(self, creator: Creator) -> set[GroupKey]:
-        """Take in a creator; only those that name a group, and Jobs that ended, are kept."""
+        """Take in a creator; only those that name a group, or have ended, are kept."""
         before = self._creators.get(creator.uid)
         if before == creator:
             return set()
@@ -169,7 +175,7 @@ class Members:
         return touched
 
     def remove_creator(self, uid: str) -> set[GroupKey]:
-        """Remove a creator; a Job that ended stays for a while, as its end decides the group's."""
+        """Remove a creator; one that ended stays for a while, as its end decides the group's."""
         creator = self._creators.get(uid)
         if creator is None:
             return set()

@@ -153,16 +153,24 @@ def look(
 def how_it_ended(view: RunView) -> ConditionState | None:
     """How the current run ended; None while it has not (semantics §7.2).
 
-    The Jobs that own members decide; members without a controller must all have finished. Other
-    owners never end: they create pods for as long as they exist. A Job's own owner, such as a
-    JobSet, is not read, as each kind would need a permission: the end of its Jobs is the end of
-    this run, and a Job that it starts again begins another run.
+    The controllers of members decide: Jobs, and the workloads in `sources/ends.py`. A controller of
+    another kind goes on for as long as it exists, unless the workload that controls the PodGroup
+    has ended. A member that controls others, as Spark's driver does, ends with its own controller.
+    Members without a controller must all have finished. A Job's own owner, such as a JobSet, is
+    not asked: the end of its Jobs is the end of this run, and a Job that it starts again begins
+    another run.
     """
     if any(member.live for member in view.current):
         return None
     if view.finished is not None:
         return view.finished
-    ends = [view.creators[uid].ended if uid in view.creators else None for uid in view.controllers]
+    above = view.creators.get(view.group.owner.partition("/")[2])
+    over = None if above is None else above.ended
+    pods = {member.uid for member in view.members} - view.creators.keys()
+    controllers = view.controllers - pods
+    ends = [view.creators[uid].ended if uid in view.creators else over for uid in controllers]
+    if over is not None:  # its members may be gone
+        ends.append(over)
     bare = [member for member in view.current if member.bare]
     if not (ends or bare) or None in ends or not all(member.finished for member in bare):
         return None

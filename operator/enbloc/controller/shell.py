@@ -109,6 +109,7 @@ class Controller:
             writer,
             SOURCES,
             members=self._members,
+            ask=self._ask,
             problems=self._problems,
             recorder=self._recorder,
             now=clock.now,

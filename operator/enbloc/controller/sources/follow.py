@@ -29,6 +29,7 @@ from enbloc.client.events import Notice, ObjectReference, Recorder
 from enbloc.client.items import Deleted, Malformed, Meta, Seen, Synced
 from enbloc.client.paths import Resource
 from enbloc.client.reflector import Reflector
+from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
 from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.declaring_pods import DeclaringPods, Read
@@ -40,6 +41,7 @@ from enbloc.controller.sources.derived_groups import (
     made_for,
     source_of,
 )
+from enbloc.controller.sources.ends import ENDS, end_of
 from enbloc.controller.sources.forest import Forest
 from enbloc.controller.sources.origins import Origin, owners_of, regarding
 from enbloc.controller.sources.reading import called_for, fault, guarded
@@ -78,7 +80,8 @@ class Sources:
         client: the API.
         writer: the API; may write only while this process is the leader.
         sources: in order of precedence, if several call for a PodGroup of one name.
-        members: the pods, by group.
+        members: the pods, by group; told which workloads ended.
+        ask: called with each group whose workload ended, or goes on after all.
         problems: told what keeps objects from being written.
         recorder: writes events on objects that cannot be followed.
         now: server time, seconds since the epoch.
@@ -93,6 +96,7 @@ class Sources:
         sources: Sequence[Source[Any]],
         *,
         members: Members,
+        ask: Callable[[GroupKey], None],
         problems: ActiveProblems,
         recorder: Recorder,
         now: Callable[[], float],
@@ -103,6 +107,7 @@ class Sources:
         self._writer = writer
         self._sources = sources
         self._members = members
+        self._ask_for = ask
         self._recorder = recorder
         self._now = now
         self._ours = frozenset(scheduler_names)
@@ -274,11 +279,24 @@ class Sources:
         if node is None:
             self._uproot(key)
             self._settle(key, origin)
+            self._tell_end(key, found)
             return
         others = set(self._forest.around(key)) if key in self._forest else set[ObjectKey]()
         self._forest.put(key, node)
         self._settle(key, self._placed(origin))
         self._review_trees(others.union(self._forest.around(key)) - {key})
+
+    def _tell_end(self, key: ObjectKey, found: SourceObject) -> None:
+        """Record whether a workload has ended: its members do not show it (semantics §7.2)."""
+        origin = self._origins[key]
+        kind, metadata = origin.resource.kind, found.metadata
+        if kind not in ENDS:
+            return
+        ended = end_of(kind, found)
+        group = None if ended is None else origin.group
+        creator = Creator(kind, metadata.name, metadata.uid, group, ended=ended)
+        for touched in self._members.put_creator(creator):
+            self._ask_for(touched)
 
     def _placed(self, origin: Origin) -> Origin:
         """The origin of an object in a tree, with what it calls for now."""
@@ -324,6 +342,9 @@ class Sources:
 
     def _forget(self, key: ObjectKey) -> None:
         """Forget an object that is gone."""
+        origin = self._origins.get(key)
+        if origin is not None and origin.resource.kind in ENDS:
+            self._members.remove_creator(origin.object.metadata.uid)
         self._drop(key)
         self._uproot(key)
 
