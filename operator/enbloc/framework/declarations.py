@@ -8,7 +8,7 @@ when the plugin is made.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.framework.reads import Reads
@@ -17,11 +17,12 @@ _MISSING: Final = object()
 
 
 def _is_pattern(value: object) -> bool:
-    if not isinstance(value, ClusterEvent):
-        return False
-    resource: object = value.resource
-    action: object = value.action
-    return isinstance(resource, Resource) and isinstance(action, Action)
+    given: Any = value  # its fields may have any type
+    return (
+        isinstance(value, ClusterEvent)
+        and isinstance(given.resource, Resource)
+        and isinstance(given.action, Action)
+    )
 
 
 def _is_events(value: object) -> bool:

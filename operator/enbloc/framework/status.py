@@ -4,6 +4,7 @@
 
 import enum
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class Code(enum.IntEnum):
@@ -45,12 +46,12 @@ class Status:
     timeout: float = 0.0
 
     def __post_init__(self) -> None:
-        code: object = self.code
-        message: object = self.message
-        if not isinstance(code, Code):
-            raise TypeError(f"the code of a Status must be a Code, not {code!r}")
-        if not isinstance(message, str):
-            raise TypeError(f"the message of a Status must be a str, not {type(message).__name__}")
+        given: Any = self  # a plugin may be without types
+        if not isinstance(given.code, Code):
+            raise TypeError(f"the code of a Status must be a Code, not {given.code!r}")
+        if not isinstance(given.message, str):
+            kind = type(given.message).__name__
+            raise TypeError(f"the message of a Status must be a str, not {kind}")
 
     @property
     def ok(self) -> bool:

@@ -3,7 +3,7 @@
 """Refusals: which filter was the first to refuse each node, and what follows from that."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +68,7 @@ def diagnosis(
 def _counted(why: Any) -> Counter[str]:
     """Return how many nodes a filter counted for each reason; TypeError if that is no count."""
     counts: Counter[str] = Counter()
-    given: Mapping[Any, Any] = Counter(why)
-    for reason, count in given.items():
+    for reason, count in dict[Any, Any](Counter(why)).items():
         if not isinstance(reason, str) or not isinstance(count, int | np.integer):
             raise TypeError(f"explain counts by text, in integers, not {{{reason!r}: {count!r}}}")
         counts[reason] = int(count)
