@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _BOOL: Final = np.dtype(np.bool_)
 #: What a plugin may answer at a point beside SUCCESS and a refusal.
-_FURTHER: Final = {"PreFilter": Code.SKIP, "Permit": Code.WAIT}
+_FURTHER: Final = {"PreFilter": Code.SKIP, "PostFilter": Code.ERROR, "Permit": Code.WAIT}
 _NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 
 
