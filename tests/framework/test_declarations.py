@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from enbloc.engine.effects import PreBind
 from enbloc.errors import ConfigError
-from enbloc.framework import Reads, Registry
+from enbloc.framework import Reads, Registry, Status
+from enbloc.framework.act import Api, Target
 from enbloc.framework.hints import Action, ClusterEvent, Resource
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
@@ -51,6 +53,7 @@ def declaring(**declared: Any) -> Declaring:
         ),
         pytest.param({"reads": "SPEC"}, "`reads` must be a Reads, not 'SPEC'", id="reads"),
         pytest.param({"reason": ["a"]}, "`reason` must be a str", id="reason"),
+        pytest.param({"narrows": "yes"}, "`narrows` must be a bool, not 'yes'", id="narrows"),
         pytest.param({"pre_bind_seconds": "30"}, "`pre_bind_seconds` must be a", id="a text"),
         pytest.param(
             {"pre_bind_seconds": property(lambda _: 1 // 0)}, "ZeroDivisionError", id="raises"
@@ -68,17 +71,61 @@ def test_a_plugin_that_declares_something_of_a_wrong_type_is_refused(
         check_plugin(declaring(**declared))
 
 
-def test_what_pre_filter_gives_must_declare_what_it_reads() -> None:
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"reads": "SPEC"}, "`reads` must be a Reads, not 'SPEC'"),
+        (
+            {"narrows": property(lambda _: 1 // 0)},
+            "ZeroDivisionError: integer division or modulo by zero",
+        ),
+    ],
+)
+def test_what_pre_filter_gives_must_declare_what_it_reads(
+    declared: dict[str, Any], said: str
+) -> None:
     class Giving(Declaring):
         def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Declaring:
             del pod, snapshot
-            return declaring(reads="SPEC")
+            return declaring(**declared)
 
     cluster = cluster_with(Giving())
     cluster.gang("g", 2)
     cluster.settle()
-    text = "plugin \"Declaring\" failed at PreFilter: `reads` must be a Reads, not 'SPEC'"
+    text = f'plugin "Declaring" failed at PreFilter: {said}'
     assert cluster.condition("g")[1:] == ("SchedulerError", text)
+
+
+def test_events_and_seconds_are_read_once() -> None:
+    read: list[str] = []
+
+    class Counting(Declaring):
+        @property
+        def events(self) -> tuple[ClusterEvent, ...]:
+            read.append("events")
+            return (NODE_ADDED,)
+
+        @property
+        def pre_bind_seconds(self) -> float:
+            read.append("seconds")
+            return 300.0
+
+        def filter(self, pod: Pod, nodes: Nodes) -> Mask:
+            del pod
+            return nodes.named(("late",))
+
+        async def pre_bind(self, target: Target, api: Api) -> Status:
+            raise AssertionError(target, api)
+
+    cluster = cluster_with(Counting())
+    at_the_start = list(read)
+    cluster.gang("g", 2)
+    cluster.settle()
+    cluster.node("late")
+    cluster.settle()
+    assert cluster.status["g"].attempts == 2
+    assert any(isinstance(effect, PreBind) for effect in cluster.effects)
+    assert read == at_the_start
 
 
 @pytest.mark.parametrize("hint", [None, True, "queue"])

@@ -43,13 +43,14 @@ def _is_seconds(value: object) -> bool:
 _DECLARED: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "reads": (lambda value: isinstance(value, Reads), "a Reads"),
     "reason": (lambda value: isinstance(value, str), "a str"),
+    "narrows": (lambda value: isinstance(value, bool), "a bool"),
     "events": (_is_events, "a tuple of ClusterEvent, as in (ClusterEvent(resource, action),)"),
     "annotations": (_is_annotations, 'a tuple of texts, as in ("example.com/",)'),
     "level_places": (lambda value: isinstance(value, int), "an int"),
     "pre_bind_seconds": (_is_seconds, "a number of seconds"),
 }
 #: Those of an object that filters or scores.
-EVALUATOR: Final = ("reads", "reason")
+EVALUATOR: Final = ("reads", "reason", "narrows")
 
 
 def misdeclared(value: object, names: Iterable[str] = tuple(_DECLARED)) -> str:

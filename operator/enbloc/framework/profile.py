@@ -26,6 +26,7 @@ class Profile:
             plugin that has its methods is asked, in the order of `plugins`.
         extenders: HTTP extenders, ignorable ones last.
         filtering: the plugins that filter, themselves or through what they return at PreFilter.
+        pre_bind_seconds: how long PreBind plugins may take, by name of those that say so.
     """
 
     name: str
@@ -54,6 +55,9 @@ class Profile:
     annotations: tuple[str, ...] = field(init=False)
     same_on_any_host: frozenset[str] = field(init=False)
     reads_claims: frozenset[str] = field(init=False)
+    pre_bind_seconds: Mapping[str, float] = field(init=False)
+    #: By name of the plugins that list the events which may end their refusals.
+    _events: Mapping[str, tuple[ClusterEvent, ...]] = field(init=False, repr=False)
     _by_name: dict[str, decide.Plugin] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -106,6 +110,16 @@ class Profile:
             if decide.implements(plugin, decide.Sign)
         )
         found["annotations"] = tuple(sorted(prefixes))
+        found["pre_bind_seconds"] = {
+            plugin.name: plugin.pre_bind_seconds
+            for plugin in asked[Point.PRE_BIND]
+            if decide.implements(plugin, act.PreBindTimeout)
+        }
+        found["_events"] = {
+            name: tuple(plugin.events)
+            for name, plugin in by_name.items()
+            if decide.implements(plugin, decide.EnqueueExtensions)
+        }
         found["_by_name"] = by_name
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -129,11 +143,8 @@ class Profile:
         """Whether that plugin, having refused a group, is interested in this event."""
         if isinstance(event, RefusalExpired):
             return event.plugin == plugin_name
-        plugin: object = self._by_name.get(plugin_name)
-        if not decide.implements(plugin, decide.EnqueueExtensions):
-            return True
-        patterns: Sequence[ClusterEvent] = plugin.events
-        return any(event.matches(pattern) for pattern in patterns)
+        patterns = self._events.get(plugin_name)
+        return patterns is None or any(event.matches(pattern) for pattern in patterns)
 
     def hints(self, plugin_name: str, event: Happening, facts: Callable[[], GroupFacts]) -> bool:
         """Whether the plugin's `hint` is anything but SKIP; True if it has none or it fails.

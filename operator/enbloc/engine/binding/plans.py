@@ -19,8 +19,7 @@ from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
 from enbloc.errors import PluginError
-from enbloc.framework.act import PreBindTimeout, Target
-from enbloc.framework.decide import implements
+from enbloc.framework.act import Target
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import Happening
 from enbloc.framework.profile import Profile
@@ -211,9 +210,8 @@ class Plans:
             for plugin in open_plan.profile.pre_bind:
                 if prepares(plugin, target):
                     found[target.uid] = target
-                    if implements(plugin, PreBindTimeout):
-                        seconds = max(open_plan.pre_bind_seconds, plugin.pre_bind_seconds)
-                        open_plan.pre_bind_seconds = seconds
+                    seconds = open_plan.profile.pre_bind_seconds.get(plugin.name, 0.0)
+                    open_plan.pre_bind_seconds = max(open_plan.pre_bind_seconds, seconds)
         return found
 
     def _look_again(self, open_plan: OpenPlan) -> None:

@@ -28,9 +28,6 @@ class Filled(NamedTuple):
     starting: bool
 
 
-_NOTHING = Filled(Counter(), None, False)
-
-
 @dataclass(slots=True)
 class _Family:
     """One family.
@@ -114,7 +111,7 @@ class Families:
         if self._asked.get(by, "") != family:
             self._leave(by)
         if not family:
-            return _NOTHING
+            return Filled(Counter(), None, False)
         found = self._of.get(family)
         if found is None:
             found = self._of[family] = _Family()

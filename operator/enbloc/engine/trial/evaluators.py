@@ -78,6 +78,6 @@ def scorers_of(
 
 
 def _check(plugin: str, point: str, evaluator: object) -> None:
-    """Raise PluginError if an evaluator's `reads` or `reason` cannot be used."""
+    """Raise PluginError if an attribute of an evaluator cannot be used."""
     if wrong := asked(plugin, point, misdeclared, evaluator, EVALUATOR):
         raise PluginError(plugin, point, wrong)
