@@ -91,6 +91,17 @@ async def test_a_directory_that_cannot_be_written_to_is_said_and_breaks_nothing(
     assert caplog.messages == [f"Could not write a dump to {gone}: No such file or directory"]
 
 
+async def test_a_dump_that_cannot_be_made_is_said_and_breaks_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = Memory()
+    cluster.gang("no text: \ud800", 2)
+    dumper = Dumper(cluster.engine, default_configuration(), tmp_path, asyncio.Event(), time.time)
+    await dumper.write()
+    assert caplog.messages == [f"Could not write a dump to {tmp_path}"]
+    assert list(tmp_path.iterdir()) == []
+
+
 EXTENDED = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

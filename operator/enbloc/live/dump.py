@@ -62,11 +62,13 @@ class Dumper:
         """Write a dump and log where it is; a failure is only logged."""
         if self._directory is None:
             return
-        dump, now = self._engine.dump(), self._now()
         try:
+            dump, now = self._engine.dump(), self._now()
             path = await asyncio.to_thread(self._write, self._directory, dump, now)
         except OSError as error:
             logger.error("Could not write a dump to %s: %s", self._directory, error.strerror)  # noqa: TRY400  # not a bug
+        except Exception:  # a bug; the scheduler goes on, or tells why it ends
+            logger.exception("Could not write a dump to %s", self._directory)
         else:
             logger.info("Wrote a dump to %s", path)
 
