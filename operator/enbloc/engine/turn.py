@@ -102,8 +102,8 @@ class Ending:
 class Turn:
     """What one step works on; between steps, what the next step will work on.
 
-    Only events and the first stage add to departures, hanging, released, observed and refused, so
-    nothing of these is left over.
+    Only events and the first stage add to departures, leaving, hanging, released, observed and
+    refused, so nothing of these is left over.
 
     Attributes:
         now: the engine's clock, seconds; NaN until the step begins.
@@ -112,6 +112,7 @@ class Turn:
         endings: plans that ended.
         losses: lost members, by group.
         departures: members whose eviction was accepted.
+        leaving: groups with a victim that has become certain to leave.
         hanging: evicted members that are no longer waited for.
         released: groups with a victim that is gone or no longer waited for.
         refused: groups with a refused eviction, and when it may be requested again; infinity =
@@ -129,6 +130,7 @@ class Turn:
     endings: list[Ending] = field(default_factory=list[Ending])
     losses: dict[GroupKey, list[Loss]] = field(default_factory=dict[GroupKey, list[Loss]])
     departures: list[Departure] = field(default_factory=list[Departure])
+    leaving: list[GroupKey] = field(default_factory=list[GroupKey])
     hanging: list[Pod] = field(default_factory=list[Pod])
     released: list[GroupKey] = field(default_factory=list[GroupKey])
     refused: list[tuple[GroupKey, float]] = field(default_factory=list[tuple[GroupKey, float]])

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.effects import Evict, StopEvict
 from enbloc.engine.events import EvictRefused
 from enbloc.engine.turn import Departure, Turn
@@ -110,6 +111,8 @@ class Victims:
         self._evictions: dict[GroupKey, Eviction] = {}
         #: Those of them that are not handed out yet.
         self._chosen: dict[GroupKey, Eviction] = {}
+        #: When those end that are waited for so long at most.
+        self._untils = Deadlines()
         #: By member, until it is gone.
         self._eviction_of: dict[PodUID, Eviction] = {}
         #: Victims that certainly leave since the last turn; and those of them that were told to.
@@ -137,6 +140,7 @@ class Victims:
         if not eviction.victims:
             return
         self._evictions[eviction.group] = self._chosen[eviction.group] = eviction
+        self._untils.put(eviction.group, eviction.until)
         self._eviction_of |= dict.fromkeys(eviction.victims, eviction)
         for pod in eviction.pods:
             if pod.deleting:
@@ -259,6 +263,7 @@ class Victims:
         if not eviction.victims:
             del self._evictions[eviction.group]
             self._chosen.pop(eviction.group, None)
+            self._untils.drop(eviction.group)
 
     def _answer(self, uid: PodUID, eviction: Eviction) -> None:
         """Record that no answer about a member is awaited any more."""
@@ -286,8 +291,10 @@ class Victims:
             victim.end = turn.now + victim.pod.grace + eviction.patience
             if victim.end < math.inf and victim.pod.uid in eviction.victims:
                 heappush(self._ends, (victim.end, victim.pod.uid))
+            turn.leaving.append(eviction.group)
         self._leaving = []
-        for eviction in [e for e in self._evictions.values() if e.until <= turn.now]:
+        for group in self._untils.due(turn.now):
+            eviction = self._evictions[group]
             turn.released.append(eviction.group)
             self._stop(eviction)
             if self.staying(eviction.group):
@@ -368,8 +375,7 @@ class Victims:
         """Return when a victim is late; 0 while one is chosen and not sent, or there is news."""
         if self._may_send or self._leaving or self._departures or self._stops:
             return 0.0
-        times = [eviction.until for eviction in self._evictions.values()]
+        times = [eviction.answered + ANSWER_SECONDS for eviction in self._asked.values()]
         if self._ends:
             times.append(self._ends[0][0])
-        times += [eviction.answered + ANSWER_SECONDS for eviction in self._asked.values()]
-        return min(times, default=None)
+        return min([self._untils.first(), *times])

@@ -93,6 +93,11 @@ class Reservation(NamedTuple):
         """Whether it is on a node and has begun, so that the tables count it."""
         return self.pod is not None and self.start == -math.inf
 
+    @property
+    def timed(self) -> bool:
+        """Whether it begins or ends by time, or its end is not set yet."""
+        return self.start > -math.inf or self.end != math.inf
+
     def counts_against(self, facts: GroupFacts, order: Order) -> bool:
         """Whether a decision about this group must respect it."""
         if self.holder == facts.key:
@@ -122,7 +127,9 @@ class ReservationLedger:
         self.version = 0
         #: All except those of plans, by id.
         self._others: dict[ReservationId, Reservation] = {}
-        #: The same by purpose and holder, oldest first; no entry is empty.
+        #: Those of them that begin or end by time, or whose end is not set yet.
+        self._timed: dict[ReservationId, Reservation] = {}
+        #: The same as `_others` by purpose and holder, oldest first; no entry is empty.
         self._of: dict[tuple[str, GroupKey | None], dict[ReservationId, Reservation]] = {}
 
     def __iter__(self) -> Iterator[Reservation]:
@@ -140,6 +147,8 @@ class ReservationLedger:
             return
         self.drop(reservation.id)
         self._others[reservation.id] = reservation
+        if reservation.timed:
+            self._timed[reservation.id] = reservation
         self.version += bool(reservation.amount)
         mine = self._of.setdefault((reservation.purpose, reservation.holder), {})
         mine[reservation.id] = reservation
@@ -149,6 +158,7 @@ class ReservationLedger:
         found = self._others.pop(key, None)
         if found is None:
             return self.plans.pop(key, None)
+        self._timed.pop(key, None)
         self.version += bool(found.amount)
         index = found.purpose, found.holder
         mine = self._of[index]
@@ -210,11 +220,11 @@ class ReservationLedger:
 
     def over(self, now: float) -> list[Reservation]:
         """Return reservations whose end has come."""
-        return [each for each in self._others.values() if each.end <= now]
+        return [each for each in self._timed.values() if each.end <= now]
 
     def begun(self, now: float) -> list[Reservation]:
         """Return reservations whose start has come, and that are not counted yet."""
-        return [c for c in self._others.values() if -math.inf < c.start <= now]
+        return [c for c in self._timed.values() if -math.inf < c.start <= now]
 
     def amounts(self) -> list[Reservation]:
         """Return reserved amounts of the cluster whose start has come."""
@@ -222,13 +232,13 @@ class ReservationLedger:
 
     def undated(self) -> list[Reservation]:
         """Return reservations whose end the next turn sets."""
-        return [each for each in self._others.values() if math.isnan(each.end)]
+        return [each for each in self._timed.values() if math.isnan(each.end)]
 
     def deadline(self) -> float | None:
         """Return when the next one begins or ends; 0 while one has no end yet."""
         times = (
             time
-            for each in self._others.values()
+            for each in self._timed.values()
             for time in (each.start, 0.0 if math.isnan(each.end) else each.end)
             if -math.inf < time < math.inf
         )

@@ -14,7 +14,8 @@ victims          `Rests`: which of its pods are left               its minimum i
 a unit           `EvictionCounts`: how often it was evicted        an hour later
 ===============  ================================================  =================================
 
-Each also ends with its group. `begun` finds what another leader has begun.
+Each also ends with its group. `OpenPreemptions` tells which of those under way something concerns;
+`begun` finds what another leader has begun.
 """
 
 from enbloc.engine.policies.preemptions.preemptions import Preemptions

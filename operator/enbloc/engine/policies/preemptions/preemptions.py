@@ -14,7 +14,7 @@ none takes what becomes free piece by piece (semantics §10.3).
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -24,10 +24,11 @@ from enbloc.engine.effects import AskExtender
 from enbloc.engine.policies.policy import Policy
 from enbloc.engine.policies.preemptions.begun import awaited, begun
 from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
+from enbloc.engine.policies.preemptions.open_preemptions import OpenPreemptions
 from enbloc.engine.policies.preemptions.preempted_by import PreemptedBy
 from enbloc.engine.policies.preemptions.preemptor_queue import PreemptorQueue
 from enbloc.engine.policies.preemptions.rests import Rests
-from enbloc.engine.policies.preemptions.setbacks import Setbacks
+from enbloc.engine.policies.preemptions.setbacks import AllSetbacks
 from enbloc.engine.policies.preemptions.under_way import (
     HANG_SECONDS,
     Stage,
@@ -105,10 +106,8 @@ class Preemptions(Policy):
     def __init__(self, core: Core) -> None:
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
-        #: By preemptor; each has reservations for its pending pods, unless they are planned.
-        self._open: dict[GroupKey, UnderWay] = {}
-        #: By preemptor, until it is whole.
-        self._setbacks: dict[GroupKey, Setbacks] = {}
+        self._open = OpenPreemptions()
+        self._setbacks = AllSetbacks()
         #: By group that found no node, until it is planned or has no pending pods.
         self._tried: dict[GroupKey, _Tried] = {}
         #: Groups to be tried again once there is effort left.
@@ -191,9 +190,9 @@ class Preemptions(Policy):
         if under_way is not None:  # the victims are gone, but that is not enough
             self._end(turn, under_way)
             if under_way.victims or under_way.placed:
-                setbacks = self._set_back(turn, facts.key)
+                self._setbacks.add(facts.key, turn.now)
                 self._line.add(facts.key)
-                return setbacks.pause(turn.now)
+                return self._setbacks.pause(facts.key, turn.now)
         if not helps:
             tried.nowhere = {pod.uid: "" for pod in facts.pending if facts.solo}
             return no_victims(diagnosis) if facts.solo else ""
@@ -252,16 +251,11 @@ class Preemptions(Policy):
         if delayed > turn.now:
             self._line.later(facts.key, delayed)
             return f"preemption: delayed until {time_text(delayed)}, as nodes may be added."
-        setbacks = self._setbacks.get(facts.key)
-        return setbacks.pause(turn.now) if setbacks is not None else ""
+        return self._setbacks.pause(facts.key, turn.now)
 
     def _waiting(self, under_way: UnderWay) -> str:
-        waits, setbacks = under_way.waits(), self._setbacks.get(under_way.key)
-        return f"{waits}; {setbacks.why}" if setbacks is not None else waits
-
-    def _spared(self, key: GroupKey) -> Collection[PodUID]:
-        setbacks = self._setbacks.get(key)
-        return setbacks.spared if setbacks is not None else ()
+        waits, why = under_way.waits(), self._setbacks.why(under_way.key)
+        return f"{waits}; {why}" if why else waits
 
     def candidates(self, facts: GroupFacts, now: float) -> VictimCandidates:
         """Return the units that may be evicted for a group."""
@@ -271,7 +265,7 @@ class Preemptions(Policy):
             facts,
             self._core.plans.of,
             {pod.uid for pod in self._victims.leaving()},
-            self._spared(facts.key),
+            self._setbacks.spared(facts.key),
             now,
             Protection(self._limits, self._evictions, self._state.pods, now),
         )
@@ -322,7 +316,7 @@ class Preemptions(Policy):
             pod.uid for pod in facts.pending
         ):
             return False
-        waiting = awaited(self._state, self._groups, facts, self._spared(facts.key))
+        waiting = awaited(self._state, self._groups, facts, self._setbacks.spared(facts.key))
         return bool(waiting) and could_go(waiting, self._trial(turn, facts, profile))
 
     # ── starting it ──────────────────────────────────────────────────────────────────────────
@@ -333,7 +327,7 @@ class Preemptions(Policy):
         """Reserve the capacity, then start the evictions."""
         victims = leavers_of(found, Budgets(self._state.budgets))
         leaving = chain.from_iterable(some.pods for some in victims.values())
-        each = self._open[facts.key] = UnderWay(
+        each = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in found.nodes},
             victims,
@@ -353,7 +347,7 @@ class Preemptions(Policy):
                 self._core.plans.withdraw(unit.group, turn)
                 self._preempted.given_up(turn, unit, each)
         if not victims:
-            each.free(turn.now + HANG_SECONDS)
+            self._free(each, turn.now)
             self._line.add(facts.key)
         pods = [pod for unit in found.victims for pod in unit.pods]
         self._tally.preemption_victims.append(float(len(pods)))
@@ -361,6 +355,7 @@ class Preemptions(Policy):
         return each
 
     def _start(self, each: UnderWay) -> None:
+        self._open.add(each)
         self._known.update(pod.uid for pod in each.pods)
         each.start(self._victims)
 
@@ -400,9 +395,8 @@ class Preemptions(Policy):
             turn.change(key)
         self._try_again(turn)
         lost = turn.lost_nodes() if self._open else set[str]()
-        for each in tuple(self._open.values()):
-            for answer in turn.refused_evictions:
-                each.refused(answer)
+        self._open.refused(turn)
+        for each in self._open.concerned(turn, lost):
             self._look(turn, each, lost)
 
     def _leaves(self, turn: Turn, departure: Departure) -> None:
@@ -418,9 +412,8 @@ class Preemptions(Policy):
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again."""
         self._line.expire(turn.now, lambda group: self._core.plans.of(group) is not None)
-        for key, setbacks in self._setbacks.items():
-            if setbacks.expire(turn.now, self._state):
-                self._line.add(key)
+        for key in self._setbacks.expire(turn.now, self._state):
+            self._line.add(key)
         if self._line and self._effort.left(turn.now):
             key = self._line.call()
             item = self._core.queue.get(key)
@@ -436,23 +429,21 @@ class Preemptions(Policy):
             self._line.add(each.key)  # so that it is reported
         if stuck:
             self._end(turn, each)
-            self._set_back(turn, each.key, stuck)
+            self._setbacks.add(each.key, turn.now, stuck)
             self._line.add(each.key)
         elif each.until <= turn.now:  # they are gone, or another scheduler nominated it
             self._end(turn, each)
             if each.placed:
-                self._set_back(turn, each.key)
+                self._setbacks.add(each.key, turn.now)
             self._line.add(each.key)
         elif not each.victims.keys().isdisjoint(turn.released):
             turn.change(each.key)
             if each.stage is Stage.LEAVING and not each.holds(self._state):
-                each.free(turn.now + HANG_SECONDS)
+                self._free(each, turn.now)
 
-    def _set_back(self, turn: Turn, key: GroupKey, stuck: Sequence[Pod] = ()) -> Setbacks:
-        """Record that a preemption was in vain."""
-        setbacks = self._setbacks.setdefault(key, Setbacks())
-        setbacks.add(turn.now, stuck)
-        return setbacks
+    def _free(self, each: UnderWay, now: float) -> None:
+        each.free(now + HANG_SECONDS)
+        self._open.timed(each)
 
     def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """End reservations that nobody needs; reserve for nominations from before this process."""
@@ -460,7 +451,7 @@ class Preemptions(Policy):
         if not facts.pending:
             self._tried.pop(facts.key, None)
         if not facts.deficit:
-            self._setbacks.pop(facts.key, None)
+            self._setbacks.end(facts.key)
             if not self._victims.of(facts.key):
                 self._preempted[facts.key] = ""
                 self._rests.end(facts.key)
@@ -481,9 +472,10 @@ class Preemptions(Policy):
         """Keep the nodes of a plan that came to nothing reserved for a while, once."""
         if each.spent(self._victims, self._state):
             self._end(turn, each)
-            self._set_back(turn, each.key)
+            self._setbacks.add(each.key, turn.now)
             return
         each.unbound(turn.now + NOMINATED_SECONDS)
+        self._open.timed(each)
         nodes = [(pod, node) for pod in facts.pending if (node := each.nodes.get(pod.uid))]
         self._reserve(facts, nodes, turn.now, each.until)
 
@@ -505,7 +497,7 @@ class Preemptions(Policy):
             run = self._groups.get(group)
             if run is not None:
                 self._finish(turn, run, self._groups.facts(run))
-        each = self._open[facts.key] = UnderWay(
+        each = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in nodes},
             victims,
@@ -551,20 +543,16 @@ class Preemptions(Policy):
         each = self._open.get(facts.key)
         if each is not None:
             each.planned()
-            each.ends(self._victims, self._counted_on(each))
+            self._open.timed(each)
             self._release(turn, each)
 
     def _end(self, turn: Turn, each: UnderWay) -> None:
-        del self._open[each.key]
-        each.ends(self._victims, self._counted_on(each))
+        self._open.drop(each)
         self._release(turn, each)
 
-    def _counted_on(self, each: UnderWay) -> set[PodUID]:
-        """Return the victims that others wait for."""
-        others = (other for other in self._open.values() if other is not each)
-        return {uid for other in others for uid in other.counts_on}
-
     def _release(self, turn: Turn, each: UnderWay) -> None:
+        each.ends(self._victims, lambda uid: self._open.others_count_on(uid, each))
+        self._open.mark(each.victims)
         turn.happened += self._state.release(self._state.reservations.of(PREEMPTION, each.key))
         turn.change(each.key)
 
@@ -572,7 +560,7 @@ class Preemptions(Policy):
         """End the preemption for a group that is gone."""
         key = run.key
         self._forget(key)
-        self._setbacks.pop(key, None)
+        self._setbacks.end(key)
         self._preempted.pop(key, None)
         self._rests.end(key)
         self._known = {uid for uid in self._known if uid in self._state.pods}
@@ -587,12 +575,13 @@ class Preemptions(Policy):
 
     def deadline(self) -> float | None:
         """Return when to resume a search for victims, or when a nomination ends."""
-        times = [each.until for each in self._open.values()]
-        times += [self._line.deadline(), self._rests.deadline()]
-        times += [time for each in self._setbacks.values() for time in each.deadlines()]
-        if self._line:
-            times.append(self._effort.ready())
-        return min(times, default=None)
+        return min(
+            self._open.deadline(),
+            self._line.deadline(),
+            self._rests.deadline(),
+            self._setbacks.deadline(),
+            self._effort.ready() if self._line else math.inf,
+        )
 
 
 def _leaves_without_minimum(run: Run) -> bool:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line: the groups that wait for another search for victims, now or from a later time."""
 
-import math
 from collections.abc import Callable, Collection
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.model.groups import GroupKey
 
 
@@ -22,9 +22,11 @@ class PreemptorQueue:
         #: Groups that were called up and not tried since.
         self._called: set[GroupKey] = set()
         #: From when groups wait, engine clock: a delay ends, or the protection of others.
-        self._later: dict[GroupKey, float] = {}
+        self._later = Deadlines()
         #: Groups that wait once one of these others is no longer being bound.
         self._after: dict[GroupKey, Collection[GroupKey]] = {}
+        #: The same by one of these others; no entry is empty.
+        self._waiting_for: dict[GroupKey, set[GroupKey]] = {}
 
     def __bool__(self) -> bool:
         """Whether any group waits now."""
@@ -42,27 +44,33 @@ class PreemptorQueue:
 
     def later(self, group: GroupKey, time: float) -> None:
         """Let a group wait from a time on; replaces an earlier time."""
-        self._later[group] = time
+        self._later.put(group, time)
 
     def after(self, group: GroupKey, others: Collection[GroupKey]) -> None:
         """Let a group wait once one of others is no longer being bound; no others = cancel that."""
-        self._after.pop(group, None)
+        for other in self._after.pop(group, ()):
+            waiting = self._waiting_for[other]
+            waiting.remove(group)
+            if not waiting:
+                del self._waiting_for[other]
         if others:
             self._after[group] = others
+        for other in others:
+            self._waiting_for.setdefault(other, set()).add(group)
 
     def expire(self, now: float, is_bound_now: Callable[[GroupKey], bool]) -> None:
         """Move groups whose time has come to the line."""
-        for group in [group for group, time in self._later.items() if time <= now]:
-            del self._later[group]
+        for group in self._later.due(now):
             self.add(group)
-        for group, others in tuple(self._after.items()):
-            if not all(map(is_bound_now, others)):
-                del self._after[group]
-                self.add(group)
+        over = [other for other in self._waiting_for if not is_bound_now(other)]
+        found = {group for other in over for group in self._waiting_for[other]}
+        for group in [group for group in self._after if group in found] if found else ():
+            self.after(group, ())
+            self.add(group)
 
     def deadline(self) -> float:
         """Return when to call `expire`, engine clock; infinity = never by time."""
-        return min(self._later.values(), default=math.inf)
+        return self._later.first()
 
     def call(self) -> GroupKey:
         """Call up the next group; there must be one."""
@@ -82,8 +90,8 @@ class PreemptorQueue:
         """Remove a group, for now and later."""
         self._leave(group)
         self._called.discard(group)
-        self._later.pop(group, None)
-        self._after.pop(group, None)
+        self._later.drop(group)
+        self.after(group, ())
 
     def _leave(self, group: GroupKey) -> None:
         there = self._waiting.get(group.namespace)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rests: which pods of partially evicted gangs are left, and when to evict them again."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.queue import Backoff
 from enbloc.engine.turn import Departure
 from enbloc.model.groups import GroupKey
@@ -25,10 +25,8 @@ class _Rest:
     Attributes:
         uids: the pods that leave with those that have left.
         times: how often the rest was told.
-        due: when it is told again, engine clock; infinity = once none of it is being evicted.
     """
 
-    due: float
     uids: set[PodUID] = field(default_factory=set[PodUID])
     times: int = 0
 
@@ -38,39 +36,41 @@ class Rests:
 
     def __init__(self) -> None:
         self._of: dict[GroupKey, _Rest] = {}
+        #: When each is told again; without an entry, once none of it is being evicted.
+        self._due = Deadlines()
 
     def leave(self, departure: Departure, now: float) -> None:
         """Record that a member which a gang cannot run without certainly leaves."""
         if departure.whole and len(departure.together) > 1:
-            self.add(departure.group, departure.together, now + FIRST_WAIT)
+            if departure.group not in self._of:
+                self._due.put(departure.group, now + FIRST_WAIT)
+            self.add(departure.group, departure.together)
 
-    def add(self, group: GroupKey, pods: Iterable[Pod], due: float = math.inf) -> None:
+    def add(self, group: GroupKey, pods: Iterable[Pod]) -> None:
         """Record that a part of a gang is gone, and that these pods are to go."""
-        rest = self._of.setdefault(group, _Rest(due))
+        rest = self._of.setdefault(group, _Rest())
         rest.uids.update(pod.uid for pod in pods)
 
     def end(self, group: GroupKey) -> None:
         """Forget a gang that runs whole or is gone."""
         self._of.pop(group, None)
+        self._due.drop(group)
 
     def expire(self, now: float) -> Sequence[GroupKey]:
         """Return the gangs whose rest is due."""
-        due = [group for group, rest in self._of.items() if rest.due <= now]
-        for group in due:
-            self._of[group].due = math.inf
-        return due
+        return self._due.due(now)
 
     def take(self, group: GroupKey, bound: Sequence[Pod], now: float) -> Sequence[Pod]:
         """Return the bound members of a gang that are to be told now; later they may be again."""
         rest = self._of.get(group)
-        if rest is None or rest.due < math.inf:
+        if rest is None or group in self._due:
             return ()
         left = [pod for pod in bound if pod.uid in rest.uids and not pod.deleting]
         if left:
             rest.times += 1
-            rest.due = now + Backoff(FIRST_WAIT, LONGEST_WAIT).after(rest.times)
+            self._due.put(group, now + Backoff(FIRST_WAIT, LONGEST_WAIT).after(rest.times))
         return left
 
     def deadline(self) -> float:
         """Return when the next rest is due, engine clock; infinity = none is."""
-        return min((rest.due for rest in self._of.values()), default=math.inf)
+        return self._due.first()

@@ -3,12 +3,14 @@
 """Setbacks: preemptions for one preemptor that did not let it be placed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.policies.preemptions.leavers import terminates
 from enbloc.engine.state import ClusterState
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
 
@@ -72,6 +74,52 @@ class Setbacks:
             self.until = -math.inf
         return forgiven or over
 
-    def deadlines(self) -> list[float]:
-        """Return when to call `expire`, engine clock."""
-        return [time for time in (self.until, self.again) if -math.inf < time < math.inf]
+    def deadline(self) -> float:
+        """Return when to call `expire`, engine clock; infinity = not by time."""
+        return min(time for time in (self.until, self.again, math.inf) if time > -math.inf)
+
+
+class AllSetbacks:
+    """By preemptor, its setbacks until its minimum is bound."""
+
+    def __init__(self) -> None:
+        self._of: dict[GroupKey, Setbacks] = {}
+        self._due = Deadlines()
+
+    def add(self, group: GroupKey, now: float, stuck: Sequence[Pod] = ()) -> None:
+        """Record that a preemption was in vain, with the victims that did not leave."""
+        setbacks = self._of.setdefault(group, Setbacks())
+        setbacks.add(now, stuck)
+        self._due.put(group, setbacks.deadline())
+
+    def end(self, group: GroupKey) -> None:
+        """Forget those of a group."""
+        self._of.pop(group, None)
+        self._due.drop(group)
+
+    def expire(self, now: float, state: ClusterState) -> Sequence[GroupKey]:
+        """Return the groups whose pause has ended, or that may choose spared pods again."""
+        due = self._due.due(now)
+        found = [group for group in due if self._of[group].expire(now, state)]
+        for group in due:
+            self._due.put(group, self._of[group].deadline())
+        return found
+
+    def pause(self, group: GroupKey, now: float) -> str:
+        """Return why a group may not preempt now; "" = it may."""
+        setbacks = self._of.get(group)
+        return setbacks.pause(now) if setbacks is not None else ""
+
+    def why(self, group: GroupKey) -> str:
+        """Return what kept a group from being placed; "" = nothing."""
+        setbacks = self._of.get(group)
+        return setbacks.why if setbacks is not None else ""
+
+    def spared(self, group: GroupKey) -> Collection[PodUID]:
+        """Return the victims that are not chosen for a group."""
+        setbacks = self._of.get(group)
+        return setbacks.spared if setbacks is not None else ()
+
+    def deadline(self) -> float:
+        """Return when to call `expire`, engine clock; infinity = not by time."""
+        return self._due.first()

@@ -12,7 +12,7 @@
 
 import enum
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -234,7 +234,7 @@ class UnderWay:
             self.latest = latest
         return self.latest < math.inf
 
-    def ends(self, evictions: Victims, counted_on: set[PodUID]) -> None:
+    def ends(self, evictions: Victims, counted_on: Callable[[PodUID], bool]) -> None:
         """End it: keep victims that can still stay, unless another preemption needs them gone.
 
         It does not matter which one evicted them: this may be the last that needed them gone.
@@ -245,7 +245,7 @@ class UnderWay:
                 eviction is not None
                 and eviction.reason is Reason.PREEMPTION_BY_SCHEDULER
                 and not eviction.rest
-                and counted_on.isdisjoint(eviction.victims)
+                and not any(map(counted_on, eviction.victims))
             ):
                 evictions.cancel(group)
 
