@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemptions that a new leader finds half done, or that are not needed any more."""
 
+from typing import Any
+
 import pytest
 
+from enbloc.engine.events import EvictRefused
 from enbloc.engine.eviction.victims import MOST_AWAITED
+from enbloc.model.pods import Phase
+from tests.rules.test_preemption_life_rules import accept
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -47,6 +52,102 @@ def test_a_new_leader_has_the_rest_of_a_group_of_another_scheduler_leave(nominat
     cluster.settle(seconds=5)
 
     assert sorted(each.pod.name for each in cluster.evicted) == ["theirs-2", "theirs-3"]
+    assert set(cluster.where()) == {"high"}
+
+
+def preempted_in_part(kind: str, nominated: int, marked: int) -> Cluster:
+    """A preemption of three pods that leave together, of which so many have the condition.
+
+    Args:
+        kind: a gang of ours, a group of another scheduler, or pods that Kueue admits together.
+        nominated: the preemptor waits for the node of this one.
+        marked: the first of them.
+    """
+    cluster = Cluster()
+    cluster.nodes("n0 n1 n2", cpu=1)
+    if kind == "ours":
+        cluster.group("low", 3)
+    for number in range(3):
+        of: dict[str, Any] = {"group": "low", "scheduler": "enbloc"}
+        if kind != "ours":
+            of["scheduler"] = "volcano"
+        if kind == "Kueue":
+            of |= {"group": None, "labels": (("kueue.x-k8s.io/pod-group-name", "low"),)}
+        name, node = f"low-{number}", f"n{number}"
+        cluster.pod(name, node=node, preempted=number < marked, **of)
+    cluster.pod("high", priority=10, nominated=f"n{nominated}")
+    return cluster
+
+
+@pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
+@pytest.mark.parametrize("nominated", range(3))
+@pytest.mark.parametrize("marked", [1, 2, 3])
+def test_a_new_leader_has_all_leave_of_whom_one_was_chosen_or_none(
+    kind: str, nominated: int, marked: int
+) -> None:
+    """Semantics §10.1: the leader was killed before or while it wrote their conditions."""
+    cluster = preempted_in_part(kind, nominated, marked)
+    cluster.settle(seconds=60)
+
+    assert sorted(each.pod.name for each in cluster.evicted) == ["low-0", "low-1", "low-2"]
+    assert set(cluster.where()) == {"high"}
+
+
+@pytest.mark.parametrize("nominated", range(3))
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_new_leader_has_the_rest_leave_that_kueue_admitted_with_one_who_left(
+    nominated: int, finished: bool
+) -> None:
+    """Semantics §10.3: Kueue's finalizer keeps a pod that has ended until it is replaced."""
+    cluster = preempted_in_part("Kueue", nominated, 3)
+    cluster.change("low-0", deleting=True, phase=Phase.FAILED if finished else Phase.RUNNING)
+    cluster.settle(seconds=60)
+
+    assert sorted(each.pod.name for each in cluster.evicted) == ["low-1", "low-2"]
+
+
+def test_a_new_leader_has_nobody_leave_that_kueue_admitted_with_one_who_was_deleted() -> None:
+    """Semantics §10.3: nobody else has the condition, so it left by itself."""
+    cluster = preempted_in_part("Kueue", 0, 1)
+    cluster.change("low-0", deleting=True)
+    cluster.settle(seconds=10)
+    cluster.delete("low-0")
+    cluster.settle(seconds=60)
+
+    assert not cluster.evicted
+    assert set(cluster.where()) == {"high", "low-1", "low-2"}
+
+
+def test_a_new_leader_has_only_those_leave_beyond_a_minimum_that_were_chosen() -> None:
+    """Semantics §10.1: pods beyond the minimum go one by one."""
+    cluster = preempted_in_part("ours", 2, 0)
+    cluster.alter("low", minimum=2)
+    cluster.change("low-2", preempted=True, created=cluster.now + 1)
+    cluster.settle(seconds=60)
+
+    assert [each.pod.name for each in cluster.evicted] == ["low-2"]
+
+
+@pytest.mark.parametrize("refusals", [1, 3])
+def test_the_rest_that_kueue_admitted_is_told_again_though_its_preemptor_went_elsewhere(
+    refusals: int,
+) -> None:
+    """Semantics §10.3: a part of what is admitted together is worth nothing."""
+    cluster = preempted_in_part("Kueue", 0, 0)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.change("high", nominated="")
+    cluster.settle()
+    first, *others = cluster.evicted
+    accept(cluster, first)
+    cluster.node("n3", cpu=1)
+    cluster.settle()
+    answers = iter(["webhook is down"] * refusals)
+    cluster.evict_answer = lambda _: next(answers, "ok")
+    for each in others:
+        cluster.tell(EvictRefused(each.uid, "a budget", cluster.now + 10))
+    cluster.delete(first.pod.name)
+    cluster.settle(seconds=200)
+
     assert set(cluster.where()) == {"high"}
 
 

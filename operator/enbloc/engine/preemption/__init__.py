@@ -28,6 +28,14 @@ from enbloc.engine.preemption.search import (
     preempting,
     search,
 )
+from enbloc.engine.preemption.together import (
+    admitted,
+    floors_of,
+    gang_of,
+    kueue_key,
+    of_kueue,
+    parted,
+)
 from enbloc.engine.preemption.units import Preemption, Unit, cost, decided_without, importance
 
 __all__ = [
@@ -45,12 +53,18 @@ __all__ = [
     "StepAccount",
     "Unit",
     "VictimCandidates",
+    "admitted",
     "candidates_for_pod",
     "cost",
     "could_go",
     "decided_without",
+    "floors_of",
+    "gang_of",
     "importance",
+    "kueue_key",
     "no_victims",
+    "of_kueue",
+    "parted",
     "preempt_for_gang",
     "preempt_for_pod",
     "preempting",

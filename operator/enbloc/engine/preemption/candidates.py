@@ -14,16 +14,14 @@ import numpy.typing as npt
 
 from enbloc.engine.plan import Assignment
 from enbloc.engine.preemption.protection import Protection, is_system
+from enbloc.engine.preemption.together import admitted, floors_of, gang_of, kueue_key, parted
 from enbloc.engine.preemption.units import Unit
 from enbloc.engine.state import ClusterState, Groups, Run, solo_key
-from enbloc.framework.facts import Floor, GroupFacts, Lacking
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.amounts import sums
 from enbloc.model.groups import GroupKey
-from enbloc.model.names import KUEUE_GROUP_KEY
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod, PodSpec, PodUID
-from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import Selector
 from enbloc.model.times import CLOCK_ERROR
 
 #: A pod that leaves anyway is preferred as a victim if its grace period is no longer than this
@@ -176,19 +174,13 @@ class VictimCandidates:
             )
         if not self._may_go(pod):
             return None
-        run = self._gang_of(uid)
+        run = gang_of(self._groups, uid)
         if run is None:
             return self._alone(pod)
         if pod.deleting:  # it leaves by itself, and is no longer part of the gang
             return self._unit(run.key, (pod,), pod.priority)
         tiers = self._of_run(run)
         return tiers.surplus.get(uid, tiers.minimum)
-
-    def _gang_of(self, uid: PodUID) -> Run | None:
-        """Return the group of which a pod is a member; None = none."""
-        key = self._groups.key_of(uid)
-        run = self._groups.get(key) if key is not None else None
-        return None if run is None or run.solo else run
 
     def _may_be_evicted(self, unit: Unit) -> bool:
         free = self.lifted or unit.protected <= self._now
@@ -200,11 +192,11 @@ class VictimCandidates:
 
     def _alone(self, pod: Pod) -> Unit | None:
         """Return a pod of no group of this scheduler, with those that Kueue admitted with it."""
-        name = next((value for key, value in pod.labels if key == KUEUE_GROUP_KEY), "")
-        if name:
-            key = GroupKey(pod.key.namespace, f"kueue/{name}")
+        key = kueue_key(pod)
+        if key is not None:
             if key not in self._of_kueue:
-                self._of_kueue[key] = self._kueue(key, self._admitted(pod.key.namespace, name))
+                pods = admitted(key, self._placed, self._uids, self._state, self._groups)
+                self._of_kueue[key] = self._kueue(key, pods)
             return self._of_kueue[key]
         unit = self._lone.get(pod.uid)
         if unit is None:
@@ -222,19 +214,6 @@ class VictimCandidates:
         until = min(map(self._protection.of_pod, staying or pods))
         return self._unit(key, pods, priority, gang=len(pods) > 1, protected=until)
 
-    def _admitted(self, namespace: str, name: str) -> tuple[Pod, ...]:
-        """Return the pods with nodes that Kueue knows as one group, the oldest first.
-
-        Pods that are also in a group of this scheduler go with that.
-        """
-        selector = Selector((Requirement(KUEUE_GROUP_KEY, Operator.IN, (name,)),))
-        placed = self._placed
-        mask = placed.matches(selector) & placed.in_namespaces({namespace})
-        uids = (self._uids[at] for at in np.flatnonzero(mask).tolist())
-        pods = (self._state.pods.get(uid) for uid in uids if self._gang_of(uid) is None)
-        found = [pod for pod in pods if pod is not None and pod.node and not pod.mirror]
-        return tuple(sorted(found, key=lambda pod: pod.seniority))
-
     def _of_run(self, run: Run) -> _Tiers:
         key = run.key
         tiers = self._of_group.get(key)
@@ -251,9 +230,7 @@ class VictimCandidates:
             return _Tiers(None, {})
         if is_system(bound, self._priority):
             return _Tiers(None, {})
-        # The needs of another scheduler's group are unknown if it has no PodGroup of enbloc.
-        floors = run.unmet() if run.group is not None else ()
-        minimum, surplus = _parted(bound, floors)
+        minimum, surplus = parted(bound, floors_of(run))
         until = self._protection.runs_until(run, bound) if surplus else -math.inf
         whole = None
         if minimum:
@@ -345,20 +322,6 @@ class VictimCandidates:
             return at
         self.disbelieved[key] = of
         return -math.inf
-
-
-def _parted(bound: Sequence[Pod], floors: Sequence[Floor]) -> tuple[Sequence[Pod], Sequence[Pod]]:
-    """Return the oldest members that a gang cannot run without, and the others.
-
-    Without floors, these are all members.
-    """
-    if not floors or (len(floors) == 1 and len(bound) <= floors[0].deficit):
-        return bound, ()
-    lacking = Lacking(floors)
-    minimum, surplus = list[Pod](), list[Pod]()
-    for pod in sorted(bound, key=lambda pod: pod.seniority):
-        (minimum if lacking.take(pod.role) else surplus).append(pod)
-    return minimum, surplus
 
 
 class _Shares:

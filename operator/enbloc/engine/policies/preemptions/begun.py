@@ -4,6 +4,7 @@
 
 from collections.abc import Collection, Container, Sequence
 
+from enbloc.engine.preemption import admitted, floors_of, gang_of, kueue_key, of_kueue, parted
 from enbloc.engine.state import ClusterState, Groups, solo_key
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
@@ -13,7 +14,7 @@ from enbloc.model.pods import Pod, PodUID
 def begun(
     state: ClusterState, groups: Groups, facts: GroupFacts, nodes: Collection[str]
 ) -> dict[GroupKey, list[Pod]]:
-    """Return the pods chosen to leave some nodes; of a gang below its minimum, all members.
+    """Return the pods chosen to leave some nodes, with all that go with them elsewhere.
 
     Semantics §10.3.
 
@@ -32,14 +33,51 @@ def begun(
             pod = state.pods.get(uid)
             if pod is None or not pod.preempted or not pod.node:
                 continue
-            key, priority = _whose(groups, pod)
+            key, priority = _whose(state, groups, pod)
             if priority < facts.priority:
                 found.setdefault(key, []).append(pod)
     for key, pods in found.items():
-        run = groups.get(key)
-        if run is not None and groups.facts(run).deficit:
-            pods += [pod for pod in run.bound if pod not in pods]
+        uids = {pod.uid for pod in pods}
+        pods += [pod for pod in _with_them(state, groups, key, pods) if pod.uid not in uids]
     return found
+
+
+def _with_them(
+    state: ClusterState, groups: Groups, key: GroupKey, pods: Sequence[Pod]
+) -> Sequence[Pod]:
+    """Return the pods of a group that go with some of it: all if a part of its minimum goes.
+
+    A pod that was told and terminates shows that all that go with it were chosen, and have the
+    condition. One that was not told may be the only one with the condition.
+    """
+    told = {pod.uid for pod in pods if not pod.deleting}
+    if of_kueue(key):
+        theirs = _admitted(state, groups, key)
+        return theirs if told else [pod for pod in theirs if pod.preempted]
+    run = groups.get(key)
+    if run is None or run.solo:
+        return ()
+    minimum, _ = parted(run.bound, floors_of(run))
+    broken = groups.facts(run).deficit or not told.isdisjoint(pod.uid for pod in minimum)
+    return run.bound if broken else ()
+
+
+def left_in_part(state: ClusterState, groups: Groups) -> dict[GroupKey, list[Pod]]:
+    """Return the rest of groups of Kueue of which a pod was told, and terminates or has ended.
+
+    That is who has the condition too: all of a unit get it before the first of them leaves.
+    """
+    found: dict[GroupKey, list[Pod]] = {}
+    broken: dict[GroupKey, None] = {}
+    for pod in state.pods.values():
+        key = kueue_key(pod) if pod.preempted and pod.node else None
+        if key is None or gang_of(groups, pod.uid) is not None:
+            continue
+        if pod.deleting:
+            broken[key] = None
+        elif pod.live and not pod.mirror:
+            found.setdefault(key, []).append(pod)
+    return {key: found[key] for key in broken if key in found}
 
 
 def awaited(
@@ -56,7 +94,7 @@ def awaited(
 
     def leaving(node: str) -> bool:
         return any(
-            pod.deleting and pod.preempted and _whose(groups, pod)[1] < facts.priority
+            pod.deleting and pod.preempted and _whose(state, groups, pod)[1] < facts.priority
             for pod in state.on(node)
             if pod.uid not in spared
         )
@@ -65,9 +103,17 @@ def awaited(
     return [(pod, node) for pod, node in nominated if leaving(node)]
 
 
-def _whose(groups: Groups, pod: Pod) -> tuple[GroupKey, int]:
+def _whose(state: ClusterState, groups: Groups, pod: Pod) -> tuple[GroupKey, int]:
     """Return the group of a pod, or the solo group of the pod itself, and its priority."""
-    run = groups.get(groups.key_of(pod.uid) or solo_key(pod))
-    if run is None or run.solo:
+    run = gang_of(groups, pod.uid)
+    if run is not None:
+        return run.key, groups.priority(run)
+    key = kueue_key(pod)
+    if key is None:
         return solo_key(pod), pod.priority
-    return run.key, groups.priority(run)
+    return key, min(each.priority for each in (pod, *_admitted(state, groups, key)))
+
+
+def _admitted(state: ClusterState, groups: Groups, key: GroupKey) -> Sequence[Pod]:
+    placed = state.placed.snapshot()
+    return admitted(key, placed, placed.uids, state, groups)

@@ -50,6 +50,7 @@ from enbloc.engine.preemption import (
     could_go,
     decided_without,
     no_victims,
+    of_kueue,
     preempt_for_pod,
     preempting,
     search,
@@ -117,7 +118,7 @@ class Preemptions(Policy):
         self._preempted = PreemptedBy(core)
         #: Pods that this process has nominated, chosen, or seen nominated.
         self._known: set[PodUID] = set()
-        self._rests = Rests()
+        self._rests = Rests(core.state, core.groups, core.victims)
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Return the nodes for the pending pods of a group once its victims are gone.
@@ -391,8 +392,7 @@ class Preemptions(Policy):
         for departure in turn.departures:
             if departure.by:
                 self._leaves(turn, departure)
-        for key in self._rests.expire(turn.now):
-            turn.change(key)
+        self._rests.expire(turn)
         self._try_again(turn)
         lost = turn.lost_nodes() if self._open else set[str]()
         self._open.refused(turn)
@@ -406,7 +406,7 @@ class Preemptions(Policy):
         if self._preempted.leaves(turn, departure) and (lone or departure.whole):
             self._evictions.note(unit_name(departure.pod, None if lone else run), turn.now)
             self._tally.preempted_gangs += not lone and len(departure.together) > 1
-        if run is not None:
+        if run is not None or of_kueue(departure.group):
             self._rests.leave(departure, turn.now)
 
     def _try_again(self, turn: Turn) -> None:

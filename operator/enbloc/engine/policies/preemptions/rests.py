@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from enbloc.engine.deadlines import Deadlines
+from enbloc.engine.eviction import Victims
+from enbloc.engine.policies.preemptions.begun import left_in_part
+from enbloc.engine.policies.preemptions.under_way import rest_of_gang
+from enbloc.engine.preemption import of_kueue
 from enbloc.engine.queue import Backoff
-from enbloc.engine.turn import Departure
+from enbloc.engine.state import ClusterState, Groups
+from enbloc.engine.turn import Departure, Turn
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
@@ -32,9 +37,20 @@ class _Rest:
 
 
 class Rests:
-    """Gangs partially evicted for a higher priority, until they run whole again."""
+    """Gangs partially evicted for a higher priority, until they run whole again.
 
-    def __init__(self) -> None:
+    Groups of Kueue are no groups of this scheduler, so none of its reviews tells their rest.
+
+    Args:
+        state: the cluster.
+        groups: of its pods.
+        victims: which pods are being evicted.
+    """
+
+    def __init__(self, state: ClusterState, groups: Groups, victims: Victims) -> None:
+        self._state, self._groups, self._victims = state, groups, victims
+        #: What another leader has begun with groups of Kueue was looked at.
+        self._took_over = False
         self._of: dict[GroupKey, _Rest] = {}
         #: When each is told again; without an entry, once none of it is being evicted.
         self._due = Deadlines()
@@ -56,9 +72,30 @@ class Rests:
         self._of.pop(group, None)
         self._due.drop(group)
 
-    def expire(self, now: float) -> Sequence[GroupKey]:
-        """Return the gangs whose rest is due."""
-        return self._due.due(now)
+    def expire(self, turn: Turn) -> None:
+        """Have gangs reviewed whose rest is due; tell that of groups of Kueue."""
+        if not self._took_over:
+            self._took_over = True
+            for group, pods in left_in_part(self._state, self._groups).items():
+                self.add(group, pods)
+                self._due.put(group, turn.now)
+        for group in self._due.due(turn.now):
+            if of_kueue(group):
+                self._tell(group, turn.now)
+            else:
+                turn.change(group)
+
+    def _tell(self, group: GroupKey, now: float) -> None:
+        """Evict the rest of a group of Kueue, unless some of it is being evicted."""
+        if self._victims.of(group) is not None:
+            self._due.put(group, now + FIRST_WAIT)
+            return
+        pods = (self._state.pods.get(uid) for uid in sorted(self._of[group].uids))
+        left = self.take(group, [pod for pod in pods if pod is not None and pod.bound], now)
+        if left:
+            self._victims.choose(rest_of_gang(group, left))
+        else:
+            self.end(group)
 
     def take(self, group: GroupKey, bound: Sequence[Pod], now: float) -> Sequence[Pod]:
         """Return the bound members of a gang that are to be told now; later they may be again."""
