@@ -106,6 +106,32 @@ def test_a_new_leader_has_the_rest_leave_that_kueue_admitted_with_one_who_left(
     assert sorted(each.pod.name for each in cluster.evicted) == ["low-1", "low-2"]
 
 
+@pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
+def test_who_has_the_condition_stays_when_another_leaves_by_itself(kind: str) -> None:
+    """Semantics §10.3: all get it before the first leaves, so nobody has left for a preemptor."""
+    cluster = preempted_in_part(kind, 0, 1)
+    cluster.delete("high")
+    cluster.change("low-1", deleting=True, preempted=True)
+    cluster.settle(seconds=60)
+
+    assert not cluster.evicted
+
+
+@pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
+def test_nobody_follows_who_leaves_a_nominated_node_unless_all_have_the_condition(
+    kind: str,
+) -> None:
+    """Semantics §10.3: the Eviction API has given it to him for somebody else."""
+    cluster = preempted_in_part(kind, 0, 2)
+    cluster.change("low-0", deleting=True)
+    cluster.settle(seconds=10)
+    cluster.delete("low-0")
+    cluster.settle(seconds=60)
+
+    assert not cluster.evicted
+    assert set(cluster.where()) == {"high", "low-1", "low-2"}
+
+
 def test_a_new_leader_has_nobody_leave_that_kueue_admitted_with_one_who_was_deleted() -> None:
     """Semantics §10.3: nobody else has the condition, so it left by itself."""
     cluster = preempted_in_part("Kueue", 0, 1)

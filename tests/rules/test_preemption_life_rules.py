@@ -489,6 +489,7 @@ class Mortal(Cluster):
                 break
             self.effects.append(effect)
             self._write(effect)
+        self._kill([effect for effect in effects if isinstance(effect, Evict)])
         return effects
 
     def _write(self, effect: Effect) -> None:
@@ -502,21 +503,25 @@ class Mortal(Cluster):
             self.left -= 1
             self.sent.append(effect)
             self._carry_out(effect)
-        elif isinstance(effect, Evict):
-            self._kill(effect)
 
-    def _kill(self, effect: Evict) -> None:
-        """First the condition, then the eviction."""
-        pod = self.pods[effect.pod.name]
-        if pod.deleting:
-            self.tell(EvictRefused(effect.uid, "it terminates", float("inf")))
+    def _kill(self, together: Sequence[Evict]) -> None:
+        """First all have the condition, then they are evicted."""
+        for now in (False, True):
+            for effect in together:
+                if self.left > 0:
+                    self._tell(effect, evicted=now)
+
+    def _tell(self, effect: Evict, *, evicted: bool) -> None:
+        if self.pods[effect.pod.name].deleting:
+            if evicted:
+                self.tell(EvictRefused(effect.uid, "it terminates", float("inf")))
             return
         self.left -= 1
-        self.change(effect.pod.name, preempted=True)
-        if self.left > 0:
-            self.left -= 1
+        if evicted:
             self.evicted.append(effect)
             accept(self, effect)
+        else:
+            self.change(effect.pod.name, preempted=True)
 
     def runs(self, writes: int) -> None:
         """Until it has written so much, or has no more to do."""
@@ -552,7 +557,7 @@ def preempting(low: str) -> Mortal:
 def test_the_rest_of_a_gang_goes_though_a_new_leader_would_choose_others() -> None:
     """Semantics §10.3: a part of a minimum is worth nothing."""
     first = preempting("gangs")
-    first.runs(6)
+    first.runs(7)
     assert [effect.pod.name for effect in first.evicted] == ["a-0"]
     second = first.restarted()
     second.left = 10**9

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Begun: preemptions that another leader or scheduler has begun, as pods show them."""
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from enbloc.engine.preemption import admitted, floors_of, gang_of, kueue_key, of_kueue, parted
 from enbloc.engine.state import ClusterState, Groups, solo_key
@@ -47,37 +47,46 @@ def _with_them(
 ) -> Sequence[Pod]:
     """Return the pods of a group that go with some of it: all if a part of its minimum goes.
 
-    A pod that was told and terminates shows that all that go with it were chosen, and have the
-    condition. One that was not told may be the only one with the condition.
+    A pod that does not terminate yet is told now, and may be the first with the condition.
     """
     told = {pod.uid for pod in pods if not pod.deleting}
     if of_kueue(key):
         theirs = _admitted(state, groups, key)
-        return theirs if told else [pod for pod in theirs if pod.preempted]
+        return theirs if told or all_chosen(pod for pod in theirs if pod.bound) else ()
     run = groups.get(key)
     if run is None or run.solo:
         return ()
     minimum, _ = parted(run.bound, floors_of(run))
-    broken = groups.facts(run).deficit or not told.isdisjoint(pod.uid for pod in minimum)
-    return run.bound if broken else ()
+    if not told.isdisjoint(pod.uid for pod in minimum):
+        return run.bound
+    return run.bound if groups.facts(run).deficit and all_chosen(run.bound) else ()
+
+
+def all_chosen(bound: Iterable[Pod], known: Container[PodUID] = ()) -> bool:
+    """Whether those of a unit that are left were chosen: all get the condition before any leaves.
+
+    Otherwise who is gone has left by itself, or somebody else has evicted it.
+
+    Args:
+        bound: the pods of a group that do not terminate.
+        known: pods that this process has chosen.
+    """
+    return all(pod.preempted or pod.uid in known for pod in bound)
 
 
 def left_in_part(state: ClusterState, groups: Groups) -> dict[GroupKey, list[Pod]]:
-    """Return the rest of groups of Kueue of which a pod was told, and terminates or has ended.
-
-    That is who has the condition too: all of a unit get it before the first of them leaves.
-    """
+    """Return the rest of groups of Kueue of which a pod was told, and terminates or has ended."""
     found: dict[GroupKey, list[Pod]] = {}
     broken: dict[GroupKey, None] = {}
     for pod in state.pods.values():
         key = kueue_key(pod) if pod.preempted and pod.node else None
-        if key is None or gang_of(groups, pod.uid) is not None:
-            continue
-        if pod.deleting:
+        if key is not None and pod.deleting and gang_of(groups, pod.uid) is None:
             broken[key] = None
-        elif pod.live and not pod.mirror:
-            found.setdefault(key, []).append(pod)
-    return {key: found[key] for key in broken if key in found}
+    for key in broken:
+        bound = [pod for pod in _admitted(state, groups, key) if pod.bound]
+        if bound and all_chosen(bound):
+            found[key] = bound
+    return found
 
 
 def awaited(

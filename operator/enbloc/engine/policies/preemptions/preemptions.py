@@ -22,7 +22,7 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import AskExtender
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.policies.preemptions.begun import awaited, begun
+from enbloc.engine.policies.preemptions.begun import all_chosen, awaited, begun
 from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
 from enbloc.engine.policies.preemptions.open_preemptions import OpenPreemptions
 from enbloc.engine.policies.preemptions.preempted_by import PreemptedBy
@@ -520,7 +520,7 @@ class Preemptions(Policy):
         if not facts.deficit and not _leaves_without_minimum(run):
             return
         rest = [pod for pod in run.bound if pod.preempted and pod.uid not in self._known]
-        if rest:
+        if rest and all_chosen(run.bound, self._known):
             self._known.update(pod.uid for pod in rest)
             self._rests.add(facts.key, rest)
         left = self._rests.take(facts.key, run.bound, turn.now)
