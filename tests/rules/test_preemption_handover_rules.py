@@ -154,12 +154,13 @@ def test_a_new_leader_has_only_those_leave_beyond_a_minimum_that_were_chosen() -
     assert [each.pod.name for each in cluster.evicted] == ["low-2"]
 
 
+@pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
 @pytest.mark.parametrize("refusals", [1, 3])
-def test_the_rest_that_kueue_admitted_is_told_again_though_its_preemptor_went_elsewhere(
-    refusals: int,
+def test_the_rest_of_a_group_is_told_again_though_its_preemptor_went_elsewhere(
+    kind: str, refusals: int
 ) -> None:
-    """Semantics §10.3: a part of what is admitted together is worth nothing."""
-    cluster = preempted_in_part("Kueue", 0, 0)
+    """Semantics §10.3: a part of what leaves together is worth nothing."""
+    cluster = preempted_in_part(kind, 0, 0)
     cluster.evict_answer = lambda _: "hold"
     cluster.change("high", nominated="")
     cluster.settle()

@@ -454,7 +454,8 @@ class Preemptions(Policy):
             self._setbacks.end(facts.key)
             if not self._victims.of(facts.key):
                 self._preempted[facts.key] = ""
-                self._rests.end(facts.key)
+                if run.group is not None:  # otherwise its minimum is not known
+                    self._rests.end(facts.key)
         each = self._open.get(facts.key)
         planned = self._core.plans.of(facts.key) is not None
         self._finish(turn, run, facts)
@@ -517,7 +518,7 @@ class Preemptions(Policy):
         """
         if run.solo or self._victims.of(facts.key) is not None:
             return
-        if not facts.deficit and not _leaves_without_minimum(run):
+        if not (facts.deficit or facts.key in self._rests or _leaves_without_minimum(run)):
             return
         rest = [pod for pod in run.bound if pod.preempted and pod.uid not in self._known]
         if rest and all_chosen(run.bound, self._known):

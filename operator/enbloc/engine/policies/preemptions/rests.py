@@ -55,6 +55,9 @@ class Rests:
         #: When each is told again; without an entry, once none of it is being evicted.
         self._due = Deadlines()
 
+    def __contains__(self, group: GroupKey) -> bool:
+        return group in self._of
+
     def leave(self, departure: Departure, now: float) -> None:
         """Record that a member which a gang cannot run without certainly leaves."""
         if departure.whole and len(departure.together) > 1:
@@ -94,8 +97,6 @@ class Rests:
         left = self.take(group, [pod for pod in pods if pod is not None and pod.bound], now)
         if left:
             self._victims.choose(rest_of_gang(group, left))
-        else:
-            self.end(group)
 
     def take(self, group: GroupKey, bound: Sequence[Pod], now: float) -> Sequence[Pod]:
         """Return the bound members of a gang that are to be told now; later they may be again."""
@@ -106,6 +107,8 @@ class Rests:
         if left:
             rest.times += 1
             self._due.put(group, now + Backoff(FIRST_WAIT, LONGEST_WAIT).after(rest.times))
+        else:
+            self.end(group)
         return left
 
     def deadline(self) -> float:
