@@ -103,6 +103,12 @@ def test_a_timeout_of_zero_is_the_default() -> None:
     assert found == Derived({"minMember": 2})
 
 
+def test_a_timeout_of_more_than_a_day_counts_as_a_day() -> None:
+    """Semantics §6.5: the field has no limit there."""
+    found = checked(coscheduling.derive(theirs(minMember=2, scheduleTimeoutSeconds=604_800)))
+    assert found == Derived({"minMember": 2, "scheduleTimeoutSeconds": 86_400})
+
+
 # ── Volcano ──────────────────────────────────────────────────────────────────────────────────
 
 

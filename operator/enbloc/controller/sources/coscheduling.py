@@ -14,6 +14,7 @@ import msgspec
 from enbloc.client.paths import Resource
 from enbloc.controller.sources.resources import readable
 from enbloc.controller.sources.source import (
+    LONGEST_TIMEOUT,
     Derived,
     GroupView,
     RefusedGroup,
@@ -44,7 +45,7 @@ class CoschedulingPodGroup(SourceObject):
 
 
 def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
-    """Our PodGroup; a timeout of 0 means the default in both."""
+    """Our PodGroup; a timeout of 0 means the default in both, and ours is a day at most."""
     spec = found.spec
     minimum = 1 if spec.min_member is None else spec.min_member
     if minimum < 0:
@@ -61,7 +62,7 @@ def derive(found: CoschedulingPodGroup) -> Derived | RefusedGroup:
     if resources:
         wanted["minResources"] = resources
     if timeout:
-        wanted["scheduleTimeoutSeconds"] = timeout
+        wanted["scheduleTimeoutSeconds"] = min(timeout, LONGEST_TIMEOUT)
     try:
         return Derived(wanted | topology_of(koordinators(found.metadata.annotations or {})))
     except ValueError as error:
