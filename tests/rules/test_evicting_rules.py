@@ -437,3 +437,21 @@ def test_a_gang_of_which_others_placed_all_is_left_alone() -> None:
     world.member("g-0", "g")
     world.settle(seconds=200)
     assert world.evictions == []
+
+
+def test_gangs_that_are_tried_all_the_time_keep_nobody_s_deadline_from_taking_effect() -> None:
+    """Semantics §4.4: two others change faster than they are tried."""
+    world = World(sync=False)
+    world.nodes("n1 n2 n3", cpu=4)
+    for name, node in (("one", "n1"), ("two", "n2"), ("late", "n3")):
+        policy = REPAIR if name == "late" else KEEP
+        world.job_in_part(name, node, of=2, timeout=20, on_incomplete=policy)
+        world.change(f"{name}-1", spec=spec(cpu=100))
+    world.sync()
+    world.settle(seconds=19)
+    for turn in range(400):
+        world.now += 0.05
+        for name in ("one-1", "two-1"):
+            world.change(name, labels=(("turn", str(turn)),))
+        world.step()
+    assert world.evictions == ["late-0"]

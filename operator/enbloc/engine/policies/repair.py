@@ -40,6 +40,9 @@ from enbloc.model.pods import Pod, PodUID
 _MOST_PAIRS: Final = 64
 _MOST_STUCK: Final = 8
 
+#: The longest that an eviction waits until all partially bound gangs were tried, seconds.
+_MOST_UNDECIDED: Final = 10.0
+
 #: Why a gang could not be placed, if the capacity of another one could help.
 _LACK_OF_CAPACITY: Final = (Reason.UNSCHEDULABLE, Reason.INFEASIBLE)
 
@@ -184,6 +187,9 @@ class Repair(Policy):
         self._pauses = Pauses()
         #: Pairs that remain to be compared, a few per turn; some may have ended meanwhile.
         self._pairs: deque[_Pair] = deque()
+        #: Since when an eviction or a comparison waits until others were tried, engine clock;
+        #: infinity = none does.
+        self._waits_since = math.inf
 
     def __len__(self) -> int:
         """Return how many partially bound gangs have bound members."""
@@ -352,13 +358,12 @@ class Repair(Policy):
         One pair of gangs is compared per turn, which costs as much as a decision. Deadlines count
         only after all pairs were compared.
         """
-        if not self._open:
+        if not (self._open and (self._pairs or self._any_fresh or self._any_due(turn.now))):
+            self._waits_since = math.inf
             return None
-        if not (self._pairs or self._any_fresh or self._any_due(turn.now)):
+        if self._waits_for_attempts(turn.now):
             return None
         leaving = self._victims.leaving()
-        if self._any_undecided:
-            return None  # it may need no capacity of others now, or be the gang to evict
         if self._any_fresh and not self._pairs:
             self._pairs += self._to_compare(turn)
         if self._pairs:
@@ -372,6 +377,18 @@ class Repair(Policy):
         if gang is None or self._waits(turn.now, gang, leaving):
             return None
         return gang, None
+
+    def _waits_for_attempts(self, now: float) -> bool:
+        """Whether a gang is about to be tried, and may be waited for.
+
+        It may need no capacity of others now, or be the gang to evict. But many that change all the
+        time must not keep a deadline from taking effect.
+        """
+        if not self._any_undecided:
+            self._waits_since = math.inf
+            return False
+        self._waits_since = min(self._waits_since, now)
+        return now < self._waits_since + _MOST_UNDECIDED
 
     def _known_to_wait(self, key: GroupKey, leaving: Sequence[Pod]) -> bool:
         """Whether the capacity of terminating pods is known to complete a gang."""
@@ -552,14 +569,17 @@ class Repair(Policy):
             turn.change(key)
 
     def deadline(self) -> float | None:
-        """Return when to act here; None while a gang is about to be tried."""
-        if not self._open or self._any_undecided:
+        """Return when to act here; later while a gang is about to be tried."""
+        if not self._open:
             return None
-        leaving = self._victims.leaving()
+        after = -math.inf
+        if self._any_undecided and self._waits_since < math.inf:
+            after = self._waits_since + _MOST_UNDECIDED
         if self._pairs or self._any_fresh:
-            return 0.0
+            return max(after, 0.0)
+        leaving = self._victims.leaving()
         times = (
-            repair.not_before if repair.not_before > -math.inf else repair.deadline
+            max(after, repair.not_before if repair.not_before > -math.inf else repair.deadline)
             for key, repair in self._open.items()
             if repair.failed
             and repair.able
