@@ -90,3 +90,13 @@ def test_a_gang_that_fits_no_empty_node_never_starts() -> None:
     cluster = full(limit=600.0)
     cluster.gang("large", 1, spec=spec(cpu=8))
     assert "large" not in starts(cluster)
+
+
+def test_a_smaller_gang_that_fits_into_what_ends_early_delays_a_larger_one() -> None:
+    cluster = full(limit=600.0)
+    cluster.gang("small", 1, spec=spec(cpu=2), created=cluster.now + 1)
+    assert starts(cluster) == {"late": Start(600.0, latest=True)}
+    cluster.finish("early-0")
+    cluster.settle()
+    assert cluster.where("small") == {"small-0": "n1"}
+    assert starts(cluster) == {}, "nothing is reserved for it, and `small` does not end"

@@ -28,8 +28,9 @@ class Start(NamedTuple):
 
     Attributes:
         at: server seconds.
-        latest: whether `at` is an upper bound, because everything that ends until then ends by a
-            limit; else it depends on the times that users expect.
+        latest: whether everything that ends until then ends by a limit, so that enough is free then
+            at the latest, unless another waiting group takes what is free earlier; else it depends
+            on the times that users expect.
     """
 
     at: float
