@@ -260,6 +260,13 @@ CASES: Final = {
     "who held room is gone": Case(
         _all(_nodes("n1 n2 n3"), _loses_one, _gang()), lambda w: w.drop_group("old")
     ),
+    "who held room goes after it in the order now": Case(
+        _all(_nodes("n1 n2 n3"), _loses_one, _gang()),
+        _all(
+            lambda w: w.tell(PriorityClassSeen("low", -1)),
+            lambda w: w.alter("old", priority_class="low"),
+        ),
+    ),
 }
 
 

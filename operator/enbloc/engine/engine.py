@@ -46,11 +46,12 @@ from enbloc.engine.report import (
     topology_status,
 )
 from enbloc.engine.settings import Settings
-from enbloc.engine.state import MIN_RESOURCES, Run
+from enbloc.engine.state import MIN_RESOURCES, Key, Run
 from enbloc.engine.tally import Census, Tally
 from enbloc.engine.trial import Stopwatch, timed
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
@@ -349,9 +350,11 @@ class Engine:
             return  # the status is written when a burst begins and when its floor is bound
         facts = self._follow(run, self._groups.facts(run), turn.now)
         turn.reviewed[key] = facts
+        before = self._core.order.of(key)
         misplaced = self._admission.place(run, facts)
         for policy in self._policies:
             policy.review(turn, run, facts)
+        self._let_by(turn, key, before)
         if open_plan is None:
             self._admission.review(turn, run, facts, misplaced)
             if self._admission.item(run).place.parked:
@@ -370,6 +373,14 @@ class Engine:
             for each in self._groups.arrange(run, turn.now):
                 turn.change(each)
             self._reporter.look(self._groups.newest(run))
+
+    def _let_by(self, turn: Turn, key: GroupKey, before: Key | None) -> None:
+        """Let those try that a group no longer precedes, if nodes are reserved for it."""
+        after = self._core.order.of(key)
+        if before is not None and after is not None and before < after:
+            for reservation in self._state.reservations.on_nodes(key):
+                happening = Happening(Resource.POD, Action.DELETE, pod=reservation.pod)
+                turn.happened.append(happening)
 
     def _follow(self, run: Run, facts: GroupFacts, now: float) -> GroupFacts:
         """Record that the floor is reserved, the group runs, or no member is bound any more."""

@@ -172,6 +172,10 @@ class ReservationLedger:
         found = self._of.get((purpose, holder))
         return tuple(found.values()) if found else ()
 
+    def on_nodes(self, holder: GroupKey) -> Sequence[Reservation]:
+        """Return what is reserved on nodes against groups ordered after this one."""
+        return (*self.of(HELD, holder), *self.of(PREEMPTION, holder))
+
     def with_purpose(self, purpose: str) -> list[Reservation]:
         """Return all reservations of one purpose, other than plans', oldest first."""
         return [each for each in self._others.values() if each.purpose == purpose]
