@@ -231,3 +231,23 @@ def test_a_group_that_fills_a_reservation_costs_no_more_for_each_that_does() -> 
         costs.append(calls_of(world.settle))
         assert len(world.where("more")) == 20
     assert costs[1] <= 1.2 * costs[0]
+
+
+def test_an_attempt_costs_no_more_for_each_reservation_that_is_shared() -> None:
+    """Semantics §5.1 and §9.1: one owner has many of them, and another group the first."""
+    costs: list[int] = []
+    for count in (100, 400):
+        world = World(sync=False, log=1, validate=False)
+        world.nodes("n1 n2", cpu=300, pods=300)
+        for number in range(count):
+            owner = "app" if number else "other"
+            world.group(f"g{number}", 1, min_resources=(("cpu", 100),), timeout=600, owner=owner)
+            node = f"n{1 + number % 2}"
+            world.pod(f"g{number}-0", f"g{number}", spec=spec(cpu="1m"), node=node)
+        world.sync()
+        world.settle()
+        world.group("young", 1, owner="app", created=world.now)
+        world.pod("young-0", "young", spec=spec(cpu="1m"), created=world.now + 1)
+        costs.append(calls_of(world.step))
+        assert len(world.sent) == 1
+    assert costs[1] <= 5 * costs[0]

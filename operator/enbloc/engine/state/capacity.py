@@ -68,11 +68,10 @@ class ReservedAmounts:
         """Whether anything is reserved; if not, callers can skip the rest."""
         return bool(self.amounts)
 
-    def earlier(self, wanted: GroupAmount, order: Key | None = None) -> Iterator[GroupAmount]:
-        """Yield others' reservations that precede the asking group, or that place in the order."""
-        before = wanted.order if order is None else order
+    def earlier(self, wanted: GroupAmount) -> Iterator[GroupAmount]:
+        """Yield others' reservations that precede the asking group."""
         for each in self.amounts:
-            if each.order < before and not each.shared_by(wanted):
+            if each.order < wanted.order and not each.shared_by(wanted):
                 yield each
 
     # ── what others may take ─────────────────────────────────────────────────────────────────
@@ -111,7 +110,7 @@ class ReservedAmounts:
         Returns:
             The assignments that stay, and why the others cannot; "" when all do.
         """
-        before = self._before(wanted, wanted.order)
+        before = self._before(wanted)
         if not before:
             return assignments, ""
         left = self._left(wanted, nodes, tuple(sorted(before)))
@@ -145,7 +144,7 @@ class ReservedAmounts:
             wanted: of the group.
             nodes: the cluster as the group sees it, with those others.
         """
-        resources = tuple(sorted(self._before(wanted, wanted.order)))
+        resources = tuple(sorted(self._before(wanted)))
         left = self._left(wanted, nodes, resources) if resources else {}
 
         def spared(coming: Iterable[Pod], leaving: Iterable[Pod]) -> bool:
@@ -168,22 +167,25 @@ class ReservedAmounts:
         left of earlier reservations that it shares, at their place in the order.
         """
         free = free_capacity(nodes, resources)
-        before = self._before(wanted, wanted.order)
-        left = {resource: amount - before[resource] for resource, amount in free.items()}
-        for each in self.amounts:
-            if each.shared_by(wanted) and each.order < wanted.order:
-                before = self._before(wanted, each.order)
+        before: Counter[str] = Counter()
+        shared: dict[str, int] = {}
+        for each in self.amounts:  # once for all: one owner may have thousands of them
+            if not each.order < wanted.order:
+                break
+            if each.shared_by(wanted):
                 for resource, amount in free.items():
                     own = min(each.due[resource], amount - before[resource])
-                    left[resource] = max(left[resource], own)
-        return left
+                    shared[resource] = max(shared.get(resource, own), own)
+            else:
+                _add(before, each.due)
+        left = {resource: amount - before[resource] for resource, amount in free.items()}
+        return {name: max(amount, shared.get(name, amount)) for name, amount in left.items()}
 
-    def _before(self, wanted: GroupAmount, order: Key) -> Counter[str]:
+    def _before(self, wanted: GroupAmount) -> Counter[str]:
         """Return what groups earlier in the order are due."""
         total: Counter[str] = Counter()
-        for each in self.earlier(wanted, order):
-            for name, amount in each.due.items():  # in half the time of `update`
-                total[name] += amount
+        for each in self.earlier(wanted):
+            _add(total, each.due)
         return total
 
     # ── what stands ──────────────────────────────────────────────────────────────────────────
@@ -231,11 +233,17 @@ class ReservedAmounts:
 
     def _whose(self, wanted: GroupAmount, resource: str) -> str:
         """Return which groups have reserved a resource before this group; "" = none."""
-        amount = self._before(wanted, wanted.order)[resource]
+        amount = self._before(wanted)[resource]
         if not amount:
             return ""
         names = [str(each.group) for each in self.earlier(wanted) if each.due[resource]]
         return f", {render(resource, amount)} reserved for {several(names, _MOST_NAMES)}"
+
+
+def _add(total: Counter[str], more: Counter[str]) -> None:
+    """Add amounts to others, in half the time of `update`."""
+    for name, amount in more.items():
+        total[name] += amount
 
 
 def reserved_amounts(
