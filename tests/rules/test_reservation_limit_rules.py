@@ -251,3 +251,24 @@ def test_an_attempt_costs_no_more_for_each_reservation_that_is_shared() -> None:
         costs.append(calls_of(world.step))
         assert len(world.sent) == 1
     assert costs[1] <= 5 * costs[0]
+
+
+def test_reservations_are_reviewed_once_for_all_groups_of_their_owner_that_change() -> None:
+    """Semantics §5.1 and §9.1: one owner has many reservations, and loses many other members."""
+    costs: list[int] = []
+    for count in (25, 100):
+        world = World(sync=False, log=1, validate=False)
+        world.nodes("n1 n2", cpu=300, pods=300)
+        for number in range(count):
+            for name, wanted in (("holder", (("cpu", 1000),)), ("other", ())):
+                world.group(f"{name}{number}", 1, min_resources=wanted, timeout=600, owner="app")
+                pod = f"{name}{number}-0"
+                world.pod(pod, f"{name}{number}", spec=spec(cpu="1m"), node=f"n{1 + number % 2}")
+        world.sync()
+        world.settle()
+        for number in range(count):
+            world.delete(f"other{number}-0")
+        costs.append(calls_of(world.step))
+        due = {each.amount for each in world.engine._state.reservations.amounts()}
+        assert due == {(("cpu", 999),)}
+    assert costs[1] <= 6 * costs[0]

@@ -73,9 +73,13 @@ class MinResources(Policy):
         self._families = Families(groups, state.reservations)
         #: By family, what filled its reservations at the last review.
         self._seen: dict[str, Filled] = {}
+        #: Families whose reservations are to be reviewed, each with the turn in which others of its
+        #: groups changed; empty between turns.
+        self._stale: dict[str, Turn] = {}
 
     def capacity(self) -> ReservedAmounts:
         """Return what is reserved now."""
+        self._catch_up()
         return self._reservations.capacity()
 
     def deadline(self) -> float | None:
@@ -148,7 +152,7 @@ class MinResources(Policy):
             self._families.look(run)
 
     def review(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
-        """Review a changed group's reservation, or those that it helps to use up."""
+        """Review a changed group's reservation; later in the turn those that it helps to use."""
         del facts
         group = run.group
         if run.solo:
@@ -158,18 +162,32 @@ class MinResources(Policy):
             self._review(turn, run, self._families.filled(_family(run), run.key))
             return
         self._drop(turn, run)
-        family = _family(run)
-        holders = self._reservations.holders(family) if family else []
-        if not holders:
-            self._seen.pop(family, None)
-            return
-        filled = self._families.filled(family, holders[0])
-        if self._seen.get(family) != filled:
-            self._seen[family] = filled
-            for key in holders:
-                holder = self._groups.get(key)
-                if holder is not None:
-                    self._review(turn, holder, filled)
+        if family := _family(run):
+            self._stale[family] = turn
+
+    def _catch_up(self) -> None:
+        """Review the reservations that changed groups help to use up, once for all of these.
+
+        A family may have thousands of either.
+        """
+        stale, self._stale = self._stale, {}
+        for family, turn in stale.items():
+            holders = self._reservations.holders(family)
+            if not holders:
+                self._seen.pop(family, None)
+                continue
+            filled = self._families.filled(family, holders[0])
+            if self._seen.get(family) != filled:
+                self._seen[family] = filled
+                for key in holders:
+                    holder = self._groups.get(key)
+                    if holder is not None:
+                        self._review(turn, holder, filled)
+
+    def choose(self, turn: Turn) -> None:
+        """Leave no reservation to be reviewed; nothing is evicted for any."""
+        del turn
+        self._catch_up()
 
     def planned(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
         """Review a group whose plan is open, which admits it."""
@@ -221,7 +239,7 @@ class MinResources(Policy):
 
     def _domain(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return `labels` and `nodes` of the reservation of a group."""
-        locality = self._groups.facts(run).locality
+        locality = self._groups.facts(run).locality if run.in_topology else None
         if locality is None or locality.levels.required is None:
             return (), ()
         planned = self._state.reservations.plans
