@@ -455,3 +455,17 @@ def test_gangs_that_are_tried_all_the_time_keep_nobody_s_deadline_from_taking_ef
             world.change(name, labels=(("turn", str(turn)),))
         world.step()
     assert world.evictions == ["late-0"]
+
+
+def test_a_gang_waits_beyond_its_deadline_for_those_whom_it_preempted() -> None:
+    """Semantics §4.4 and §10.4: until thirty seconds after the grace period."""
+    world = World(sync=False)
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("g", "n1", of=2, timeout=60)
+    world.pod("slow", node="n2", spec=ONE_A_NODE, priority=-1, grace=600.0, owner=NEXT_JOB)
+    world.evict_answer = lambda _: "slow"
+    world.sync()
+    world.settle(seconds=629)
+    assert world.evictions == ["slow"]
+    world.settle(seconds=2)
+    assert world.evictions == ["slow", "g-0"], "it does not leave"
