@@ -7,10 +7,12 @@ nothing unused (tests/e2e/test_permissions_e2e.py). What holds of the table hold
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from enbloc.cli.doctor import installation
 from enbloc.client.permissions import (
     BEYOND_KUBE_SCHEDULER,
     REVIEWING,
@@ -20,6 +22,7 @@ from enbloc.client.permissions import (
     VIEWING,
     Rule,
 )
+from enbloc.doctor.permissions import wanted
 from enbloc.model import names
 from tests.charts.test_rendered import CI, hooked, render
 
@@ -120,6 +123,57 @@ def test_a_release_grants_its_processes_what_the_table_holds(values: str, builti
     for process, name in accounts.items():
         wanted = BUILTIN if builtin and process == "scheduler" else set()
         assert foreign(documents, name) == wanted
+
+
+@pytest.mark.parametrize("mode", ["separate", "combined"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param("doctor.enabled=true", id="the chart's Lease"),
+        pytest.param("scheduler.extraSchedulerNames={default-scheduler}", id="kube-scheduler's"),
+        pytest.param("scheduler.config.leaderElection.resourceName=other", id="another name"),
+        pytest.param(
+            "scheduler.config.leaderElection.resourceNamespace=other", id="another namespace"
+        ),
+    ],
+)
+def test_the_doctor_of_a_release_may_do_all_that_it_asks_for(
+    mode: str, setting: str, tmp_path: Path
+) -> None:
+    settings = ("--set", f"doctor.enabled=true,mode={mode}", "--set", setting)
+    hooks = [
+        each
+        for each in render(*settings, release=RELEASE, namespace=NAMESPACE)
+        if each["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-install"
+    ]
+    [config] = [each["data"] for each in hooks if each["kind"] == "ConfigMap"]
+    [job] = [each["spec"]["template"]["spec"] for each in hooks if each["kind"] == "Job"]
+    file = tmp_path / "config.yaml"
+    file.write_text(config["config.yaml"])
+    [release] = [
+        flag.removeprefix("--release=")
+        for flag in job["containers"][0]["args"]
+        if flag.startswith("--release=")
+    ]
+
+    ours = installation(NAMESPACE, release, [file], planned=True).expected()
+
+    asked = {
+        (
+            each.get("namespace", ""),
+            each.get("group", ""),
+            "/".join(filter(None, (each["resource"], each.get("subresource")))),
+            each["verb"],
+            each.get("name", ""),
+        )
+        for process in ours.processes
+        for each in wanted(
+            ROLES[process.role],
+            process.lease_namespace,
+            {names.SCHEDULER_LEASE: process.lease, names.CONTROLLER_LEASE: process.lease},
+        )
+    }
+    assert asked <= granted(hooks, job["serviceAccountName"])
 
 
 def test_client_certificates_need_one_role_of_the_cluster_and_no_more() -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import yaml
 
+from enbloc.cli.doctor import installation
 from enbloc.client.permissions import ROLES
 from enbloc.client.server_version import NEWEST, minor
 from enbloc.doctor import Installation, Verdict
@@ -378,3 +379,24 @@ async def test_an_installation_is_examined_as_its_deployments_say(
         lists, replace(ours, serves=frozenset({"other"})), ask=installed
     )
     assert asked.serves == {"other"}
+
+
+@pytest.mark.parametrize(
+    ("election", "lease"),
+    [
+        ("{}", ("team", "gangs-scheduler")),
+        ("{resourceName: other}", ("team", "other")),
+        ("{resourceNamespace: there}", ("there", "gangs-scheduler")),
+    ],
+)
+def test_of_a_planned_scheduler_the_lease_that_its_configuration_names_is_checked(
+    election: str, lease: tuple[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    kind = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    file.write_text(f"{kind}leaderElection: {election}\n")
+
+    scheduler, controller = installation("team", "gangs", [file], planned=True).expected().processes
+
+    assert (scheduler.lease_namespace, scheduler.lease) == lease
+    assert (controller.lease_namespace, controller.lease) == ("team", "gangs-controller")

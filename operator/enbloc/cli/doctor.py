@@ -65,14 +65,9 @@ def doctor(
 
     Exit code: 0 no fault was found, 3 at least one fault was found.
     """
-    from enbloc.doctor import Installation, Verdict  # noqa: PLC0415  # not for `--help`
+    from enbloc.doctor import Verdict  # noqa: PLC0415  # not for `--help`
 
-    serves: frozenset[str] = frozenset()
-    if configs:
-        from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
-
-        serves = frozenset(configure(sources(configs)).profiles)
-    ours = Installation(namespace, release, serves, planned=preinstall)
+    ours = installation(namespace, release, configs, planned=preinstall)
     findings = asyncio.run(_examined(kubeconfig, context, ours))
     healthy = all(each.verdict is not Verdict.FAULT for each in findings)
     if output == "json":
@@ -81,6 +76,39 @@ def doctor(
         rows = [(each.check, each.verdict, each.object, each.message) for each in findings]
         print_table(("CHECK", "RESULT", "OBJECT", "MESSAGE"), rows)
     return OK if healthy else FAULTY
+
+
+def installation(
+    namespace: str, release: str, configs: Sequence[Path], *, planned: bool
+) -> "Installation":
+    """The installation that the flags describe.
+
+    Args:
+        namespace: of its Deployments.
+        release: the prefix of their names.
+        configs: files with its scheduler's configuration; none = not known.
+        planned: whether it does not exist yet.
+
+    Raises:
+        ConfigError: a file cannot be read or is invalid.
+    """
+    from enbloc.doctor import Installation  # noqa: PLC0415  # not for `--help`
+
+    if not configs:
+        return Installation(namespace, release, planned=planned)
+    from enbloc.config import configure  # noqa: PLC0415  # only a given file needs it
+
+    found = configure(sources(configs))
+    election = found.leader_election
+    # The default is the name of no release; the chart sets the Lease's name.
+    lease = "" if election.resource_name == names.SCHEDULER_LEASE else election.resource_name
+    return Installation(
+        namespace,
+        release,
+        frozenset(found.profiles),
+        planned=planned,
+        lease=(election.resource_namespace, lease),
+    )
 
 
 async def _examined(

@@ -62,6 +62,7 @@ class Installation:
         release: the prefix of its objects' names.
         serves: the schedulerNames of its profiles; empty = as its configuration says.
         planned: whether it does not exist yet, so that its own objects are not missed.
+        lease: namespace and name of its scheduler's Lease, by its configuration; "" = the default.
         processes: its processes; empty = as its Deployments say.
     """
 
@@ -69,16 +70,18 @@ class Installation:
     release: str = "enbloc"
     serves: Collection[str] = frozenset()
     planned: bool = False
+    lease: tuple[str, str] = ("", "")
     processes: Sequence[Process] = ()
 
     def expected(self) -> Self:
         """The installation, completed with the chart's defaults."""
         serves = self.serves or frozenset({names.SCHEDULER_NAME})
-        lease = (self.namespace, self.scheduler)
+        default = (self.namespace, self.scheduler)
         if names.DEFAULT_SCHEDULER in serves:
-            lease = (names.KUBE_SYSTEM, names.KUBE_SCHEDULER_LEASE)
+            default = (names.KUBE_SYSTEM, names.KUBE_SCHEDULER_LEASE)
+        (namespace, name), given = default, self.lease
         both = (
-            Process("scheduler", self.scheduler, *lease),
+            Process("scheduler", self.scheduler, given[0] or namespace, given[1] or name),
             Process("controller", self.controller, self.namespace, self.controller),
         )
         return replace(self, serves=serves, processes=self.processes or both)
