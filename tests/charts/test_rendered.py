@@ -269,6 +269,16 @@ def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> No
             "controller.serviceAccount.name: name the account to use",
             id="no account at all",
         ),
+        pytest.param(
+            "scheduler.extraSchedulerNames={batch,enbloc}",
+            "must be named once, here or by a profile; named are: enbloc, batch, enbloc",
+            id="a name that is served twice",
+        ),
+        pytest.param(
+            "admission.enabled=true,admission.mode=webhook,controller.enabled=false",
+            "admission.mode: the controller serves the webhook",
+            id="a webhook that nobody serves",
+        ),
     ],
 )
 def test_wrong_values_are_refused_by_name(setting: str, said: str) -> None:

@@ -172,8 +172,15 @@ labels:
 {{- end }}
 {{- $_ := set $config "leaderElection" (merge (omit $given "leaderElect") $election) }}
 {{- with $values.extraSchedulerNames }}
-{{- $profiles := default (list (dict "schedulerName" "enbloc")) $config.profiles }}
+{{- $names := (include "enbloc.schedulerNames" $ | fromJson).names }}
+{{- if ne (len $names) (len (uniq $names)) }}
+{{- fail (printf "scheduler.extraSchedulerNames: each schedulerName must be named once, here or by a profile; named are: %s" (join ", " $names)) }}
+{{- end }}
+{{- $profiles := default (list dict) $config.profiles }}
 {{- $first := first $profiles }}
+{{- if eq (len $profiles) 1 }}
+{{- $_ := set $first "schedulerName" (default "enbloc" $first.schedulerName) }}
+{{- end }}
 {{- range . }}
 {{- $profiles = append $profiles (set (deepCopy $first) "schedulerName" .) }}
 {{- end }}

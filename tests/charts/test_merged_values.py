@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Values of the user's that helm merges with the chart's own render objects that are valid."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from enbloc.config import Source, configure
+from tests.charts.test_rendered import by_key, render
+
+pytestmark = pytest.mark.controlplane
+
+
+def test_more_scheduler_names_are_served_beside_a_profile_without_a_name(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    profiles = {"profiles": [{"percentageOfNodesToScore": 50}]}
+    values.write_text(
+        yaml.safe_dump({"scheduler": {"extraSchedulerNames": ["batch"], "config": profiles}})
+    )
+
+    config = by_key(render("-f", str(values)))["ConfigMap/enbloc-scheduler"]
+
+    found = configure([Source("values", config["data"]["config.yaml"])])
+    assert list(found.profiles) == ["enbloc", "batch"]
+
+
+def test_a_deployment_that_is_recreated_has_no_rolling_update() -> None:
+    rendered = by_key(render("--set", "scheduler.strategy.type=Recreate"))
+
+    kept = rendered["Deployment/enbloc-controller"]["spec"]["strategy"]
+    assert rendered["Deployment/enbloc-scheduler"]["spec"]["strategy"] == {"type": "Recreate"}
+    assert kept["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
