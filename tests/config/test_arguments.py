@@ -68,6 +68,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("NodeName", {"a": 1}, 'a: Unknown field "a" (known: )'),
     ("NodeName", {"kind": "OtherArgs"}, 'kind: must be "NodeNameArgs", is "OtherArgs"'),
     ("NodeName", {"apiVersion": "v1"}, 'apiVersion: must be "kubescheduler.config.k8s.io/v1"'),
+    (
+        "NodeName",
+        {"apiVersion": []},
+        'apiVersion: must be "kubescheduler.config.k8s.io/v1", is "[]"',
+    ),
     ("DefaultPreemption", {"minCandidateNodesPercentage": 101}, "minCandidateNodesPercentage"),
     ("DefaultPreemption", {"minCandidateNodesAbsolute": -1}, "minCandidateNodesAbsolute: must"),
     (

@@ -484,6 +484,25 @@ def test_a_mistake_in_a_config_map_is_told_by_the_name_of_its_file() -> None:
         conversion(yaml.safe_dump({"kind": "ConfigMap", "data": data}))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("s.yaml", v1("parallelism: 1\nparallelism: 2\n"), 'line 4: "parallelism" given twice'),
+        ("s.yaml", v1("profiles: [\n"), "neither YAML nor JSON: line 4"),
+        ("volcano-scheduler.conf", "actions: [\n", "neither YAML nor JSON: line 2"),
+    ],
+)
+def test_a_text_of_a_config_map_that_cannot_be_read_is_not_left_out(
+    name: str, text: str, problem: str
+) -> None:
+    data = {name: text, "valid.yaml": v1("podMaxBackoffSeconds: 5\n")}
+    with pytest.raises(ConfigError) as error:
+        conversion(yaml.safe_dump({"kind": "ConfigMap", "data": data}))
+    first, *lines = str(error.value).splitlines()
+    assert first.startswith(f"f, {name}: 1 problem")
+    assert problem in lines[0]
+
+
 def test_all_mistakes_of_all_files_are_told_at_once() -> None:
     files = [Source("a", "tiers: 1"), Source("b", one("x: 1")), Source("c", "kind: Secret")]
     with pytest.raises(ConfigError) as error:

@@ -5,6 +5,7 @@
 Source: kube-scheduler v1.36 pkg/scheduler/apis/config/types_pluginargs.go.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from enbloc.config.outside import outside_fields
 from enbloc.config.strict import decode
 from enbloc.config.wanted import Arguments
 from enbloc.framework.registry import Factory
+from enbloc.model.text import quoted
 
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
 _VERSIONS: Final = ("v1", "v1beta3", "v1beta2", "v1beta1")
@@ -38,12 +40,16 @@ def read(name: str, arguments: Arguments, findings: Findings) -> Args:
     given = arguments.given
     api_version, kind = given.get("apiVersion"), given.get("kind")
     if kind is not None and kind != f"{name}Args":
-        findings.problem(f"{arguments.where}.kind", f'must be "{name}Args", is "{kind}"')
-    if api_version is not None and api_version not in {f"{GROUP}/{each}" for each in _VERSIONS}:
-        text = f'must be "{GROUP}/v1", is "{api_version}"'
+        findings.problem(f"{arguments.where}.kind", f'must be "{name}Args", is {_shown(kind)}')
+    if api_version is not None and api_version not in [f"{GROUP}/{each}" for each in _VERSIONS]:
+        text = f'must be "{GROUP}/v1", is {_shown(api_version)}'
         findings.problem(f"{arguments.where}.apiVersion", text)
     data = stamped(_written(given), arguments.where)
     return decode(MODELS[name], {**data, WHERE: arguments.where}, findings)
+
+
+def _shown(value: Any) -> str:
+    return quoted(value if isinstance(value, str) else json.dumps(value, default=str))
 
 
 def _written(given: Mapping[str, Any]) -> dict[str, Any]:

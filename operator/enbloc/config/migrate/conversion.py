@@ -20,6 +20,9 @@ from enbloc.framework.registry import Registry
 from enbloc.plugins.in_tree import IN_TREE
 
 _CONFIG_MAP: Final = "ConfigMap"
+_KINDS: Final = (KIND, OUR_KIND, POLICY_KIND)
+#: Keys of a ConfigMap that are meant for a scheduler, whatever the text is.
+_KEYS: Final = ("volcano-scheduler.conf", "volcano-scheduler-ci.conf", "policy.cfg")
 _PLUGINS: Final = ".plugins."
 _TIMEOUT: Final = "scheduleTimeoutSeconds"
 
@@ -90,21 +93,32 @@ def _documents(
             if document.get("kind") != _CONFIG_MAP:
                 yield source.name, document
                 continue
-            inner = list(_held(source.name, document))
+            inner = list(_held(source.name, document, findings))
+            findings.source = source.name
             if not inner:
                 text = "this ConfigMap holds no configuration of a scheduler that enbloc knows"
                 findings.problem("data", text)
             yield from inner
 
 
-def _held(name: str, config_map: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _held(
+    name: str, config_map: dict[str, Any], findings: Findings
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The configurations in a ConfigMap; what is wrong with their texts is noted."""
     data = config_map.get("data")
     for key, text in data.items() if isinstance(data, dict) else ():
-        # Other keys are not configuration, and may not be YAML either.
         found = Source(f"{name}, {key}", str(text))
-        for document in parse(found, Findings()):
-            if document.get("kind") in (KIND, OUR_KIND, POLICY_KIND) or is_volcano(document):
-                yield found.name, document
+        about = Findings(found.name)
+        documents = [
+            document
+            for document in parse(found, about)
+            if document.get("kind") in _KINDS or is_volcano(document)
+        ]
+        # Other keys are not configuration, and may not be YAML either.
+        if documents or key in _KEYS or KIND in found.text or OUR_KIND in found.text:
+            findings.problems += about.problems
+        for document in documents:
+            yield found.name, document
 
 
 def _converted(
