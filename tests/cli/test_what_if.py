@@ -5,6 +5,7 @@
 import asyncio
 import io
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -207,6 +208,19 @@ async def test_plain_pods_of_one_group_are_told_of_as_one(
     assert capsys.readouterr().out == "PodGroup default/g would start now: 2 pods on n1, n2.\n"
 
 
+async def test_an_output_that_nobody_reads_any_more_is_no_error(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.nodes("n1 n2")
+    reading, writing = os.pipe()
+    os.close(reading)
+    monkeypatch.setattr(sys, "stdout", os.fdopen(writing, "w", encoding="utf-8"))
+    assert await desk.ask("-f", desk.file(job(2))) == 2
+    with pytest.raises(BrokenPipeError):
+        sys.stdout.close()
+    assert capsys.readouterr().err == ""
+
+
 async def test_stdin_is_a_file_too(
     desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +391,16 @@ def test_a_question_that_is_none_says_what_to_pass(
     assert captured.out == ""
     assert captured.err.startswith(line)
     assert captured.err.count("\n") == 1
+
+
+def test_a_closed_stdin_says_what_to_pass(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["what-if", "-f", "-"]) == 2
+    assert capsys.readouterr().err == (
+        "error: -f -: stdin is closed; pipe a file into it, or name a file\n"
+    )
 
 
 def test_a_large_file_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

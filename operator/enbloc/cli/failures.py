@@ -17,8 +17,12 @@ def say_each(group: ExceptionGroup[Exception]) -> None:
 
 
 def lines(group: ExceptionGroup[Exception]) -> Sequence[str]:
-    """The errors with their fixes; one that concerns every request only once."""
-    return list(dict.fromkeys(_said(error) for error in _leaves(group)))
+    """The errors with their fixes; one that concerns every request only once.
+
+    That nobody reads the output any more, as with `| head`, is not an error to be told.
+    """
+    errors = (each for each in _leaves(group) if not isinstance(each, BrokenPipeError))
+    return list(dict.fromkeys(_said(error) for error in errors))
 
 
 def forbidden(group: ExceptionGroup[Exception]) -> bool:

@@ -169,9 +169,11 @@ def _content(file: str) -> bytes:
     """
     from enbloc.workloads import MOST_BYTES  # noqa: PLC0415  # not for `--help`
 
-    if file == "-":
-        return sys.stdin.buffer.read(MOST_BYTES + 1)
+    if file == "-" and sys.stdin is None:
+        raise UsageError("-f -: stdin is closed; pipe a file into it, or name a file")
     try:
+        if file == "-":
+            return sys.stdin.buffer.read(MOST_BYTES + 1)
         with Path(file).open("rb") as stream:
             return stream.read(MOST_BYTES + 1)
     except OSError as error:
