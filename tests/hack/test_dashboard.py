@@ -144,6 +144,13 @@ def test_an_alert_fires_on_what_it_is_for_and_no_other_does(alert: str) -> None:
 
 
 @pytest.mark.controlplane
+def test_a_queue_is_stuck_too_if_nothing_was_decided_since_the_start() -> None:
+    # A series of decisions begins with the first one.
+    decided = (name for name in WELL if name.startswith("enbloc_podgroup_plan_duration_seconds"))
+    assert firing(series({**WELL, **dict.fromkeys(decided)})) == {"EnblocQueueStuck"}
+
+
+@pytest.mark.controlplane
 def test_a_lease_that_changes_hands_often_is_noticed() -> None:
     name = 'leader_election_master_status{name="enbloc-scheduler"}'
     samples = series({**WELL, name: (1, 0)})
