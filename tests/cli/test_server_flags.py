@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from enbloc.cli import main
+from enbloc.cli.go_values import CIPHERS, ciphers_of
 from enbloc.cli.server_flags import WITHOUT_EFFECT
 from enbloc.cli.servers import scheduler
 from enbloc.client.lease import LeaseTiming
@@ -105,6 +106,10 @@ def test_tls_is_as_the_flags_say() -> None:
     [
         (("--tls-cert-file=/a",), "give both or neither"),
         (("--tls-cipher-suites=AES",), "unknown cipher suite 'AES'; known: TLS_ECDHE"),
+        (
+            ("--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GMC_SHA256",),
+            "unknown cipher suite 'TLS_ECDHE_RSA_WITH_AES_128_GMC_SHA256'; known: ",
+        ),
     ],
 )
 def test_tls_flags_that_cannot_be_used_are_named(flags: tuple[str, ...], message: str) -> None:
@@ -341,3 +346,13 @@ def test_every_flag_of_kube_scheduler_is_taken() -> None:
     ours = {name for parameter in scheduler.params for name in parameter.opts} | {"--help"}
     assert {f"--{name}" for name in theirs} - ours == set()
     assert set(WITHOUT_EFFECT) - theirs == set()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CIPHERS if "_AES_" in name or "_CHACHA20" in name]
+)
+def test_a_cipher_suite_of_go_s_is_one_of_openssl_s(name: str) -> None:
+    [cipher] = ciphers_of(name)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers(cipher)
+    assert cipher in [each["name"] for each in context.get_ciphers()]

@@ -21,20 +21,33 @@ TLS_VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-_ECDHE: Final[Mapping[str, str]] = {
+_RSA: Final[Mapping[str, str]] = {
     "AES_128_GCM_SHA256": "AES128-GCM-SHA256",
     "AES_256_GCM_SHA384": "AES256-GCM-SHA384",
-    "CHACHA20_POLY1305": "CHACHA20-POLY1305",
-    "CHACHA20_POLY1305_SHA256": "CHACHA20-POLY1305",
     "AES_128_CBC_SHA": "AES128-SHA",
     "AES_256_CBC_SHA": "AES256-SHA",
+    "AES_128_CBC_SHA256": "AES128-SHA256",
+    "3DES_EDE_CBC_SHA": "DES-CBC3-SHA",
+    "RC4_128_SHA": "RC4-SHA",
 }
-#: Go's names of cipher suites for TLS 1.2 → OpenSSL's.
+_ECDHE: Final[Mapping[str, str]] = {
+    **_RSA,
+    "CHACHA20_POLY1305": "CHACHA20-POLY1305",
+    "CHACHA20_POLY1305_SHA256": "CHACHA20-POLY1305",
+}
+#: Go's names of cipher suites for TLS 1.2 → OpenSSL's; its build decides which of them it has.
 CIPHERS: Final[Mapping[str, str]] = {
-    f"TLS_ECDHE_{kind}_WITH_{go}": f"ECDHE-{kind}-{name}"
-    for kind in ("ECDSA", "RSA")
-    for go, name in _ECDHE.items()
+    **{
+        f"TLS_ECDHE_{kind}_WITH_{go}": f"ECDHE-{kind}-{name}"
+        for kind in ("ECDSA", "RSA")
+        for go, name in _ECDHE.items()
+    },
+    **{f"TLS_RSA_WITH_{go}": name for go, name in _RSA.items()},
 }
+#: Those of TLS 1.3, which cannot be chosen, as in Go.
+_ALWAYS: Final = frozenset(
+    {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}
+)
 
 
 class _GoBool(click.ParamType[bool]):
@@ -130,7 +143,7 @@ def ciphers_of(text: str) -> list[str]:
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name in CIPHERS:
             made.append(CIPHERS[name])
-        elif not name.startswith("TLS_"):
+        elif name not in _ALWAYS:
             raise ConfigError(
                 f"--tls-cipher-suites: unknown cipher suite {name!r}; known: {', '.join(CIPHERS)}"
             )
