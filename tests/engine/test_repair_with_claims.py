@@ -11,6 +11,8 @@ from collections import Counter
 import pytest
 
 from enbloc.engine.effects import CancelPlan
+from enbloc.engine.events import FactSeen
+from tests.devices.objects import device, slice_of
 from tests.engine.claims_world import Claiming
 
 # ── a lost member (semantics §4.1) ───────────────────────────────────────────────────────────────
@@ -477,3 +479,30 @@ def test_of_two_gangs_whose_minimums_are_edited_in_turn_exactly_one_is_whole(lan
         world.settle(seconds=15)
     assert world.where() == {}
     one_is_whole(world)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_device_that_other_nodes_reach_stays_with_a_plan_whose_node_goes(back: bool) -> None:
+    """Semantics §2.10, §3.1: the plan is dropped at once, and what it may still write is its own.
+
+    A node may come back under its name before anything else happens.
+    """
+    world = Claiming()
+    world.nodes("n1 n2", cpu=4)
+    world.tell(FactSeen(slice_of(None, device("card"), pool="fabric", allNodes=True)))
+    world.slow = True
+    world.gang("g", 1)
+    world.settle()
+    node = world.preparing["g-0"].target.node
+    world.now += 1
+    world.gang("h", 1, cpu=1)
+    world.drop_node(node)
+    if back:
+        world.node(node, cpu=4)
+    world.settle()
+    assert world.preparing.keys() <= {"g-0"}
+    assert [target.node for target, _ in world.undoing] == [node]
+    world.slow = False
+    world.settle(seconds=60)
+    assert world.owned() == {"g-0-gpus": ["fabric/card"]}
+    assert world.where().keys() == {"g-0"}

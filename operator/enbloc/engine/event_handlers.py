@@ -275,9 +275,20 @@ class EventHandlers:
             self._node_changed(event.node.name, event.node, turn)
         elif isinstance(event, happened.NodeGone):
             self._node_changed(event.name, None, turn)
+            self._planned_there(event.name, turn)
             held = [c for c in self._state.reservations.with_purpose(HELD) if c.node == event.name]
             turn.happened += self._state.release(held)
         turn.happened += self._state.apply(event)
+
+    def _planned_there(self, node: str, turn: Turn) -> None:
+        """Drop members that are planned on a node that is gone, while nothing was sent for them.
+
+        The tables keep nothing of a node that is gone, so others could get the devices of a plan
+        whose PreBind still writes them.
+        """
+        for pod, key in list(self._members_on(node)):
+            if not self._plans.binding(pod.uid, key):
+                self._plans.gone(pod.uid, key, turn)
 
     def _domain_changed(self, node: Node, turn: Turn) -> None:
         """Mark groups with members in a node's domain: their status may name another domain now."""
