@@ -9,9 +9,9 @@ import pytest
 
 from enbloc.engine.decide.attempts import Planner
 from enbloc.engine.effects import Evict, StopEvict
-from enbloc.engine.events import EvictRefused
+from enbloc.engine.events import Evicted, EvictRefused
 from enbloc.framework.facts import GroupFacts
-from enbloc.model.groups import OnIncomplete
+from enbloc.model.groups import GroupKey, OnIncomplete
 from enbloc.model.pods import Phase, Pod
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 from tests.world.builders import spec
@@ -469,3 +469,31 @@ def test_a_gang_waits_beyond_its_deadline_for_those_whom_it_preempted() -> None:
     assert world.evictions == ["slow"]
     world.settle(seconds=2)
     assert world.evictions == ["slow", "g-0"], "it does not leave"
+
+
+@pytest.mark.parametrize("answer", ["gone", "refused"])
+def test_a_gang_whose_only_bound_member_is_evicted_for_another_waits_for_that(answer: str) -> None:
+    """Semantics §4.5: it named another group while its eviction was asked for."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job_in_part("a", "n1", of=2)
+    world.evict_answer = lambda _: "hold"
+    world.settle(seconds=61)
+    [asked] = world.evicted
+    world.job("b", 1, minimum=3)
+    world.change("a-0", group=GroupKey("ns", "b"))
+    for _ in range(100):
+        world.step()
+    wakeup = world.engine.wakeup()
+    assert wakeup is not None
+    assert wakeup > world.now, "it comes to rest"
+    assert world.evicted == [asked]
+    if answer == "gone":
+        world.tell(Evicted(asked.uid))
+        world.delete("a-0")
+        world.settle(seconds=30)
+        assert not world.where("a-")
+    else:
+        world.tell(EvictRefused(asked.uid, "a budget", world.now + 10))
+        world.settle(seconds=30)
+        assert [each.group.name for each in world.evicted] == ["a", "b"]

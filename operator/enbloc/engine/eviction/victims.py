@@ -346,6 +346,10 @@ class Victims:
         """Return the eviction of a group that is under way."""
         return self._evictions.get(group)
 
+    def evicts(self, uid: PodUID) -> bool:
+        """Whether a pod is being evicted, if only as a member of a group that it named before."""
+        return uid in self._eviction_of
+
     def staying(self, group: GroupKey) -> int:
         """Return how many members of a group are to leave and do not terminate yet."""
         eviction = self._evictions.get(group)

@@ -39,6 +39,8 @@ from enbloc.model.pods import Pod, PodUID
 #: At most this many pairs of gangs are compared after one failed anew, one pair per turn.
 _MOST_PAIRS: Final = 64
 _MOST_STUCK: Final = 8
+#: When a gang is looked at again whose members are evicted for another one (seconds).
+_LOOK_AGAIN_SECONDS: Final = 10.0
 
 #: The longest that an eviction waits until all partially bound gangs were tried, seconds.
 _MOST_UNDECIDED: Final = 10.0
@@ -314,6 +316,9 @@ class Repair(Policy):
             return
         gang, waiting = chosen
         facts, repair = gang.facts, self._open[gang.key]
+        if all(self._victims.evicts(pod.uid) for pod in gang.ours):
+            repair.not_before = turn.now + _LOOK_AGAIN_SECONDS
+            return  # as members of groups that they named before
         why = f"{facts.total.held} of {facts.total.minimum} members were placed, and " + (
             f"PodGroup {waiting.key} can be completed with their capacity"
             if waiting is not None
