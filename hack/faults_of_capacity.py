@@ -127,8 +127,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "wait-for-ever-for-members-that-leave",
-        "for e in self._evictions.values() if e.until <= turn.now]",
-        "for e in self._evictions.values() if e.until == turn.now - 1.0]",
+        "self._untils.put(eviction.group, eviction.until)",
+        "self._untils.put(eviction.group, math.inf)",
     ),
     # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(

@@ -35,8 +35,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "break-groups-of-others",
-        "floors = run.unmet() if run.group is not None else ()",
-        "floors = run.unmet()",
+        "return run.unmet() if run.group is not None else ()",
+        "return run.unmet()",
     ),
     # ── how long victims are waited for ──────────────────────────────────────────────────────
     Fault(
@@ -87,12 +87,12 @@ PREEMPTION: Final = (
     ),
     Fault(
         "leave-the-rest-of-a-gang-to-its-fate",
-        "pods += [pod for pod in run.bound if pod not in pods]",
-        "pods += []",
+        "if not told.isdisjoint(pod.uid for pod in minimum):\n        return run.bound",
+        "if not told.isdisjoint(pod.uid for pod in minimum):\n        return ()",
     ),
     Fault(
         "evict-for-ever-where-bindings-are-refused",
-        "            self._set_back(turn, each.key)\n            return",
+        "            self._setbacks.add(each.key, turn.now)\n            return",
         "            return",
     ),
     Fault(
