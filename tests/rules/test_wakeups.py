@@ -267,6 +267,13 @@ CASES: Final = {
             lambda w: w.alter("old", priority_class="low"),
         ),
     ),
+    "who is in its place may be preempted now": Case(
+        _all(_nodes("n1 n2"), lambda w: w.running_job("old", 2), _gang()),
+        _all(
+            lambda w: w.tell(PriorityClassSeen("low", -1)),
+            lambda w: w.alter("old", priority_class="low"),
+        ),
+    ),
 }
 
 

@@ -272,6 +272,9 @@ class Engine:
             if run is not None:
                 self._review_group(turn, run)
             turn.losses.pop(key, None)
+        if turn.fallen:  # once for all of them, as there may be many who look for victims
+            turn.fallen = False
+            self._admission.doubt(self._preemptions.seek_again())
 
     def _decide(self, turn: Turn) -> None:
         """Decide one group after the other, each against one snapshot, and reserve the result.
@@ -354,7 +357,7 @@ class Engine:
         misplaced = self._admission.place(run, facts)
         for policy in self._policies:
             policy.review(turn, run, facts)
-        self._let_by(turn, key, before)
+        self._let_by(turn, run, before)
         if open_plan is None:
             self._admission.review(turn, run, facts, misplaced)
             if self._admission.item(run).place.parked:
@@ -374,13 +377,20 @@ class Engine:
                 turn.change(each)
             self._reporter.look(self._groups.newest(run))
 
-    def _let_by(self, turn: Turn, key: GroupKey, before: Key | None) -> None:
-        """Let those try that a group no longer precedes, if nodes are reserved for it."""
-        after = self._core.order.of(key)
-        if before is not None and after is not None and before < after:
-            for reservation in self._state.reservations.on_nodes(key):
-                happening = Happening(Resource.POD, Action.DELETE, pod=reservation.pod)
-                turn.happened.append(happening)
+    def _let_by(self, turn: Turn, run: Run, before: Key | None) -> None:
+        """Let those try that a group no longer precedes, if it holds what they could use.
+
+        That are nodes reserved for it, and those of its members if its priority has fallen.
+        """
+        order = self._core.order
+        after = order.of(run.key)
+        if run.solo or before is None or after is None or not before < after:
+            return
+        for reservation in self._state.reservations.on_nodes(run.key):
+            happening = Happening(Resource.POD, Action.DELETE, pod=reservation.pod)
+            turn.happened.append(happening)
+        if run.bound and (order.level(after) is None or order.level(before) != order.level(after)):
+            turn.fallen = True
 
     def _follow(self, run: Run, facts: GroupFacts, now: float) -> GroupFacts:
         """Record that the floor is reserved, the group runs, or no member is bound any more."""

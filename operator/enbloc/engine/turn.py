@@ -121,6 +121,7 @@ class Turn:
         refused_evictions: the answers to refused evictions.
         reviewed: the facts of the groups that were reviewed in this turn.
         effects: what to do, in causal order.
+        fallen: the priority of a group with bound members has fallen.
         behind: more is pending than one turn has time for, so nothing is decided yet.
     """
 
@@ -138,6 +139,7 @@ class Turn:
     refused_evictions: list[EvictRefused] = field(default_factory=list[EvictRefused])
     reviewed: dict[GroupKey, GroupFacts] = field(default_factory=dict[GroupKey, GroupFacts])
     effects: list[Effect] = field(default_factory=list[Effect])
+    fallen: bool = False
     behind: bool = False
 
     def change(self, group: GroupKey) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission: where a group belongs in the queue, and why it is not scheduled now."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from enbloc.engine.admission.gate import fingerprint, gate
@@ -109,6 +109,11 @@ class Admission:
         self._extender_queries.drop(key)
         self._why.pop(key, None)
         self._overdue.forget(key)
+
+    def doubt(self, keys: Iterable[GroupKey]) -> None:
+        """Let the next attempt of these groups find out whether enough may be free for them."""
+        for key in keys:
+            self._precheck.forget(key)
 
     # ── time and events ──────────────────────────────────────────────────────────────────────
 

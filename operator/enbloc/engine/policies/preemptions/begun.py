@@ -5,7 +5,7 @@
 from collections.abc import Collection, Container, Iterable, Sequence
 
 from enbloc.engine.preemption import admitted, floors_of, gang_of, kueue_key, of_kueue, parted
-from enbloc.engine.state import ClusterState, Groups, solo_key
+from enbloc.engine.state import ClusterState, Groups, Run, solo_key
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
@@ -110,6 +110,11 @@ def awaited(
 
     nominated = [(pod, pod.nominated) for pod in facts.pending if pod.nominated]
     return [(pod, node) for pod, node in nominated if leaving(node)]
+
+
+def leaves_without_minimum(run: Run) -> bool:
+    """Whether a member was told and terminates, in a group whose minimum is not known."""
+    return run.group is None and any(pod.deleting and pod.preempted for pod in run.pods.values())
 
 
 def _whose(state: ClusterState, groups: Groups, pod: Pod) -> tuple[GroupKey, int]:

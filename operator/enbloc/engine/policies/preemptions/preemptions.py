@@ -14,7 +14,7 @@ none takes what becomes free piece by piece (semantics §10.3).
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -22,7 +22,12 @@ from typing import Final
 from enbloc.engine.core import Core
 from enbloc.engine.effects import AskExtender
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.policies.preemptions.begun import all_chosen, awaited, begun
+from enbloc.engine.policies.preemptions.begun import (
+    all_chosen,
+    awaited,
+    begun,
+    leaves_without_minimum,
+)
 from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
 from enbloc.engine.policies.preemptions.open_preemptions import OpenPreemptions
 from enbloc.engine.policies.preemptions.preempted_by import PreemptedBy
@@ -142,6 +147,12 @@ class Preemptions(Policy):
         """Look for no victims for a group before a time, then try it again."""
         self._line.later(group, until)
         self._line.tried(group)
+
+    def seek_again(self) -> Collection[GroupKey]:
+        """Look again for victims for all that found no node; return these groups."""
+        for group in self._tried:
+            self._line.add(group)
+        return self._tried.keys()
 
     # ── the choice ───────────────────────────────────────────────────────────────────────────
 
@@ -313,9 +324,8 @@ class Preemptions(Policy):
         Not where a preemption of this process has ended: its nominations are withdrawn, though pods
         may show them for a while.
         """
-        if facts.key not in self._open and not self._known.isdisjoint(
-            pod.uid for pod in facts.pending
-        ):
+        pending = {pod.uid for pod in facts.pending}
+        if facts.key not in self._open and not self._known.isdisjoint(pending):
             return False
         waiting = awaited(self._state, self._groups, facts, self._setbacks.spared(facts.key))
         return bool(waiting) and could_go(waiting, self._trial(turn, facts, profile))
@@ -518,7 +528,7 @@ class Preemptions(Policy):
         """
         if run.solo or self._victims.of(facts.key) is not None:
             return
-        if not (facts.deficit or facts.key in self._rests or _leaves_without_minimum(run)):
+        if not (facts.deficit or facts.key in self._rests or leaves_without_minimum(run)):
             return
         rest = [pod for pod in run.bound if pod.preempted and pod.uid not in self._known]
         if rest and all_chosen(run.bound, self._known):
@@ -583,8 +593,3 @@ class Preemptions(Policy):
             self._setbacks.deadline(),
             self._effort.ready() if self._line else math.inf,
         )
-
-
-def _leaves_without_minimum(run: Run) -> bool:
-    """Whether a member was told and terminates, in a group whose minimum is not known."""
-    return run.group is None and any(pod.deleting and pod.preempted for pod in run.pods.values())
