@@ -267,6 +267,15 @@ CASES: Final = {
             lambda w: w.alter("old", priority_class="low"),
         ),
     ),
+    "what preemption would free is reserved no more": Case(
+        _all(
+            _nodes("n1 n2 n3"),
+            _holder(),
+            lambda w: w.pod("x", node="n3", spec=ONE_A_NODE, priority=-1),
+            _gang(),
+        ),
+        lambda w: w.drop_group("holder"),
+    ),
     "who is in its place may be preempted now": Case(
         _all(_nodes("n1 n2"), lambda w: w.running_job("old", 2), _gang()),
         _all(

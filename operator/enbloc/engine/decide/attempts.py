@@ -19,7 +19,7 @@ from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group, 
 from enbloc.engine.decide.decision import Decision, VictimSearch, decision_input
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
-from enbloc.engine.plan import Plan, PlanResult
+from enbloc.engine.plan import GANG_PLUGIN, Plan, PlanResult
 from enbloc.engine.policies import MinResources, Policy, Preemptions
 from enbloc.engine.preemption import Searched, preempting
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
@@ -238,7 +238,10 @@ class Attempts:
             return replace(plan, verdict=PlanResult.ERROR, message=str(error))
         if said is None:
             return None
-        return replace(plan, message=" ".join(filter(None, (plan.message, said))))
+        plan = replace(plan, message=" ".join(filter(None, (plan.message, said))))
+        if said and allowed is not None and allowed.capacity:  # that may be what keeps it out
+            plan = replace(plan, rejectors=plan.rejectors | {GANG_PLUGIN})
+        return plan
 
     def _note_lack(
         self, facts: GroupFacts, profile: Profile, plan: Plan, wanted: GroupAmount | None
