@@ -180,6 +180,15 @@ def broken(**changes: Any) -> dict[str, Any]:
         (broken(clusters=None), None, 'contexts[one].cluster: no cluster "one" (known: none)'),
         (broken(users=[]), None, 'contexts[one].user: no user "one" (known: none)'),
         (broken(clusters=[{"cluster": {}}]), None, "clusters: each entry needs a name"),
+        (broken(clusters=True), None, "clusters: must be a list"),
+        (broken(users=[{"name": 1}]), None, "users: a name must be text, is 1; put it in quotes"),
+        (broken(contexts=[{"name": {}, "context": 1}]), None, "contexts: each entry needs a name"),
+        (broken(contexts=[{"name": "one", "context": "one"}]), None, ".context: must be a mapping"),
+        (
+            broken(contexts=[{"name": "one", "context": {"cluster": ["one"]}}]),
+            None,
+            "contexts[one].cluster: must be the name of a cluster",
+        ),
         (document(""), None, "clusters[one].server: must be a URL such as https://host:6443"),
         (document("one:1"), None, "clusters[one].server: must be a URL"),
         (

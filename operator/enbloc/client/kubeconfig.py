@@ -9,11 +9,12 @@ which imports a library that takes longer than the rest of a start.
 import asyncio
 import atexit
 import base64
+import json
 import os
 import ssl
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -228,10 +229,8 @@ def _check(paths: Sequence[Path], context: str | None) -> _Chosen:
         document = _document(path)
         current = current or str(document.get("current-context") or "")
         for kind, known in named.items():
-            for entry in document.get(kind) or ():
-                if not isinstance(entry, dict) or not entry.get("name"):
-                    raise ConfigError(f"{path}: {kind}: each entry needs a name")
-                known.setdefault(entry["name"], (path, entry.get(kind[:-1]) or {}))
+            for name, body in _entries(path, document, kind):
+                known.setdefault(name, (path, body))
     where = ", ".join(map(str, paths))
     contexts = ", ".join(named["contexts"]) or "none"
     chosen = context or current
@@ -244,11 +243,13 @@ def _check(paths: Sequence[Path], context: str | None) -> _Chosen:
         raise ConfigError(f'{where}: {setting}: no context "{chosen}" (known contexts: {contexts})')
     path, body = named["contexts"][chosen]
     for kind, required in (("cluster", True), ("user", False)):
-        name = body.get(kind)
+        name = body.get(kind) or ""
+        if not isinstance(name, str):
+            raise ConfigError(f"{path}: contexts[{chosen}].{kind}: must be the name of a {kind}")
         if name not in named[kind + "s"] and (required or name):
             others = ", ".join(named[kind + "s"]) or "none"
             raise ConfigError(
-                f'{path}: contexts[{chosen}].{kind}: no {kind} "{name or ""}" (known: {others})'
+                f'{path}: contexts[{chosen}].{kind}: no {kind} "{name}" (known: {others})'
             )
     path, cluster = named["clusters"][body["cluster"]]
     server = str(cluster.get("server") or "")
@@ -265,6 +266,30 @@ def _check(paths: Sequence[Path], context: str | None) -> _Chosen:
         _Entry(path, cluster),
         _Entry(*user) if user is not None and user[1] else None,
     )
+
+
+def _entries(
+    path: Path, document: Mapping[str, Any], kind: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The name and the body of each entry of a list.
+
+    Raises:
+        ConfigError: an entry has no name, or another form.
+    """
+    entries = document.get(kind) or []
+    if not isinstance(entries, list):
+        raise ConfigError(f"{path}: {kind}: must be a list")
+    for entry in entries:
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not name:
+            raise ConfigError(f"{path}: {kind}: each entry needs a name")
+        if not isinstance(name, str):
+            shown = json.dumps(name, default=str)
+            raise ConfigError(f"{path}: {kind}: a name must be text, is {shown}; put it in quotes")
+        body = entry.get(kind[:-1]) or {}
+        if not isinstance(body, dict):
+            raise ConfigError(f"{path}: {kind}[{name}].{kind[:-1]}: must be a mapping")
+        yield name, body
 
 
 def _document(path: Path) -> Mapping[str, Any]:
