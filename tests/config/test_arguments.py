@@ -392,6 +392,11 @@ def test_keys_are_camel_case_and_values_become_what_the_fields_are() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
+        (
+            "Maintenance",
+            {"nodeLabel": "a", "node_label": "b"},
+            'node_label: Duplicate: the same as "nodeLabel"',
+        ),
         ("Maintenance", {"nodeLable": 1}, 'nodeLable: Unknown argument "nodeLable" (did you mean'),
         ("Maintenance", {"hours": [1, "x"]}, "hours[1]: must be an integer, unable to parse"),
         ("Maintenance", {"limits": {"aB": "x"}}, "limits.aB: must be a number"),

@@ -23,9 +23,12 @@ def outside_fields(
     factory: Factory, arguments: Arguments, findings: Findings
 ) -> Mapping[str, Any] | None:
     """The plugin's constructor arguments; None if what was noted leaves none."""
-    keys = {to_snake(key): key for key in arguments.given}
-    given = {to_snake(key): value for key, value in arguments.given.items()}
     before = len(findings.problems)
+    keys: dict[str, str] = {}
+    for key in arguments.given:
+        if (twice := keys.setdefault(to_snake(key), key)) != key:
+            findings.problem(f"{arguments.where}.{key}", f'Duplicate: the same as "{twice}"')
+    given = {to_snake(key): value for key, value in arguments.given.items()}
     known = _parameters(factory)
     if known is not None:
         for name in sorted(set(given) - set(known)):
