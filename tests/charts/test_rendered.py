@@ -275,6 +275,12 @@ def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> No
             id="a name that is served twice",
         ),
         pytest.param(
+            "priorityClassQuota.create=true,scheduler.priorityClassName=,"
+            "controller.priorityClassName=",
+            "priorityClassQuota.create: no pod has a priorityClassName",
+            id="a quota for no class",
+        ),
+        pytest.param(
             "admission.enabled=true,admission.mode=webhook,controller.enabled=false",
             "admission.mode: the controller serves the webhook",
             id="a webhook that nobody serves",
