@@ -39,6 +39,20 @@ def test_each_file_is_checked_by_itself(capsys: pytest.CaptureFixture[str]) -> N
     assert f"{bad}: 5 problems" in captured.err
 
 
+def test_invisible_characters_of_a_file_are_shown_as_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, odd = tmp_path / "wrong.yaml", tmp_path / "odd.yaml"
+    wrong.write_text(HEAD + '"\\r\\u202eX": 1\n')
+    off = '{filter: {disabled: [{name: "\\r\\u202eY"}]}}'
+    odd.write_text(f"{HEAD}profiles: [{{plugins: {off}}}]\n")
+    assert main(["config", "check", str(wrong), str(odd)]) == 2
+    shown = capsys.readouterr().err
+    assert r"\r\u202eX: Unknown field" in shown
+    assert r'"\r\u202eY" is not a plugin here' in shown
+    assert "\u202e" not in shown
+
+
 def test_without_a_file_the_default_plugins_are_shown_in_order_with_weights(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -45,11 +45,12 @@ def check(*, files: tuple[Path, ...]) -> int:
         try:
             found = configure(sources([file]))
         except ConfigError as error:
-            click.echo(str(error), err=True)
+            for line in str(error).split("\n"):
+                say(line, err=True)
             code = BAD_USAGE
         else:
             _warn(f"{file}: {warning}" for warning in found.warnings)
-            click.echo(f"{file}: valid")
+            say(f"{file}: valid")
     return code
 
 
@@ -134,7 +135,7 @@ def _conversion(found: "Conversion", documents: Sequence[Any]) -> Any:
 
 def _warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
 
 
 def _print(documents: Sequence[Any], *, raw: bool) -> None:
