@@ -90,6 +90,39 @@ def test_the_last_look_is_at_the_rows_of_the_plan_only() -> None:
     assert world.attempts("g") == 1
 
 
+def test_a_member_that_is_resized_before_its_bind_is_planned_again_as_it_is_now() -> None:
+    """Semantics §3.1: `pods/resize` may change what a pod requests while it has no node."""
+    world = World(slots=0)
+    world.nodes("n1 n2 n3", cpu=4)
+    world.job("g", 2)
+    world.settle()
+    world.change("g-1", spec=spec(cpu=8))
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert world.where() == {}
+    world.node("n9", cpu=8)
+    world.settle()
+    assert world.where()["g-1"] == "n9"
+    assert len(world.where()) == 2
+
+
+def test_a_member_that_is_resized_after_its_bind_was_sent_keeps_its_place() -> None:
+    """Semantics §3.1, §3.4: it is decided, and counts as what it is once the watch shows it."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.answer = lambda _: "hold"
+    world.job("g", 1, pod=spec(cpu=1))
+    world.settle()
+    world.change("g-0", spec=spec(cpu=3))
+    world.settle()
+    world.answer = lambda _: "ok"
+    world.confirm(world.sent[0])
+    world.job("h", 1, pod=spec(cpu=2))
+    world.settle()
+    assert world.where() == {"g-0": "n1"}
+    assert len(world.sent) == 1
+
+
 def test_the_last_look_leaves_out_what_the_plan_itself_has_assumed() -> None:
     """Semantics §3.1."""
     world = World(slots=0)

@@ -141,6 +141,8 @@ class EventHandlers:
         confirmed = self._plans.seen(pod, key, turn)
         if confirmed is not None:  # the watch was faster than the answer
             self._reporter.bound(turn, pod, confirmed.node, pod.scheduler)
+        if seat is not None and not pod.node and seat.pod.spec != pod.spec:
+            self._unplanned(pod.uid, key, turn)
         if pod.finished:
             self._freed(key, pod.uid, seat, turn, lost=pod.phase is not Phase.SUCCEEDED)
         for each in changed:
@@ -199,6 +201,11 @@ class EventHandlers:
         if eviction is not None:
             turn.released.append(eviction.group)
             turn.change(eviction.group)
+
+    def _unplanned(self, uid: PodUID, key: GroupKey, turn: Turn) -> None:
+        """Drop a member from the plan that it is in, unless its Binding was sent."""
+        if not self._plans.binding(uid, key):
+            self._plans.gone(uid, key, turn)
 
     def _leave(self, uid: PodUID, turn: Turn) -> None:
         key = self._groups.leave(uid)
@@ -287,8 +294,7 @@ class EventHandlers:
         whose PreBind still writes them.
         """
         for pod, key in list(self._members_on(node)):
-            if not self._plans.binding(pod.uid, key):
-                self._plans.gone(pod.uid, key, turn)
+            self._unplanned(pod.uid, key, turn)
 
     def _domain_changed(self, node: Node, turn: Turn) -> None:
         """Mark groups with members in a node's domain: their status may name another domain now."""

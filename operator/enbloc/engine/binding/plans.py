@@ -485,7 +485,7 @@ class Plans:
         return assignment is not None and assignment.node == pod.node
 
     def gone(self, uid: PodUID, group: GroupKey, turn: Turn) -> None:
-        """Drop a member that will not be bound: deleted, finished, gated, or without its node."""
+        """Drop a member that will not be bound as planned: deleted, gated, resized, or no node."""
         open_plan = self._of_group.get(group)
         stage = open_plan.stage(uid) if open_plan else None
         if open_plan is None or stage in (None, MemberStage.CONFIRMED, MemberStage.LOST):
