@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §3.1 to §3.4: how the Bindings of a plan are sent, and what their outcomes mean."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 from enbloc.engine.effects import Bind, CancelPlan, PreBind
@@ -18,6 +19,8 @@ from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.status import SUCCESS, Status, wait
 from enbloc.model.binding import RefusalCause
 from enbloc.model.pods import Phase
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
 from enbloc.model.taints import Effect, Taint
 from tests.rules.world import World
 from tests.world.builders import spec
@@ -121,6 +124,24 @@ def test_a_member_that_is_resized_after_its_bind_was_sent_keeps_its_place() -> N
     world.settle()
     assert world.where() == {"g-0": "n1"}
     assert len(world.sent) == 1
+
+
+def test_the_last_look_is_at_members_with_the_labels_that_they_have_now() -> None:
+    """Semantics §3.1: a pod there keeps away from the label that the member has got."""
+    world = World(slots=0)
+    world.node("n1", cpu=4, labels=(("host", "n1"),))
+    term = PodAffinityTerm("host", Selector((Requirement("app", Operator.IN, ("new",)),)))
+    shy = replace(spec(cpu=1), pod_anti_affinity=PodAffinity(required=(term,)))
+    world.pod("shy", spec=shy, node="n1", scheduler="other")
+    world.job("g", 1, pod=spec(cpu=1))
+    world.settle()
+    world.change("g-0", labels=(("app", "new"),))
+    world.tell(SlotsFree(32))
+    world.settle()
+    assert world.where("g") == {}
+    world.delete("shy")
+    world.settle()
+    assert world.where("g") == {"g-0": "n1"}
 
 
 def test_the_last_look_leaves_out_what_the_plan_itself_has_assumed() -> None:

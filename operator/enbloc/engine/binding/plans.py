@@ -394,20 +394,20 @@ class Plans:
         ledgers = self.ledgers(profile, open_plan)
         trial = self._trials.trial(profile, open_plan.facts, now, ledgers, keep=False)
         nodes = trial.snapshot.nodes
-        placed = [(each.pod, nodes.row(each.node)) for each in unsent]
+        # A seat has the pod with its present labels.
+        placed = [(self._state.seat(each.pod.uid), nodes.row(each.node)) for each in unsent]
         if open_plan.misplaced(nodes):
             return unsent
-        for pod, row in placed:
-            seat = self._state.seat(pod.uid)
+        for seat, row in placed:
             if row is not None and seat is not None:
                 trial.remove(seat.pod, row)
         failed: list[Assignment] = []
-        for assignment, (_, row) in zip(unsent, placed, strict=True):
-            stands = self._stands(open_plan, assignment)
-            if row is None or not stands or not trial.feasible(assignment.pod, row):
+        for assignment, (seat, row) in zip(unsent, placed, strict=True):
+            pod, stands = seat.pod if seat else assignment.pod, self._stands(open_plan, assignment)
+            if row is None or not stands or not trial.feasible(pod, row):
                 failed.append(assignment)
             else:
-                trial.add(assignment.pod, row)
+                trial.add(pod, row)
         return failed
 
     def _stands(self, open_plan: OpenPlan, assignment: Assignment) -> bool:
