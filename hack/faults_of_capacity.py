@@ -57,8 +57,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "evict-while-one-is-yet-to-be-planned",
-        "        if self._any_undecided:\n",
-        "        if False:\n",
+        "        if not self._any_undecided:\n",
+        "        if True:\n",
     ),
     Fault(
         "compare-only-who-failed-for-the-first-time",
@@ -133,13 +133,13 @@ CAPACITY: Final = (
     # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(
         "reservation-to-groups-ordered-later",
-        "if each.order < before and not each.shared_by(wanted):",
-        "if each.order > before and not each.shared_by(wanted):",
+        "if each.order < wanted.order and not each.shared_by(wanted):",
+        "if each.order > wanted.order and not each.shared_by(wanted):",
     ),
     Fault(
         "reservation-held-against-its-own-owner",
-        "if each.order < before and not each.shared_by(wanted):",
-        "if each.order < before:",
+        "if each.order < wanted.order and not each.shared_by(wanted):",
+        "if each.order < wanted.order:",
     ),
     Fault(
         "reservation-never-expires",

@@ -237,7 +237,7 @@ GANGS: Final = (
     ),
     Fault(
         "last-look-forgets-what-it-found-to-fit",
-        "                trial.add(assignment.pod, row)\n        return failed",
+        "                trial.add(pod, row)\n        return failed",
         "                pass\n        return failed",
     ),
     Fault(
