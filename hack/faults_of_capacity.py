@@ -138,8 +138,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-held-against-its-own-owner",
-        "if each.order < wanted.order and not each.shared_by(wanted):",
-        "if each.order < wanted.order:",
+        "            if each.shared_by(wanted):\n                for resource",
+        "            if False:\n                for resource",
     ),
     Fault(
         "reservation-never-expires",
