@@ -117,24 +117,20 @@ def test_who_has_the_condition_stays_when_another_leaves_by_itself(kind: str) ->
     assert not cluster.evicted
 
 
-@pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
+@pytest.mark.parametrize(
+    ("kind", "marked"),
+    [
+        ("ours", 2),
+        ("another scheduler", 2),
+        ("Kueue", 2),
+        pytest.param("Kueue", 1, id="Kueue, and only he has it"),
+    ],
+)
 def test_nobody_follows_who_leaves_a_nominated_node_unless_all_have_the_condition(
-    kind: str,
+    kind: str, marked: int
 ) -> None:
-    """Semantics §10.3: the Eviction API has given it to him for somebody else."""
-    cluster = preempted_in_part(kind, 0, 2)
-    cluster.change("low-0", deleting=True)
-    cluster.settle(seconds=10)
-    cluster.delete("low-0")
-    cluster.settle(seconds=60)
-
-    assert not cluster.evicted
-    assert set(cluster.where()) == {"high", "low-1", "low-2"}
-
-
-def test_a_new_leader_has_nobody_leave_that_kueue_admitted_with_one_who_was_deleted() -> None:
-    """Semantics §10.3: nobody else has the condition, so it left by itself."""
-    cluster = preempted_in_part("Kueue", 0, 1)
+    """Semantics §10.3: he has left by himself, or was evicted for somebody else."""
+    cluster = preempted_in_part(kind, 0, marked)
     cluster.change("low-0", deleting=True)
     cluster.settle(seconds=10)
     cluster.delete("low-0")
