@@ -104,11 +104,13 @@ processes: $(DEV)  ## the tests that start processes
 real: $(DEV) build-all  ## the tests outside tests/e2e that need kube-apiserver, kubectl or helm
 	$(PYTEST) -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
 
+# Its tests often wait, so three run at a time on two cores. The differential suites, which take
+# longest, begin.
 e2e: $(DEV) build-all  ## the end-to-end suite, or a part of it (SHARD=2/4)
 	rm -rf $(REQUESTS)
 	files="$(if $(SHARD),$$($(PYTHON) hack/shard.py $(SHARD)),tests/e2e)" && test -n "$$files" && \
-	$(PYTEST) -n 2 --dist loadfile --requests=$(REQUESTS) --ignore=tests/e2e/test_permissions_e2e.py \
-	  $$files $(ARGS)
+	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --requests=$(REQUESTS) \
+	  --ignore=tests/e2e/test_permissions_e2e.py $$files $(ARGS)
 
 permissions: $(DEV)  ## whether the end-to-end suite used each permission, and was refused none; after e2e
 	$(PYTEST) tests/e2e/test_permissions_e2e.py --requests=$(REQUESTS)

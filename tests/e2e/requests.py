@@ -37,7 +37,10 @@ class Requests(msgspec.Struct):
         found = cls()
         for request, event in _ours(target):
             found.made.add(request)
-            decision = event["annotations"].get("authorization.k8s.io/decision")
+            annotations = event.get("annotations")
+            if annotations is None:  # it ended before it was authorized
+                continue
+            decision = annotations.get("authorization.k8s.io/decision")
             if decision != "allow" and not _exempt(target, request, event):
                 found.refused.append((request, event["requestReceivedTimestamp"]))
         return found
