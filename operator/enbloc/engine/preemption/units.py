@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from enbloc.engine.preemption.together import of_kueue
 from enbloc.engine.trial import Trial
 from enbloc.ledgers import Decisions
 from enbloc.model.budgets import Allowance, Budgets
@@ -50,7 +51,7 @@ class Unit:
     @property
     def named(self) -> str:
         """For people: the PodGroup that cannot run without its pods, else the first of the pods."""
-        if self.gang and "/" not in self.group.name:  # a Kueue group is no PodGroup
+        if self.gang and not of_kueue(self.group):  # that is no PodGroup
             return f"PodGroup {self.group}"
         return f"pod {self.pods[0].key}"
 
