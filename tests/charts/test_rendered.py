@@ -190,6 +190,20 @@ def test_no_key_is_rendered_twice(values: str) -> None:
         assert document
 
 
+def test_an_annotation_never_replaces_the_digest_of_the_configuration() -> None:
+    name = r"scheduler.podAnnotations.checksum/config"
+    given = helm("template", "enbloc", CHART, "--set", f"{name}=mine").stdout
+
+    pods = [
+        document["spec"]["template"]["metadata"].get("annotations", {})
+        for document in yaml.load_all(given, Loader=UniqueKeys)  # a SafeLoader
+        if document["kind"] == "Deployment"
+    ]
+    digests = [annotations.get("checksum/config") for annotations in pods]
+    assert "mine" not in digests
+    assert any(digests)
+
+
 def test_a_common_label_never_replaces_one_of_ours() -> None:
     label = r"app\.kubernetes\.io/part-of"
     settings = rf"commonLabels.{label}=platform,commonLabels.example\.com/team=ml"
@@ -258,6 +272,16 @@ def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> No
             "scheduler.leaderElection.enabled=false",
             "scheduler.leaderElection.enabled: must be true with 2 replicas",
             id="two schedulers without election",
+        ),
+        pytest.param(
+            "scheduler.leaderElection.renewDeadline=1m0.5s",
+            "scheduler.leaderElection.leaseDuration: must be above renewDeadline (1m0.5s), is 15s",
+            id="a Lease that ends before its leader stops",
+        ),
+        pytest.param(
+            "controller.leaderElection.retryPeriod=10s",
+            "controller.leaderElection.renewDeadline: must be above retryPeriod (10s), is 10s",
+            id="a leader that renews too late",
         ),
         pytest.param(
             "scheduler.config.leaderElection.leaderElect=false",
