@@ -110,6 +110,17 @@ async def test_without_any_kubeconfig_the_version_of_the_client_is_answer_enough
     assert errors.decode() == "no kubeconfig here, so no API server was asked\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_for_which_there_is_no_room_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert main(["version", "--client"]) == 1
+    error = "error: the output cannot be written: No space left on device\n"
+    assert capsys.readouterr().err == error
+
+
 def test_an_unreachable_server_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,8 @@
 Commands of other packages follow enbloc's own.
 """
 
+import errno
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -174,6 +176,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EnblocError as error:
         print(f"error: {printable(str(error), keep=_LINES)}", file=sys.stderr)
         return exit_code(error)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename:
+            raise
+        # What is buffered must not fail once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return ERROR
     return code if isinstance(code, int) else OK
 
 
