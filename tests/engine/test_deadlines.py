@@ -18,7 +18,8 @@ DOES = st.tuples(st.sampled_from(["put", "drop", "due"]), st.integers(0, 3), TIM
 @examples(100)
 @given(st.lists(DOES, max_size=30))
 def test_what_is_due_is_what_a_list_says(done: list[tuple[str, int, float]]) -> None:
-    deadlines, known = Deadlines(), dict[GroupKey, float]()
+    deadlines: Deadlines[GroupKey] = Deadlines()
+    known = dict[GroupKey, float]()
     for what, number, time in done:
         group = GroupKey("ns", f"g{number}")
         known.pop(group, None) if what != "due" else None
@@ -33,12 +34,13 @@ def test_what_is_due_is_what_a_list_says(done: list[tuple[str, int, float]]) -> 
             assert deadlines.due(now) == sorted(due, key=known.__getitem__)
             for each in due:
                 del known[each]
+        assert len(deadlines) == len(known)
         assert deadlines.first() == min(known.values(), default=math.inf)
         assert all((each in deadlines) is (each in known) for each in (group, *known))
 
 
 def test_times_that_were_replaced_take_no_memory() -> None:
-    deadlines = Deadlines()
+    deadlines: Deadlines[GroupKey] = Deadlines()
     for time in range(10_000):
         deadlines.put(GroupKey("ns", "g"), time)
     assert len(deadlines._heap) < 200

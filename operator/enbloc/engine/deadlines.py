@@ -1,54 +1,56 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Deadlines: when something is due for each of some groups; what is not due costs nothing."""
+"""Deadlines: when something is due for each of some keys; what is not due costs nothing."""
 
 import math
+from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from enbloc.model.groups import GroupKey
+K = TypeVar("K", bound=Hashable)
 
 #: Entries of the heap that are out of date are dropped when there are more than this.
 _MOST_OLD: Final = 64
 
 
-class Deadlines:
-    """One time for each group, engine clock."""
+class Deadlines(Generic[K]):
+    """One time for each key, engine clock."""
 
     def __init__(self) -> None:
-        #: By group, its entry of the heap.
-        self._of: dict[GroupKey, tuple[float, int, GroupKey]] = {}
-        #: `(time, number, group)`, the first on top; entries that were replaced are skipped.
-        self._heap: list[tuple[float, int, GroupKey]] = []
+        #: By key, its entry of the heap.
+        self._of: dict[K, tuple[float, int, K]] = {}
+        #: `(time, number, key)`, the first on top; entries that were replaced are skipped.
+        self._heap: list[tuple[float, int, K]] = []
         self._next = 0
 
-    def __contains__(self, group: GroupKey) -> bool:
-        return group in self._of
+    def __len__(self) -> int:
+        return len(self._of)
 
-    def put(self, group: GroupKey, time: float) -> None:
-        """Record when something is due for a group; replaces its earlier time, infinity = never."""
-        self.drop(group)
+    def __contains__(self, key: K) -> bool:
+        return key in self._of
+
+    def put(self, key: K, time: float) -> None:
+        """Record when something is due for a key; replaces its earlier time, infinity = never."""
+        self.drop(key)
         if time == math.inf:
             return
-        entry = self._of[group] = time, self._next, group
+        entry = self._of[key] = time, self._next, key
         self._next += 1
         heappush(self._heap, entry)
 
-    def drop(self, group: GroupKey) -> None:
-        """Record that nothing is due for a group."""
-        if self._of.pop(group, None) is not None and len(self._heap) > _MOST_OLD + 2 * len(
-            self._of
-        ):
+    def drop(self, key: K) -> None:
+        """Record that nothing is due for a key."""
+        if self._of.pop(key, None) is not None and len(self._heap) > _MOST_OLD + 2 * len(self._of):
             self._heap = [*self._of.values()]
             heapify(self._heap)
 
-    def due(self, now: float) -> list[GroupKey]:
-        """Return the groups whose time has come, and drop them; the earliest first."""
-        found: list[GroupKey] = []
+    def due(self, now: float) -> list[K]:
+        """Return the keys whose time has come, and drop them; the earliest first."""
+        found: list[K] = []
         while self.first() <= now:
-            _, _, group = heappop(self._heap)
-            del self._of[group]
-            found.append(group)
+            _, _, key = heappop(self._heap)
+            del self._of[key]
+            found.append(key)
         return found
 
     def first(self) -> float:

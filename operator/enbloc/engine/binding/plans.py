@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: every open plan, from its reservation to the last settled member (semantics §3)."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush, merge
+from heapq import merge
 from itertools import count, islice
 
 from enbloc.engine import effects
 from enbloc.engine.batch import Batch
 from enbloc.engine.binding.open_plan import NOT_SEEN, UNSENT, Basis, MemberStage, OpenPlan, Wait
 from enbloc.engine.binding.targets import prepares, target_of
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
@@ -75,7 +77,7 @@ class Plans:
         self._of_group: dict[GroupKey, OpenPlan] = {}
         #: Plans that wait at Permit; by when which of the others must be prepared.
         self._waiting_at_permit: dict[str, OpenPlan] = {}
-        self._prepared_by: list[tuple[float, int, OpenPlan]] = []
+        self._prepared_by: Deadlines[str] = Deadlines()
         #: By namespace, each in the order in which they became able to send; no entry is empty.
         self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
         self._waiting = 0  #: The number of plans in it.
@@ -197,7 +199,7 @@ class Plans:
             open_plan.move(uid, MemberStage.PREPARING if uid in preparing else MemberStage.READY)
         open_plan.pre_bound.update(preparing)
         if preparing:
-            heappush(self._prepared_by, (self._must_by(open_plan), open_plan.number, open_plan))
+            self._prepared_by.put(open_plan.id, self._must_by(open_plan))
         profile, group = open_plan.profile.name, open_plan.plan.group
         turn.effects += [effects.PreBind(profile, group, each) for each in preparing.values()]
         self._look_again(open_plan)
@@ -247,9 +249,8 @@ class Plans:
         plugins are to be reviewed.
         """
         now = turn.now
-        while (late := self._first_to_prepare()) is not None and late[0] <= now:
-            heappop(self._prepared_by)
-            self._end_late_preparing(late[2], turn)
+        for plan_id in self._prepared_by.due(now):
+            self._end_late_preparing(self._open[plan_id], turn)
         for open_plan in list(self._waiting_at_permit.values()):
             if open_plan.ask_again:
                 before = open_plan.waiting()
@@ -278,15 +279,6 @@ class Plans:
         for each in late:
             self._do_without(turn, open_plan, each.pod.uid, text)
 
-    def _first_to_prepare(self) -> tuple[float, int, OpenPlan] | None:
-        """Return which plan must be prepared next, and by when; None = none is in preparation."""
-        while self._prepared_by:
-            open_plan = self._prepared_by[0][2]
-            if open_plan.preparing and open_plan.id in self._open:
-                return self._prepared_by[0]
-            heappop(self._prepared_by)
-        return None
-
     def _do_without(self, turn: Turn, open_plan: OpenPlan, uid: PodUID, why: str) -> None:
         """Drop a surplus member that cannot be prepared; the others are bound without it."""
         refusal = Refusal(uid, RefusalCause.SCHEDULER_ERROR, why)
@@ -311,10 +303,8 @@ class Plans:
         if any(each.ask_again for each in waiting):
             return 0.0
         waits = [wait.deadline for each in waiting for wait in each.waits.values()]
-        preparing = self._first_to_prepare()
-        if preparing is not None:
-            waits.append(preparing[0])
-        return min(waits, default=None)
+        first = min([self._prepared_by.first(), *waits])
+        return first if first < math.inf else None
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 
@@ -350,7 +340,7 @@ class Plans:
         return share if sent else max(share, min(self.slots, 1))
 
     def _move(self, open_plan: OpenPlan, uid: PodUID, stage: MemberStage) -> None:
-        """Move a member to a stage; a Binding that was sent is then no longer under way."""
+        """Move a member to a stage; its Binding or PreBind is then no longer under way."""
         if open_plan.stage(uid) is MemberStage.SENT:
             namespace = open_plan.plan.group.namespace
             self._unanswered -= 1
@@ -358,6 +348,8 @@ class Plans:
             if left:
                 self._unanswered_of[namespace] = left
         open_plan.move(uid, stage)
+        if not open_plan.preparing:
+            self._prepared_by.drop(open_plan.id)
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:
         """Check the plan's own rows a last time with Filter (semantics §3.1).
@@ -431,7 +423,7 @@ class Plans:
             case Bound() if stage is MemberStage.SENT:
                 self._move(open_plan, answer.uid, MemberStage.BOUND)
             case PreBound() if stage is MemberStage.PREPARING:
-                open_plan.move(answer.uid, MemberStage.READY)
+                self._move(open_plan, answer.uid, MemberStage.READY)
                 # An earlier check assumed that it was still to be written.
                 open_plan.seen = open_plan.seen._replace(facts=NOT_SEEN)
             case PreBindFailed() if stage is MemberStage.PREPARING:

@@ -17,7 +17,6 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import Final
 
 from enbloc.engine.deadlines import Deadlines
@@ -112,14 +111,14 @@ class Victims:
         #: Those of them that are not handed out yet.
         self._chosen: dict[GroupKey, Eviction] = {}
         #: When those end that are waited for so long at most.
-        self._untils = Deadlines()
+        self._untils: Deadlines[GroupKey] = Deadlines()
         #: By member, until it is gone.
         self._eviction_of: dict[PodUID, Eviction] = {}
         #: Victims that certainly leave since the last turn; and those of them that were told to.
         self._leaving: list[tuple[Eviction, Victim]] = []
         self._departures: list[Departure] = []
-        #: `(end, member)`, the first on top; members that are gone are skipped.
-        self._ends: list[tuple[float, PodUID]] = []
+        #: When members should be gone.
+        self._ends: Deadlines[PodUID] = Deadlines()
         #: Evictions with awaited answers, and the number of these members in all.
         self._asked: dict[GroupKey, Eviction] = {}
         self._awaited = 0
@@ -259,6 +258,7 @@ class Victims:
 
     def _remove(self, uid: PodUID, eviction: Eviction) -> None:
         del self._eviction_of[uid], eviction.victims[uid]
+        self._ends.drop(uid)
         self._answer(uid, eviction)
         if not eviction.victims:
             del self._evictions[eviction.group]
@@ -289,8 +289,8 @@ class Victims:
         self._heard = {}
         for eviction, victim in self._leaving:
             victim.end = turn.now + victim.pod.grace + eviction.patience
-            if victim.end < math.inf and victim.pod.uid in eviction.victims:
-                heappush(self._ends, (victim.end, victim.pod.uid))
+            if victim.pod.uid in eviction.victims:
+                self._ends.put(victim.pod.uid, victim.end)
             turn.leaving.append(eviction.group)
         self._leaving = []
         for group in self._untils.due(turn.now):
@@ -328,12 +328,7 @@ class Victims:
 
     def _late(self, now: float) -> list[PodUID]:
         """Return the victims that should be gone by now, or without any answer."""
-        late = dict[PodUID, None]()
-        while self._ends and self._ends[0][0] <= now:
-            end, uid = heappop(self._ends)
-            eviction = self._eviction_of.get(uid)
-            if eviction is not None and eviction.victims[uid].end == end:
-                late[uid] = None
+        late = dict.fromkeys(self._ends.due(now))
         for eviction in self._asked.values():
             if eviction.answered + ANSWER_SECONDS <= now:
                 late |= dict.fromkeys(sorted(eviction.awaited))
@@ -380,6 +375,4 @@ class Victims:
         if self._may_send or self._leaving or self._departures or self._stops:
             return 0.0
         times = [eviction.answered + ANSWER_SECONDS for eviction in self._asked.values()]
-        if self._ends:
-            times.append(self._ends[0][0])
-        return min([self._untils.first(), *times])
+        return min([self._untils.first(), self._ends.first(), *times])

@@ -31,7 +31,7 @@ class OpenPreemptions(Mapping[GroupKey, UnderWay]):
         self._by_group: dict[GroupKey, dict[GroupKey, None]] = {}
         self._by_node: dict[str, dict[GroupKey, None]] = {}
         #: When those end whose nodes are reserved for a while.
-        self._ends = Deadlines()
+        self._ends: Deadlines[GroupKey] = Deadlines()
         #: Those to look at whatever happens.
         self._marked: dict[GroupKey, None] = {}
 

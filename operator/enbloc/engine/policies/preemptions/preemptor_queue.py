@@ -22,7 +22,7 @@ class PreemptorQueue:
         #: Groups that were called up and not tried since.
         self._called: set[GroupKey] = set()
         #: From when groups wait, engine clock: a delay ends, or the protection of others.
-        self._later = Deadlines()
+        self._later: Deadlines[GroupKey] = Deadlines()
         #: Groups that wait once one of these others is no longer being bound.
         self._after: dict[GroupKey, Collection[GroupKey]] = {}
         #: The same by one of these others; no entry is empty.

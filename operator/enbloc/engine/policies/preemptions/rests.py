@@ -53,7 +53,7 @@ class Rests:
         self._took_over = False
         self._of: dict[GroupKey, _Rest] = {}
         #: When each is told again; without an entry, once none of it is being evicted.
-        self._due = Deadlines()
+        self._due: Deadlines[GroupKey] = Deadlines()
 
     def __contains__(self, group: GroupKey) -> bool:
         return group in self._of

@@ -84,7 +84,7 @@ class AllSetbacks:
 
     def __init__(self) -> None:
         self._of: dict[GroupKey, Setbacks] = {}
-        self._due = Deadlines()
+        self._due: Deadlines[GroupKey] = Deadlines()
 
     def add(self, group: GroupKey, now: float, stuck: Sequence[Pod] = ()) -> None:
         """Record that a preemption was in vain, with the victims that did not leave."""
