@@ -182,7 +182,8 @@ def test_a_thousand_pods_go_for_a_gang_of_a_hundred_whole_nodes() -> None:
     cluster.gang("high", 100, priority=HIGH, spec=spec(cpu=10))
     for _ in range(3):
         cluster.step()
-    under_way = cluster.engine._preemptions._open[cluster.groups["high"].key]
+    under_way = cluster.engine._preemptions._open.of(cluster.groups["high"].key)
+    assert under_way is not None
     assert len(under_way.pods) == 1000
 
 

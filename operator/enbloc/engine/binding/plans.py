@@ -341,14 +341,15 @@ class Plans:
 
     def _move(self, open_plan: OpenPlan, uid: PodUID, stage: MemberStage) -> None:
         """Move a member to a stage; its Binding or PreBind is then no longer under way."""
-        if open_plan.stage(uid) is MemberStage.SENT:
+        before = open_plan.stage(uid)
+        if before is MemberStage.SENT:
             namespace = open_plan.plan.group.namespace
             self._unanswered -= 1
             left = self._unanswered_of.pop(namespace) - 1
             if left:
                 self._unanswered_of[namespace] = left
         open_plan.move(uid, stage)
-        if not open_plan.preparing:
+        if before is MemberStage.PREPARING and not open_plan.preparing:
             self._prepared_by.drop(open_plan.id)
 
     def _still_fits(self, open_plan: OpenPlan, turn: Turn) -> bool:

@@ -6,7 +6,7 @@ Most of what happens concerns none of them, so a turn asks only those that are i
 happened (semantics §9.1).
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TypeVar
 
 from enbloc.engine.deadlines import Deadlines
@@ -18,7 +18,7 @@ from enbloc.model.pods import PodUID
 Key = TypeVar("Key")
 
 
-class OpenPreemptions(Mapping[GroupKey, UnderWay]):
+class OpenPreemptions:
     """By preemptor, its preemption; each has reservations for its pending pods, unless planned."""
 
     def __init__(self) -> None:
@@ -35,14 +35,15 @@ class OpenPreemptions(Mapping[GroupKey, UnderWay]):
         #: Those to look at whatever happens.
         self._marked: dict[GroupKey, None] = {}
 
-    def __getitem__(self, key: GroupKey) -> UnderWay:
-        return self._of[key]
+    def __contains__(self, key: GroupKey) -> bool:
+        return key in self._of
 
-    def __iter__(self) -> Iterator[GroupKey]:
-        return iter(self._of)
+    def __bool__(self) -> bool:
+        return bool(self._of)
 
-    def __len__(self) -> int:
-        return len(self._of)
+    def of(self, key: GroupKey) -> UnderWay | None:
+        """Return the preemption of a group; None = it has none under way."""
+        return self._of.get(key)
 
     def add(self, each: UnderWay) -> None:
         """Add a preemption; its victims and nodes stay as they are."""

@@ -133,7 +133,7 @@ class Preemptions(Policy):
         Source: kube-scheduler v1.36 pkg/scheduler/framework/preemption/preemption.go
         Evaluator.Preempt.
         """
-        found = self._open.get(group)
+        found = self._open.of(group)
         if found is not None:
             return found.nodes
         tried = self._tried.get(group)
@@ -198,7 +198,7 @@ class Preemptions(Policy):
             self._line.add(facts.key)
             return tried.said
         self._line.tried(facts.key)
-        under_way = self._open.get(facts.key)
+        under_way = self._open.of(facts.key)
         if under_way is not None:  # the victims are gone, but that is not enough
             self._end(turn, under_way)
             if under_way.victims or under_way.placed:
@@ -247,7 +247,7 @@ class Preemptions(Policy):
 
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile, tried: _Tried) -> str:
         """Return why no victims are sought now; "" = they may be."""
-        under_way = self._open.get(facts.key)
+        under_way = self._open.of(facts.key)
         if under_way is not None and under_way.leaving(self._state):
             nodes = under_way.nodes
             going = [(pod, nodes[pod.uid]) for pod in facts.pending if pod.uid in nodes]
@@ -466,7 +466,7 @@ class Preemptions(Policy):
                 self._preempted[facts.key] = ""
                 if run.group is not None:  # otherwise its minimum is not known
                     self._rests.end(facts.key)
-        each = self._open.get(facts.key)
+        each = self._open.of(facts.key)
         planned = self._core.plans.of(facts.key) is not None
         self._finish(turn, run, facts)
         if each is None:
@@ -551,7 +551,7 @@ class Preemptions(Policy):
         """
         del run
         self._forget(facts.key)
-        each = self._open.get(facts.key)
+        each = self._open.of(facts.key)
         if each is not None:
             each.planned()
             self._open.timed(each)
@@ -575,7 +575,7 @@ class Preemptions(Policy):
         self._preempted.pop(key, None)
         self._rests.end(key)
         self._known = {uid for uid in self._known if uid in self._state.pods}
-        each = self._open.get(key)
+        each = self._open.of(key)
         if each is not None:
             self._end(turn, each)
             turn.changed.pop(key, None)
