@@ -169,13 +169,14 @@ class Cluster(Server):
 
     def settle(self, *, seconds: float = 0.0) -> None:
         """Step until only time or somebody else could change anything, for so long."""
-        end = self.now + seconds
-        for _ in range(100_000):
+        end, steps = self.now + seconds, 0
+        while steps < 10_000:  # at one instant
             self.step()
             wakeup = self.engine.wakeup()
             if wakeup is None or wakeup > end:
                 self.now = max(self.now, end)
                 return
+            steps = 0 if wakeup > self.now else steps + 1
             self.now = max(self.now, wakeup)
         raise AssertionError("the engine never comes to rest")
 
