@@ -312,3 +312,14 @@ def test_a_label_that_contradicts_the_annotation_is_named_once() -> None:
     )
     cluster.delete("p")
     cluster.settle()
+
+
+def test_members_that_hold_a_reservation_are_not_pending_any_more() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=1)
+    cluster.answer = lambda _: "hold"
+    cluster.gang("g", 3, minimum=2)
+    cluster.settle()
+    groups = cluster.engine._groups
+    facts = groups.facts(groups[cluster.groups["g"].key])
+    assert [pod.key.name for pod in facts.pending] == ["g-2"]

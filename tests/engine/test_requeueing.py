@@ -81,6 +81,22 @@ def test_an_event_for_a_pending_plugin_bypasses_the_backoff(
     assert list(cluster.bound_order) == order
 
 
+def test_a_gang_that_events_let_try_in_vain_three_times_leaves_the_next_turn_to_others() -> None:
+    cluster = cluster_with(Outside(refuse("not yet")))
+    cluster.gang("g", 2, priority=1)
+    cluster.settle()
+    first: list[str] = []
+    for number in range(4):
+        before = len(cluster.decisions())
+        cluster.node("n1", labels=(("round", str(number)),))
+        cluster.pod("busy")
+        cluster.settle()
+        first.append(cluster.decisions()[before].group.name)
+        cluster.delete("busy")
+        cluster.settle()
+    assert first == ["g", "g", "g", "/busy"]
+
+
 @pytest.mark.parametrize("others", [0, MOST_REMEMBERED])
 def test_an_event_while_a_plan_is_open_is_not_lost_when_the_plan_fails(others: int) -> None:
     answer = [wait(60.0), refuse("no licence")]

@@ -201,6 +201,25 @@ def test_two_deadlines_never_fire_in_one_step() -> None:
     assert fired == [{"c"}, {"b"}, {"a"}], "the last by order first, each by itself"
 
 
+def test_a_deadline_never_evicts_a_gang_whose_deficit_was_not_tried() -> None:
+    """Semantics §4.2: it shares its namespace with plans whose Bindings hang."""
+    world = World()
+    world.node("big", cpu=90)
+    world.answer = lambda _: "hold"
+    for number in range(120):
+        world.their_group(f"s{number}")
+        world.theirs(f"s{number}-0", f"s{number}", spec=spec(cpu=1))
+    world.settle()
+    world.nodes("n1 n2", cpu=4)
+    world.job_in_part("tried", "n1", of=2)
+    world.their_group("later", 2, timeout=60)
+    world.theirs("later-0", "later", node="n2", scheduled_at=world.now)
+    world.theirs("later-1", "later")
+    world.settle(seconds=61)
+    assert (world.attempts("tried"), world.attempts("later")) == (1, 0)
+    assert world.evictions == ["tried-0"]
+
+
 def test_in_one_step_no_more_than_one_gang_is_tried_in_the_room_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,6 +5,7 @@
 import pytest
 
 from enbloc.config import default_profiles
+from enbloc.engine.engine import MOST_REVIEWS
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.model.binding_record import binding_record, read_binding_record
 from enbloc.model.groups import GroupMemory, RunMemory
@@ -377,3 +378,14 @@ def test_who_waits_out_an_error_is_overtaken() -> None:
     cluster.gang("g", 2)
     cluster.settle()
     assert [bind.target.pod.name for bind in cluster.sent[sent:]] == ["g-0", "g-1"]
+
+
+def test_of_more_gangs_than_one_turn_looks_at_the_first_in_order_is_decided_first() -> None:
+    """Semantics §9.1."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    for number in range(MOST_REVIEWS + 20):
+        world.job(f"g{number}", 1, priority=number)
+    world.settle()
+    assert [*world.where()] == [f"g{MOST_REVIEWS + 19}-0"]
+    assert world.evictions == []
