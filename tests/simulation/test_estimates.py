@@ -100,3 +100,40 @@ def test_a_smaller_gang_that_fits_into_what_ends_early_delays_a_larger_one() -> 
     cluster.settle()
     assert cluster.where("small") == {"small-0": "n1"}
     assert starts(cluster) == {}, "nothing is reserved for it, and `small` does not end"
+
+
+def test_ends_that_are_seconds_apart_come_one_after_the_other() -> None:
+    cluster = full()
+    for at, name in enumerate(cluster.where("early-")):
+        cluster.change(name, limit=600.0 + 30.0 * at)
+    cluster.gang("small", 1, spec=spec(cpu=2), created=cluster.now + 1)
+    for name in ("late-0", "late-1"):
+        cluster.change(name, limit=300.0)
+    cluster.change("small-0", limit=200.0)
+    assert starts(cluster) == {
+        "small": Start(600.0, latest=True),  # it fits into what the first leaves
+        "late": Start(800.0, latest=False),
+    }
+
+
+def test_of_too_many_ends_those_within_a_minute_count_as_one() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=100)
+    cluster.gang("early", 100, spec=spec(cpu=1))
+    run(cluster, "early")
+    for at, name in enumerate(cluster.where("early-")):
+        cluster.change(name, started=cluster.now, limit=600.0 + at)
+    cluster.gang("late", 1, spec=spec(cpu=100))
+    assert starts(cluster) == {"late": Start(699.0, latest=True)}
+
+
+def test_capacity_that_is_held_for_a_lost_member_is_waited_for() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    cluster.group("early", 2, timeout=20)
+    for at in range(2):
+        cluster.pod(f"early-{at}", "early", spec=spec(cpu=2))
+    run(cluster, "early")
+    cluster.change("early-0", deleting=True, grace=5.0)
+    cluster.gang("small", 1, spec=spec(cpu=2))
+    assert starts(cluster.restarted()) == {"small": Start(20.0, latest=True)}

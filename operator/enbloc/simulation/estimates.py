@@ -12,10 +12,11 @@ from typing import Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
-from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
+from enbloc.simulation.cluster import SECONDS, GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
-#: Ends within this time of the next one count as one, at the time of the last (seconds).
+#: If there are more ends than times to decide again, those within this time of the next one count
+#: as one, at the time of the last (seconds).
 _TOGETHER: Final = 60.0
 #: The most times that the scheduler decides again.
 _MOST_TIMES: Final = 60
@@ -63,13 +64,22 @@ class _Ends:
                     at, by_limit = end
                     heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
 
-    def next(self) -> tuple[float, bool] | None:
-        """When the next pods have ended, and whether all by limits; None = no known end is left."""
+    def next(self, times: int) -> tuple[float, bool] | None:
+        """When the next pods have ended, and whether all by limits; None = no known end is left.
+
+        Args:
+            times: how often this is asked at most, from now on.
+        """
         if not self._ends:
             return None
-        last = self._ends[0][0] + _TOGETHER
+        many = len({end[0] for end in self._ends}) > times
+        last = self._ends[0][0] + (_TOGETHER if many else 0.0)
         together = [end for end in self._ends if end[0] <= last]
         return max(end[0] for end in together), all(end[1] for end in together)
+
+    def gap(self, now: float) -> float:
+        """Seconds until the next known end; those of a simulation if it is later, or unknown."""
+        return min(SECONDS, max(0.0, self._ends[0][0] - now)) if self._ends else SECONDS
 
     def until(self, now: float) -> Sequence[Pod]:
         """The pods that have ended by then; returns each only once."""
@@ -90,10 +100,10 @@ def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mappi
     """
     began, latest = settled.now, True
     found: dict[GroupKey, Start] = {}
-    left = set(waiting) - _started(settled)
+    left = set(waiting) - _started(settled).keys()
     ends = _Ends(settled)
-    for _ in range(_MOST_TIMES):
-        following = ends.next()
+    for times in range(_MOST_TIMES, 0, -1):
+        following = ends.next(times)
         if not left or following is None or following[0] > began + _HORIZON:
             break
         at, by_limit = following
@@ -101,20 +111,25 @@ def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mappi
         settled.now = max(settled.now, at)
         settled.tell(settled.ended(ends.until(settled.now)))
         try:
-            settled.settle()
+            settled.settle(ends.gap(settled.now))
         except GivenUpError:
             break
         ends.look(settled.told.bound)
-        started = left & _started(settled)
-        found |= dict.fromkeys(started, Start(at, latest))
-        left -= started
+        for key, bound_at in _started(settled).items():
+            if key in left:
+                found[key] = Start(bound_at, latest)
+        left -= found.keys()
     return found
 
 
-def _started(settled: SimulatedCluster) -> set[GroupKey]:
-    """The groups with a member that got a node in the simulation."""
-    pods = (settled.pods.get(uid) for uid in settled.told.bound)
-    return {group_of(pod) for pod in pods if pod is not None}
+def _started(settled: SimulatedCluster) -> Mapping[GroupKey, float]:
+    """The groups with a member that got a node in the simulation → when the first one did."""
+    found: dict[GroupKey, float] = {}
+    for uid in settled.told.bound:
+        pod = settled.pods.get(uid)
+        if pod is not None:
+            found.setdefault(group_of(pod), pod.bound_at)
+    return found
 
 
 class Ends(NamedTuple):
