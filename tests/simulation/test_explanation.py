@@ -83,6 +83,24 @@ def test_more_nodes_are_enough_for_those_who_get_them_first() -> None:
     assert texts(found, Whose.ADMINISTRATOR) == ["4 more nodes like n1"]
 
 
+def test_fewer_nodes_are_enough_than_those_who_come_before_could_take() -> None:
+    here = cluster()
+    here.gang("early", 2, spec=spec(cpu=6))
+    run(here, "early")
+    here.gang("late", 3, 2, spec=spec(cpu=6))
+    here.gang("next", 1, spec=spec(cpu=6))
+    found = explained(outlook(here), "next")
+    assert texts(found, Whose.ADMINISTRATOR) == ["1 more node like n1"]
+
+
+def test_more_nodes_are_enough_for_members_of_others_beyond_their_minimum() -> None:
+    here = cluster("n1")
+    here.gang("wide", 3, 1, spec=spec(cpu=6), priority=10)
+    here.gang("next", 1, spec=spec(cpu=6))
+    found = explained(outlook(here), "next")
+    assert texts(found, Whose.ADMINISTRATOR) == ["3 more nodes like n1"]
+
+
 def test_of_several_that_run_the_smallest_that_is_enough_is_named() -> None:
     here = cluster("n1 n2 n3")
     for name, cpu in (("large", 8), ("middle", 5), ("small", 2)):
@@ -170,6 +188,21 @@ def test_a_priority_class_says_who_would_give_way() -> None:
     [remedy] = [each for each in found.remedies if "priorityClassName" in each.text]
     assert remedy.text == "priorityClassName normal"
     assert sorted(pod.name for pod in remedy.victims) == ["low-0", "low-1"]
+
+
+def test_a_class_that_preempts_is_found_below_one_that_does_not() -> None:
+    here = cluster("n1")
+    here.gang("low", 2, spec=spec(cpu=4))
+    run(here, "low")
+    here.gang("late", 2, spec=spec(cpu=4))
+    classes = (
+        PriorityClassSeen("calm", 5, preempts=False),
+        PriorityClassSeen("normal", 10),
+        PriorityClassSeen("urgent", 100),
+        PriorityClassSeen("gentle", 1000, preempts=False),
+    )
+    found = explained(Outlook(present(here, None, *classes)), "late")
+    assert "priorityClassName normal" in texts(found, Whose.YOURS)
 
 
 def test_missing_members_are_counted() -> None:

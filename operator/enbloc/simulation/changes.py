@@ -76,7 +76,7 @@ _HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One kind of change, in degrees: if one degree helps, each larger one does.
+    """One kind of change, in degrees.
 
     Attributes:
         whose: who can make it.
@@ -84,6 +84,7 @@ class Change:
         words: degree → its description, as it follows "it would start with".
         events: degree → what the scheduler would see of it.
         of_nodes: whether its words reveal labels or taints of nodes.
+        steady: if one degree helps, each larger one does.
     """
 
     whose: Whose
@@ -91,6 +92,7 @@ class Change:
     words: Callable[[int], str]
     events: Callable[[int], Sequence[Event]]
     of_nodes: bool = False
+    steady: bool = True
 
 
 @dataclass(frozen=True)
@@ -348,7 +350,10 @@ def no_reservation(asked: GroupToStart) -> Iterator[Change]:
 
 
 def higher_priority(asked: GroupToStart) -> Iterator[Change]:
-    """Change: members have a higher PriorityClass, so they come earlier and may preempt others."""
+    """Change: members have a higher PriorityClass, so they come earlier and may preempt others.
+
+    Classes that preempt and those that do not are alternatives; a degree is a place among both.
+    """
     pending = asked.waiting.pending
     now = min(pod.priority for pod in pending)
     above = sorted(
@@ -357,18 +362,32 @@ def higher_priority(asked: GroupToStart) -> Iterator[Change]:
         if each.value > now and not each.name.startswith(_SYSTEM)
     )
 
-    def events(degree: int) -> Sequence[Event]:
-        value, name, preempts = above[degree - 1]
+    def chosen(preempts: bool, degree: int) -> tuple[int, str, bool] | None:
+        """The highest such class among the first `degree`."""
+        return next((each for each in reversed(above[:degree]) if each[2] is preempts), None)
+
+    def events(preempts: bool, degree: int) -> Sequence[Event]:
+        found = chosen(preempts, degree)
+        if found is None:
+            return []
+        value, name, _ = found
         return [
             PodSeen(replace(pod, priority=value, priority_class=name, preempts=preempts))
             for pod in pending
         ]
 
-    def words(degree: int) -> str:
-        return f"priorityClassName {above[degree - 1][1]}"
+    def words(preempts: bool, degree: int) -> str:
+        found = chosen(preempts, degree)
+        return f"priorityClassName {found[1]}" if found is not None else ""
 
-    if above:
-        yield Change(Whose.YOURS, len(above), words, events)
+    for preempts in (True, False):
+        if chosen(preempts, len(above)) is not None:
+            most, words_of, events_of = (
+                len(above),
+                partial(words, preempts),
+                partial(events, preempts),
+            )
+            yield Change(Whose.YOURS, most, words_of, events_of)
 
 
 def more_members(asked: GroupToStart) -> Iterator[Change]:
@@ -473,7 +492,8 @@ def more_nodes(asked: GroupToStart) -> Iterator[Change]:
     """Change: more nodes like existing ones that can hold a member; the commonest shape first.
 
     There may be more nodes than members: if the group reserves more than its members request, and
-    if others that wait before it get the nodes first.
+    if others that wait before it get the nodes first. In that case a few nodes may be enough where
+    more are not: those that let one of the others start.
     """
     facts = asked.cluster.facts
     shapes: dict[object, list[Node]] = {}
@@ -481,7 +501,8 @@ def more_nodes(asked: GroupToStart) -> Iterator[Change]:
         if node.ready and asked.holds_when_empty(node):
             shapes.setdefault((node.allocatable, node.taints, _labels(node)), []).append(node)
     reserved = asked.group is not None and bool(asked.group.min_resources)
-    first = min(sum(len(each.pending) for each in asked.before if not each.starts), _MOST_BEFORE)
+    others = sum(len(each.pending) - len(each.placed) for each in asked.before)
+    first = min(others, _MOST_BEFORE)
     most = len(asked.waiting.pending) + first + (_MOST_RESERVED if reserved else 0)
 
     def words(like: Node, degree: int) -> str:
@@ -493,7 +514,8 @@ def more_nodes(asked: GroupToStart) -> Iterator[Change]:
 
     for nodes in sorted(shapes.values(), key=len, reverse=True):
         like = nodes[0]
-        yield Change(Whose.ADMINISTRATOR, most, partial(words, like), partial(events, like))
+        words_of, events_of = partial(words, like), partial(events, like)
+        yield Change(Whose.ADMINISTRATOR, most, words_of, events_of, steady=not first)
 
 
 def _labels(node: Node) -> tuple[tuple[str, str], ...]:

@@ -96,19 +96,32 @@ def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool
 
 
 def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
-    """The smallest degree that helps, at most `most`; None = none helps."""
-    result = attempt(change.events(most))
-    if not result.starts:
+    """The smallest degree that helps, at most `most`; None = none helps.
+
+    Of a change that is not steady, a degree that helps with one less that does not.
+    """
+    low, result = 0, None  # the largest degree known not to help, and what the smallest known does
+    for tried in (most,) if change.steady else _doubled(most):
+        found = attempt(change.events(tried))
+        if found.starts:
+            most, result = tried, found
+            break
+        low = tried
+    if result is None:
         return None
-    low = 0  # the largest degree known not to help
     while most - low > 1:
         middle = (low + most) // 2
-        tried = attempt(change.events(middle))
-        if tried.starts:
-            most, result = middle, tried
+        found = attempt(change.events(middle))
+        if found.starts:
+            most, result = middle, found
         else:
             low = middle
     return Remedy(change.whose, change.words(most), most, result.victims, change.of_nodes, change)
+
+
+def _doubled(most: int) -> Sequence[int]:
+    """1, 2, 4 and so on, and `most` as the last."""
+    return [*(1 << at for at in range((most - 1).bit_length())), most]
 
 
 class Bounded:
