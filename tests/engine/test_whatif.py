@@ -9,6 +9,7 @@ from enbloc.engine.plan import PlanResult
 from enbloc.errors import UsageError
 from enbloc.model.pods import NodeSelectorTerm, Owner, PodSpec
 from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.topology import TopologyRequest
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -214,6 +215,41 @@ def test_who_gives_way_may_have_others_give_way() -> None:
         "low": False,
     }
     assert after["mid"].preempted_by == after["high"].group
+
+
+def test_who_gives_way_with_all_members_may_go_to_another_domain() -> None:
+    """Semantics §11.2: when the last one is gone, the group is free to go elsewhere."""
+    cluster = Cluster()
+    for name, rack in (("n1", "p"), ("n2", "p"), ("n3", "q")):
+        cluster.node(name, cpu=4 if rack == "p" else 2, labels=(("example.com/rack", rack),))
+    cluster.group("high", 1)
+    cluster.pod("high-0", "high", node="n1", owner=JOB, spec=spec(cpu=4), priority=10)
+    cluster.group("low", 2, topology=TopologyRequest(required="example.com/rack"))
+    for at in range(2):
+        cluster.pod(f"low-{at}", "low", node="n2", owner=JOB, spec=spec(cpu=1))
+    cluster.settle()
+    after = without(cluster, "n1")
+
+    assert {key.name for key in after["high"].victims} == {"low-0", "low-1"}
+    assert after["low"].whole
+    assert goes(after["low"]) == {"low-0": "n3", "low-1": "n3"}
+
+
+def test_a_gang_that_loses_all_beyond_its_minimum_gives_way_whole() -> None:
+    """Semantics §10.1: the members that it cannot run without are one unit."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=6)
+    cluster.nodes("n2 n3", cpu=4)
+    cluster.group("high", 1)
+    cluster.pod("high-0", "high", node="n1", owner=JOB, spec=spec(cpu=4), priority=10)
+    cluster.group("low", 2)
+    for at in range(3):
+        cluster.pod(f"low-{at}", "low", node=f"n{at + 1}", owner=JOB, spec=spec(cpu=2))
+    cluster.settle()
+    after = without(cluster, "n1")
+
+    assert {key.name for key in after["high"].victims} == {"low-1", "low-2"}
+    assert {key.name for key in after["low"].lost} == {"low-0", "low-1", "low-2"}
 
 
 def test_nobody_gives_way_to_who_may_not_preempt() -> None:

@@ -68,6 +68,7 @@ class VictimCandidates:
     Attributes:
         binding: checked groups of lower priority that are being bound.
         steps: the cost of creating the units, in steps of a search.
+        away: placed pods that count as gone.
         lifted: protected units are candidates too.
         protected: a unit was excluded because it is protected.
         disbelieved: pods and groups whose last checkpoint is not in the past.
@@ -99,6 +100,7 @@ class VictimCandidates:
         self._plan_of, self._leaving = plan_of, leaving
         self._spared, self._now = spared, now
         self._protection, self._most_work = protection, protection.limits.most_work
+        self.away: Container[PodUID] = ()
         self.lifted = self.protected = False
         self.disbelieved: dict[PodUID | GroupKey, Pod | Run] = {}
         self._lone: dict[PodUID, Unit] = {}
@@ -172,7 +174,7 @@ class VictimCandidates:
             return (
                 self._planned(reserved.holder) if reserved is not None and reserved.holder else None
             )
-        if not self._may_go(pod):
+        if uid in self.away or not self._may_go(pod):
             return None
         run = gang_of(self._groups, uid)
         if run is None:
@@ -196,7 +198,8 @@ class VictimCandidates:
         if key is not None:
             if key not in self._of_kueue:
                 pods = admitted(key, self._placed, self._uids, self._state, self._groups)
-                self._of_kueue[key] = self._kueue(key, pods)
+                left = tuple(each for each in pods if each.uid not in self.away)
+                self._of_kueue[key] = self._kueue(key, left)
             return self._of_kueue[key]
         unit = self._lone.get(pod.uid)
         if unit is None:
@@ -223,7 +226,7 @@ class VictimCandidates:
 
     def _tiers(self, run: Run) -> _Tiers:
         key, priority = run.key, self._groups.priority(run)
-        bound = run.bound
+        bound = [pod for pod in run.bound if pod.uid not in self.away]
         if not self._is_below(key, priority) or self._is_bound_now(key):
             return _Tiers(None, {})
         if self._leaves_in_part(run, bound) or not all(map(self._may_go, bound)):

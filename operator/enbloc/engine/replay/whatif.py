@@ -30,7 +30,7 @@ from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
 from enbloc.model.near_words import near
-from enbloc.model.pods import Pod, PodKey
+from enbloc.model.pods import Pod, PodKey, PodUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ class WhatIf:
         self._order = core.order.fork()
         self._losers: dict[GroupKey, _Loser] = {}
         self._done: set[GroupKey] = set()
+        #: Pods that have lost their node.
+        self._away: set[PodUID] = set()
 
     def gone(self, names: Collection[str]) -> Sequence[Aftermath]:
         """Return what would happen to groups that lose members if these nodes went away.
@@ -121,11 +123,11 @@ class WhatIf:
         while left := self._order.first_to_last(self._losers.keys() - self._done):
             loser = self._losers[left[0]]
             self._done.add(left[0])
-            facts = _afterwards(self._core.groups.facts(loser.run), loser.lost)
+            facts = self._facts(loser)
             plan = self._plan(loser, facts, arrays)
             victims: Sequence[Pod] = ()
             if plan.verdict is PlanResult.UNSCHEDULABLE and facts.deficit and facts.quorum:
-                victims = self._victims(loser, facts, arrays, tables)
+                victims = self._victims(loser, facts, arrays)
             if victims:
                 for pod in victims:
                     tables.apply(SeatLeft(pod.uid))
@@ -147,6 +149,7 @@ class WhatIf:
         """Remove these pods; plan this scheduler's again, unless they belong to their node."""
         groups = self._core.groups
         changed: dict[GroupKey, _Loser] = {}
+        self._away.update(pod.uid for pod in pods)
         for pod in pods:
             if not (pod.live and groups.ours(pod)) or pinned_to(pod.spec):
                 continue
@@ -160,36 +163,36 @@ class WhatIf:
             loser.preempted_by = by or loser.preempted_by
             changed[run.key] = loser
         for loser in changed.values():
-            self._order.note(_afterwards(groups.facts(loser.run), loser.lost))
+            self._order.note(self._facts(loser))
 
-    def _victims(
-        self, loser: _Loser, facts: GroupFacts, arrays: Arrays, tables: Checkpoint
-    ) -> Sequence[Pod]:
+    def _facts(self, loser: _Loser) -> GroupFacts:
+        """Return a group without the lost members, which hold no domain either."""
+        groups, run = self._core.groups, loser.run
+        facts = _afterwards(groups.facts(run), loser.lost)
+        return groups.located(facts, _left(run, loser.lost))
+
+    def _victims(self, loser: _Loser, facts: GroupFacts, arrays: Arrays) -> Sequence[Pod]:
         """Return the victims for a group that fits nowhere; no group planned before is one."""
         profile = self._core.groups.profile(facts)
         plugin = preempting(profile)
         if plugin is None or not all(pod.preempts for pod in facts.pending):
             return ()
         trial = self._trial(facts, arrays)
-        known = self._units(facts, tables)
+        known = self._units(facts)
         place = Placer(self._allowed(loser, facts), self._core.settings.search_steps)
         units = LookedAt(None, trial.nodes, known)
         found = search(facts, plugin, trial, units, self._core.state.budgets, place)
         return [pod for unit in found.victims for pod in unit.pods]
 
-    def _units(self, facts: GroupFacts, tables: Checkpoint) -> Mapping[str, Sequence[Unit]]:
+    def _units(self, facts: GroupFacts) -> Mapping[str, Sequence[Unit]]:
         """Return the remaining units of lower priority, by node, and everywhere."""
         found: dict[str, list[Unit]] = {EVERYWHERE: []}
-        there: dict[Unit, Unit] = {}
-        units = self._preemptions.candidates(facts, self._now).everywhere()
-        for unit in sorted(units, key=lambda unit: unit.of is not None):  # minimums first
-            pods = tuple(pod for pod in unit.pods if pod.uid in tables.seats)
-            if not pods or unit.group in self._done:
-                continue
-            of = there.get(unit.of) if unit.of is not None else None
-            left = there[unit] = replace(unit, pods=pods, of=of)
-            for node in (EVERYWHERE, *dict.fromkeys(pod.node for pod in pods)):
-                found.setdefault(node, []).append(left)
+        candidates = self._preemptions.candidates(facts, self._now)
+        candidates.away = self._away
+        for unit in candidates.everywhere():
+            if unit.group not in self._done:
+                for node in (EVERYWHERE, *dict.fromkeys(pod.node for pod in unit.pods)):
+                    found.setdefault(node, []).append(unit)
         return found
 
     def _plan(self, loser: _Loser, facts: GroupFacts, arrays: Arrays) -> Plan:
@@ -197,8 +200,7 @@ class WhatIf:
         if not (facts.pending and facts.quorum):
             text = "" if not facts.deficit else facts.missing()
             return Plan(plan_id, facts.key, PlanResult.UNSCHEDULABLE, message=text)
-        away = {pod.uid for pod in loser.lost}
-        held = [pod for pod in loser.run.bound if pod.uid not in away]
+        held = _left(loser.run, loser.lost)
 
         def never(trial: Trial, steps: int) -> Refutation:
             return Refutation(infeasible(facts, held, trial, steps))
@@ -225,6 +227,12 @@ class WhatIf:
         return AllowedCapacity(
             self._min_resources.capacity(), wanted._replace(order=order, due=due)
         )
+
+
+def _left(run: Run, lost: Sequence[Pod]) -> Sequence[Pod]:
+    """Return the bound members of a run without these."""
+    away = {pod.uid for pod in lost}
+    return [pod for pod in run.bound if pod.uid not in away]
 
 
 def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:

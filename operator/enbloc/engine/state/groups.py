@@ -301,10 +301,14 @@ class Groups:
     def facts(self, run: Run) -> GroupFacts:
         """Return the facts of a group now."""
         facts = run.facts(self._profiles, self._assumed, self.classes, raises=self._raises)
+        return self.located(facts, run.bound)
+
+    def located(self, facts: GroupFacts, bound: Sequence[Pod]) -> GroupFacts:
+        """Return the facts of a group with what its topology means if these members are bound."""
         group = facts.group
-        if group is None or not run.in_topology:
+        if group is None or not (group.topology or group.topology_parts):
             return facts
-        locality, problem = locality_of(group, run.bound, self.topologies)
+        locality, problem = locality_of(group, bound, self.topologies)
         return replace(facts, locality=locality, problem=facts.problem or problem)
 
     def in_topology(self) -> list[GroupKey]:
