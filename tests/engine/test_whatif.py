@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What if a node goes: planned again on a copy."""
 
+from typing import Any
+
 import pytest
 
 from enbloc.engine import Aftermath
@@ -250,6 +252,28 @@ def test_a_gang_that_loses_all_beyond_its_minimum_gives_way_whole() -> None:
 
     assert {key.name for key in after["high"].victims} == {"low-1", "low-2"}
     assert {key.name for key in after["low"].lost} == {"low-0", "low-1", "low-2"}
+
+
+@pytest.mark.parametrize("beyond", [False, True], ids=["its minimum", "a member beyond it"])
+def test_what_victims_leave_goes_to_who_comes_first(beyond: bool) -> None:
+    """Semantics §2.7: the order decides who takes capacity."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=8)
+    cluster.nodes("n2", cpu=4)
+    cluster.nodes("n3", cpu=1)
+    first: dict[str, Any] = {"owner": JOB, "priority": 20, "preempts": False}
+    cluster.group("first", 1)
+    cluster.pod("first-0", "first", node="n1", spec=spec(cpu=4), **first)
+    if beyond:
+        cluster.pod("first-1", "first", node="n3", **first)
+    cluster.pod("second", node="n1", spec=spec(cpu=4), priority=10, owner=JOB)
+    cluster.gang("low", 1, node="n2", spec=spec(cpu=4), owner=JOB)
+    cluster.settle()
+    after = list(cluster.engine.without(["n1"], cluster.now))
+
+    assert [each.whole for each in after] == [True, False, False]
+    assert goes(after[0]) == {"first-0": "n2"}
+    assert [key.name for key in after[1].victims] == ["low-0"]
 
 
 def test_nobody_gives_way_to_who_may_not_preempt() -> None:

@@ -5,6 +5,8 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
 
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
@@ -31,6 +33,11 @@ from enbloc.ledgers import made_again
 from enbloc.model.groups import GroupKey
 from enbloc.model.near_words import near
 from enbloc.model.pods import Pod, PodKey, PodUID
+
+#: The most sets of victims for one group: after the second that is not enough, it pauses.
+_MOST_SETS: Final = 2
+#: The most groups that are tried before one that evicts others, as in the queue (semantics §9.7).
+_MOST_BEFORE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +104,9 @@ class WhatIf:
     def gone(self, names: Collection[str]) -> Sequence[Aftermath]:
         """Return what would happen to groups that lose members if these nodes went away.
 
-        They are placed in the order of the queue, each on what those before it left; victims of one
-        of them lose members too. Pods that belong to their node, as those of a DaemonSet, go with
-        it.
+        They are placed in the order of the queue, each on what those before it left. Victims of one
+        of them lose members too, and what they leave goes to those before it first. Pods that
+        belong to their node, as those of a DaemonSet, go with it.
 
         Raises:
             UsageError: there is no such node.
@@ -124,26 +131,42 @@ class WhatIf:
             loser = self._losers[left[0]]
             self._done.add(left[0])
             facts = self._facts(loser)
-            plan = self._plan(loser, facts, arrays)
-            victims: Sequence[Pod] = ()
-            if plan.verdict is PlanResult.UNSCHEDULABLE and facts.deficit and facts.quorum:
-                victims = self._victims(loser, facts, arrays)
-            if victims:
-                for pod in victims:
+            plan = self._seated(loser, facts, arrays, tables)
+            victims: list[Pod] = []
+            for _ in range(_MOST_SETS):
+                more = self._victims(loser, facts, plan, arrays)
+                if not more:
+                    break
+                victims += more
+                for pod in more:
                     tables.apply(SeatLeft(pod.uid))
-                _make_claims_again(tables, victims)
-                self._lose(victims, by=facts.key)
+                _make_claims_again(tables, more)
+                self._lose(more, by=facts.key)
                 arrays = Arrays(tables)
-                plan = self._plan(loser, facts, arrays)
-            for each in plan.assignments:
-                seat = Seat(each.node, each.pod, each.decided)
-                tables.seats.pop(each.pod.uid, None)
-                tables.apply(seat)
-                arrays.add(seat)
+                self._again(found, arrays, tables)
+                plan = self._seated(loser, facts, arrays, tables)
             lost = tuple(pod.key for pod in loser.lost)
             gave_way = tuple(pod.key for pod in victims)
             found.append(Aftermath(left[0], lost, facts, plan, gave_way, loser.preempted_by))
         return found
+
+    def _again(self, found: list[Aftermath], arrays: Arrays, tables: Checkpoint) -> None:
+        """Plan groups that got nothing again: they come before the one that evicts others now."""
+        nowhere = (at for at, after in enumerate(found) if not after.plan.assignments)
+        for at in islice(nowhere, _MOST_BEFORE):
+            after = found[at]
+            plan = self._seated(self._losers[after.group], after.facts, arrays, tables)
+            found[at] = replace(after, plan=plan)
+
+    def _seated(self, loser: _Loser, facts: GroupFacts, arrays: Arrays, tables: Checkpoint) -> Plan:
+        """Plan a group, and have what it gets taken."""
+        plan = self._plan(loser, facts, arrays)
+        for each in plan.assignments:
+            seat = Seat(each.node, each.pod, each.decided)
+            tables.seats.pop(each.pod.uid, None)
+            tables.apply(seat)
+            arrays.add(seat)
+        return plan
 
     def _lose(self, pods: Sequence[Pod], *, by: GroupKey | None = None) -> None:
         """Remove these pods; plan this scheduler's again, unless they belong to their node."""
@@ -171,8 +194,12 @@ class WhatIf:
         facts = _afterwards(groups.facts(run), loser.lost)
         return groups.located(facts, _left(run, loser.lost))
 
-    def _victims(self, loser: _Loser, facts: GroupFacts, arrays: Arrays) -> Sequence[Pod]:
+    def _victims(
+        self, loser: _Loser, facts: GroupFacts, plan: Plan, arrays: Arrays
+    ) -> Sequence[Pod]:
         """Return the victims for a group that fits nowhere; no group planned before is one."""
+        if plan.verdict is not PlanResult.UNSCHEDULABLE or not (facts.deficit and facts.quorum):
+            return ()
         profile = self._core.groups.profile(facts)
         plugin = preempting(profile)
         if plugin is None or not all(pod.preempts for pod in facts.pending):
