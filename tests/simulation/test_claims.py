@@ -55,3 +55,23 @@ def test_what_an_earlier_attempt_left_is_taken_back() -> None:
     fill(cluster, "n1")
     [row] = outlook_with(cluster, *map(FactSeen, facts)).rows
     assert set(row.placed.values()) == {"n2"}
+
+
+@pytest.mark.parametrize("having", ["n1", "n2"])
+def test_more_nodes_are_like_one_that_has_devices(having: str) -> None:
+    cluster = Cluster()
+    for name in ("n1", "n2"):
+        cluster.node(name, labels=(("kubernetes.io/hostname", name),))
+    named = cluster_with_gang().pods["g-0"].spec.resource_claims
+    cluster.group("g", 2)
+    for at in range(2):
+        claims = (f"g-{at}-gpus",)
+        cluster.pod(f"g-{at}", "g", resource_claims=claims, spec=spec(cpu=1, resource_claims=named))
+    facts: list[Any] = [
+        device_class(),
+        slice_of(having, device("d0")),
+        *(replace(claim(f"g-{at}-gpus", exactly(count=1)), namespace="ns") for at in range(2)),
+    ]
+    found = outlook_with(cluster, *map(FactSeen, facts))
+    texts = [each.text for each in found.explain(found.rows[0]).remedies]
+    assert f"1 more node like {having}" in texts

@@ -20,7 +20,7 @@ from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, tolerated
 from enbloc.model.text import several
-from enbloc.simulation.clones import node_like, pod_like
+from enbloc.simulation.clones import equipment, node_like, pod_like
 from enbloc.simulation.cluster import SimulatedCluster
 from enbloc.simulation.waiting import Waiting, group_of, of_node
 
@@ -496,10 +496,12 @@ def more_nodes(asked: GroupToStart) -> Iterator[Change]:
     more are not: those that let one of the others start.
     """
     facts = asked.cluster.facts
+    equipped = equipment(facts)
     shapes: dict[object, list[Node]] = {}
     for node in asked.cluster.nodes.values():
         if node.ready and asked.holds_when_empty(node):
-            shapes.setdefault((node.allocatable, node.taints, _labels(node)), []).append(node)
+            shape = node.allocatable, node.taints, _labels(node), equipped.get(node.name)
+            shapes.setdefault(shape, []).append(node)
     reserved = asked.group is not None and bool(asked.group.min_resources)
     others = sum(len(each.pending) - len(each.placed) for each in asked.before)
     first = min(others, _MOST_BEFORE)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clones of existing nodes and pods, with their drivers, devices and claims."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -42,6 +43,20 @@ def node_like(node: Node, number: int, facts: Facts | None = None) -> Sequence[E
         ready=True,
     )
     return [NodeSeen(another), *(FactSeen(each) for each in _beside(node.name, name, facts or {}))]
+
+
+def equipment(facts: Facts) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """Node → its CSI drivers, and how many devices each driver offers on it alone.
+
+    Two nodes with the same can still have devices of different kinds.
+    """
+    found: dict[str, Counter[str]] = {}
+    for fact in facts.values():
+        if isinstance(fact, CSINode):
+            found.setdefault(fact.name, Counter()).update(fact.drivers)
+        elif isinstance(fact, ResourceSlice) and fact.site is not None and fact.site.node:
+            found.setdefault(fact.site.node, Counter())[fact.driver] += len(fact.devices)
+    return {node: tuple(sorted(each.items())) for node, each in found.items()}
 
 
 def _beside(node: str, name: str, facts: Facts) -> Iterator[Fact]:
