@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ledgers: both tables of what pods hold beyond resources, as the node table carries them."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, get_args
 
@@ -23,6 +23,7 @@ from enbloc.storage.facts import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
     VolumeFact,
 )
 from enbloc.storage.table import Volumes
@@ -136,6 +137,37 @@ def made_again(fact: Fact, pods: Collection[PodUID]) -> Fact | None:
             allocation = fact.allocation if left else None
             return replace(fact, allocation=allocation, reserved_for=left)
     return None
+
+
+def detached(
+    gone: Collection[Pod], pods: Iterable[Pod], facts: Mapping[tuple[str, str], Fact]
+) -> Sequence[VolumeAttachment]:
+    """The VolumeAttachments that are deleted once some pods have left their nodes.
+
+    A volume stays attached as long as another pod uses it on the node.
+
+    Args:
+        gone: these pods, each with its former node.
+        pods: all pods; these may be among them.
+        facts: all volumes and devices, by kind and key.
+    """
+    left = {each for pod in gone for each in _volumes_on(pod, facts)}
+    if not left:
+        return ()
+    nodes, uids = {node for node, _ in left}, {pod.uid for pod in gone}
+    for pod in pods:
+        if pod.node in nodes and not pod.finished and pod.uid not in uids:
+            left.difference_update(_volumes_on(pod, facts))
+    attachments = (fact for fact in facts.values() if isinstance(fact, VolumeAttachment))
+    return [each for each in attachments if (each.node, each.volume) in left]
+
+
+def _volumes_on(pod: Pod, facts: Mapping[tuple[str, str], Fact]) -> Iterator[tuple[str, str]]:
+    """The node of a pod with the name of each volume that its claims are bound to."""
+    for name in pod.claims:
+        claim = facts.get((PersistentVolumeClaim.kind, f"{pod.key.namespace}/{name}"))
+        if isinstance(claim, PersistentVolumeClaim) and claim.volume:
+            yield pod.node, claim.volume
 
 
 class Ledgers:

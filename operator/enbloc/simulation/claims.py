@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of a pod's volume and device claims when it is bound, and when it has left."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from enbloc.devices.facts import ClaimSpec, Consumer, ResourceClaim
 from enbloc.engine.events import Event, FactGone, FactSeen, PodSeen
 from enbloc.framework.act import Target
-from enbloc.ledgers import made_again
+from enbloc.ledgers import detached, made_again
 from enbloc.model.ledger import Fact
 from enbloc.model.pods import Pod
 from enbloc.storage.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
@@ -82,9 +82,18 @@ def taken_back(target: Target, pod: Pod | None, facts: Facts) -> Iterator[Event]
             yield FactSeen(replace(wanted, selected_node=None))
 
 
-def freed(pods: Collection[Pod], facts: Facts) -> Iterator[Event]:
-    """What the scheduler sees of claims after the pods that held them have released them."""
-    holding = {pod.uid for pod in pods if pod.spec.holds}
+def freed(gone: Collection[Pod], pods: Iterable[Pod], facts: Facts) -> Iterator[Event]:
+    """What the scheduler sees of claims and volumes after the pods that held them have left.
+
+    Args:
+        gone: these pods, each with its former node.
+        pods: all pods; these may be among them.
+        facts: all volumes and devices.
+    """
+    holding = [pod for pod in gone if pod.spec.holds]
     if holding:
-        anew = (made_again(fact, holding) for fact in facts.values())
+        uids = {pod.uid for pod in holding}
+        for attachment in detached(holding, pods, facts):
+            yield FactGone(attachment.kind, attachment.key)
+        anew = (made_again(fact, uids) for fact in facts.values())
         yield from [FactSeen(fact) for fact in anew if fact is not None]

@@ -281,18 +281,19 @@ class SimulatedCluster:
             self.tell([PodSeen(replace(pod, deleting=True)), *self.deleted([pod])])
 
     def ended(self, pods: Collection[Pod]) -> Sequence[Event]:
-        """The events if pods succeed (terminating ones vanish), and their claims become free."""
+        """The events if pods succeed (terminating ones vanish), and what they held becomes free."""
         left = (
             PodGone(pod.key, pod.uid)
             if pod.deleting
             else PodSeen(replace(pod, phase=Phase.SUCCEEDED))
             for pod in pods
         )
-        return [*left, *freed(pods, self.facts)]
+        return [*left, *freed(pods, self.pods.values(), self.facts)]
 
     def deleted(self, pods: Collection[Pod]) -> Sequence[Event]:
-        """The events if pods are deleted, and their claims become free."""
-        return [*(PodGone(pod.key, pod.uid) for pod in pods), *freed(pods, self.facts)]
+        """The events if pods are deleted, and what they held becomes free."""
+        left = (PodGone(pod.key, pod.uid) for pod in pods)
+        return [*left, *freed(pods, self.pods.values(), self.facts)]
 
 
 def _lets_pass(ask: AskExtender) -> ExtenderAnswer:

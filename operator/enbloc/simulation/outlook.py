@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeVar
 from enbloc.engine.events import Event, FactSeen, NodeSeen, PodSeen
 from enbloc.engine.plan import PlanResult
 from enbloc.engine.trial import Search
-from enbloc.ledgers import made_again
+from enbloc.ledgers import detached, made_again
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.simulation.cluster import GivenUpError, GoOn, PresentState, SimulatedCluster
@@ -22,6 +22,7 @@ from enbloc.simulation.node_shapes import NodeShape, shapes
 from enbloc.simulation.remedies import TryResult, outcome
 from enbloc.simulation.waiting import Waiting, group_of, members_waiting, of_node, queue
 from enbloc.simulation.what_if import WhatIfAnswer, WhatIfQuestion, answer
+from enbloc.storage.facts import VolumeAttachment
 
 T = TypeVar("T")
 
@@ -154,18 +155,22 @@ def _within(go_on: GoOn, settled: SimulatedCluster, work: Callable[[SimulatedClu
 def alone(present: PresentState, row: Waiting) -> PresentState:
     """The cluster as if all pods had ended but those of a row's run and those of DaemonSets."""
     own = {pod.owner_key for pod in row.pending}
+    pods = [event.pod for event in present.events if isinstance(event, PodSeen)]
+    facts = [event.fact for event in present.events if isinstance(event, FactSeen)]
     others = {
-        event.pod.uid
-        for event in present.events
-        if isinstance(event, PodSeen)
-        and not of_node(event.pod)
-        and (event.pod.deleting or group_of(event.pod) != row.key or event.pod.owner_key not in own)
+        pod.uid: pod
+        for pod in pods
+        if not of_node(pod)
+        and (pod.deleting or group_of(pod) != row.key or pod.owner_key not in own)
     }
+    known = {(fact.kind, fact.key): fact for fact in facts}
+    gone = {each.key for each in detached(others.values(), pods, known)}
     events: list[Event] = []
     for event in present.events:
         if isinstance(event, FactSeen):
-            anew = made_again(event.fact, others)
-            events.append(event if anew is None else FactSeen(anew))
+            if not (isinstance(event.fact, VolumeAttachment) and event.fact.key in gone):
+                anew = made_again(event.fact, others.keys())
+                events.append(event if anew is None else FactSeen(anew))
         elif not (isinstance(event, PodSeen) and event.pod.uid in others):
             events.append(event)
     return replace(present, events=tuple(events))

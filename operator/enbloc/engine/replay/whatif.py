@@ -11,7 +11,7 @@ from typing import Final
 from enbloc.engine.choices import chosen_again
 from enbloc.engine.core import Core
 from enbloc.engine.decide import AllowedCapacity, Placer, schedule_group
-from enbloc.engine.events import FactSeen, NodeGone
+from enbloc.engine.events import FactGone, FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
 from enbloc.engine.policies import MinResources, Preemptions
@@ -29,7 +29,7 @@ from enbloc.engine.state import (
 from enbloc.engine.trial import Trial
 from enbloc.errors import UsageError
 from enbloc.framework.facts import Floor, GroupFacts
-from enbloc.ledgers import made_again
+from enbloc.ledgers import detached, made_again
 from enbloc.model.groups import GroupKey
 from enbloc.model.near_words import near
 from enbloc.model.pods import Pod, PodKey, PodUID
@@ -263,10 +263,21 @@ def _left(run: Run, lost: Sequence[Pod]) -> Sequence[Pod]:
 
 
 def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
-    """Recreate claims that were made for pods that go, for their replacements."""
-    going = {pod.uid for pod in pods if pod.spec.holds}
-    for fact in list(tables.facts.values()) if going else ():
-        anew = made_again(fact, going)
+    """Recreate claims that were made for pods that go, and detach what they used.
+
+    Args:
+        tables: without these pods.
+        pods: each with its former node.
+    """
+    holding = [pod for pod in pods if pod.spec.holds]
+    if not holding:
+        return
+    staying = (replace(seat.pod, node=seat.node) for seat in tables.seats.values())
+    for attachment in detached(holding, staying, tables.facts):
+        tables.apply(FactGone(attachment.kind, attachment.key))
+    uids = {pod.uid for pod in holding}
+    for fact in list(tables.facts.values()):
+        anew = made_again(fact, uids)
         if anew is not None:
             tables.apply(FactSeen(anew))
 
