@@ -104,3 +104,19 @@ def test_what_is_no_rfc_3339_time_is_none(text: str) -> None:
 )
 def test_a_span_has_the_unit_of_which_there_are_two(seconds: float, text: str) -> None:
     assert span_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0s"),
+        (0.1, "1s"),
+        (118.5, "119s"),
+        (120, "2m"),
+        (121, "3m"),
+        (7201, "3h"),
+        (9e4, "25h"),
+    ],
+)
+def test_what_is_the_latest_time_is_rounded_up(seconds: float, text: str) -> None:
+    assert span_text(seconds, up=True) == text

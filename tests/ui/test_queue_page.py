@@ -63,8 +63,8 @@ def test_when_others_end_is_when_who_waits_starts() -> None:
     assert found.number == world.number + 1
     after = page(found)
     assert [row[2:3] + row[8:9] for row in lines(after)[1:]] == [
-        ["first", "≤19m"],
-        ["second", "~59m"],
+        ["first", "≤20m"],
+        ["second", "~60m"],
         ["never", "–"],
     ]
     assert "≤ at the latest, by the limits of those that run" in after.text

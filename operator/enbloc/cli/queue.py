@@ -199,7 +199,8 @@ def _start(asked: _Flags, row: _Row, now: float) -> str:
     if row.waiting.starts:
         return "now"
     sign = "<=" if row.latest else "~"
-    return sign + (time_text(row.start) if asked.by_start else span_text(row.start - now))
+    at = time_text(row.start) if asked.by_start else span_text(row.start - now, up=True)
+    return f"{sign}{at}"
 
 
 def _cut(asked: _Flags, text: str) -> str:

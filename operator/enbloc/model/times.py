@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times as the API writes them: RFC 3339 in UTC, to and from seconds since the epoch."""
 
+import math
 from datetime import UTC, datetime
 from typing import Final
 
@@ -36,13 +37,16 @@ def seconds_of(text: str) -> float | None:
     return seconds if 0 <= seconds <= LAST_SECOND else None
 
 
-def span_text(seconds: float) -> str:
-    """A time span as kubectl shows ages: 45s, 12m, 3h, 2d; below zero it is 0s."""
-    whole = max(0, int(seconds))
-    if whole < 2 * _MINUTE:
-        return f"{whole}s"
-    if whole < 2 * _HOUR:
-        return f"{whole // _MINUTE}m"
-    if whole < 2 * _DAY:
-        return f"{whole // _HOUR}h"
-    return f"{whole // _DAY}d"
+def span_text(seconds: float, *, up: bool = False) -> str:
+    """A time span as kubectl shows ages: 45s, 12m, 3h, 2d; below zero it is 0s.
+
+    Args:
+        seconds: the span.
+        up: round up, as for the time after which something has happened for certain.
+    """
+    whole = max(0, math.ceil(seconds) if up else int(seconds))
+    unit, letter = 1, "s"
+    for length, name in ((_MINUTE, "m"), (_HOUR, "h"), (_DAY, "d")):
+        if whole >= 2 * length:
+            unit, letter = length, name
+    return f"{-(-whole // unit) if up else whole // unit}{letter}"

@@ -119,7 +119,7 @@ def start_text(view: View, key: GroupKey, now: float) -> str:
     start = view.starts.get(key)
     if start is None:
         return ""
-    return f"{'≤' if start.latest else '~'}{span_text(start.at - now)}"
+    return f"{'≤' if start.latest else '~'}{span_text(start.at - now, up=True)}"
 
 
 def view_of(
