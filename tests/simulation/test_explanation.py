@@ -20,6 +20,7 @@ from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
 GPU = "nvidia.com/gpu"
+TRAIN = Owner("Job", "train", "train-uid", "batch/v1")
 
 
 def explained(found: Outlook, name: str) -> Explanation:
@@ -339,6 +340,35 @@ def test_members_beyond_the_minimum_of_a_gang_that_runs_are_told_apart() -> None
     found = explained(outlook(here), "train")
     assert found.cause is WaitCause.SURPLUS
     assert found.sentence.startswith("ns/train has its minimum; 1 member beyond it does not fit: ")
+
+
+def test_a_gang_of_which_a_role_does_not_exist_waits_for_its_members() -> None:
+    here = with_roles()
+    here.pod("train-more", "train", role="worker", spec=spec(cpu=2), owner=TRAIN)
+    found = explained(outlook(here.restarted()), "train")
+    assert found.cause is WaitCause.MEMBERS
+    assert found.sentence.startswith("ns/train waits for its members: ")
+
+
+def test_a_role_that_finds_no_place_is_not_beyond_the_minimum() -> None:
+    here = with_roles()
+    here.pod("other", node="n1", spec=spec(cpu=2))
+    here.pod("train-again", "train", role="server", spec=spec(cpu=2), owner=TRAIN)
+    found = explained(outlook(here.restarted()), "train")
+    assert (found.cause, found.waiting.surplus) == (WaitCause.CAPACITY, False)
+    assert found.sentence.startswith("ns/train waits for capacity that others hold: ")
+
+
+def with_roles() -> Cluster:
+    """A gang on a node of eight CPUs that has lost its server; its three workers run."""
+    here = cluster("n1")
+    here.group("train", 3, roles=(("worker", 2), ("server", 1)))
+    for at in range(3):
+        here.pod(f"train-{at}", "train", role="worker", spec=spec(cpu=2), owner=TRAIN)
+    here.pod("train-server", "train", role="server", spec=spec(cpu=2), owner=TRAIN)
+    run(here, "train")
+    here.delete("train-server")
+    return here
 
 
 def test_a_priority_class_that_preempts_nobody_is_not_told_to() -> None:

@@ -136,7 +136,7 @@ def _cause(waiting: Waiting, attempt_alone: Try) -> WaitCause:
     if waiting.surplus:
         return WaitCause.SURPLUS
     first, *others = CAUSES[waiting.reason]
-    if not others or (first is WaitCause.MEMBERS and waiting.members < waiting.minimum):
+    if not others or (first is WaitCause.MEMBERS and not waiting.gathered):
         return first
     counted = _COUNTED.search(waiting.message)
     if counted is not None and not counted[1]:

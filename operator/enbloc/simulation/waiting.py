@@ -3,6 +3,7 @@
 """Waiting: the groups and pods that have no node yet, in the order in which they are decided."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ class Waiting(Pending):
         members: the number of members of the same run that the scheduler counts.
         bound: how many of them had a node before.
         minimum: how many the group needs; 1 for a pod without one.
+        gathered: as many of these members exist as every minimum needs, also those of roles.
+        surplus: the bound ones meet every minimum: the pending ones are beyond it.
         priority: the priority in the queue.
         placed: the members that get a node now → that node; empty = none does.
         victims: pods of lower priority that are evicted for it.
@@ -41,6 +44,8 @@ class Waiting(Pending):
     members: int
     bound: int
     minimum: int
+    gathered: bool
+    surplus: bool
     priority: int
     placed: Mapping[PodKey, str]
     victims: tuple[PodKey, ...]
@@ -52,11 +57,6 @@ class Waiting(Pending):
     def starts(self) -> bool:
         """Whether members get nodes now: the minimum, or some beyond it."""
         return bool(self.placed)
-
-    @property
-    def surplus(self) -> bool:
-        """Whether it has its minimum, and the pending members are beyond it."""
-        return not self.solo and 0 < self.minimum <= self.bound
 
 
 def group_of(pod: Pod) -> GroupKey:
@@ -118,13 +118,18 @@ def _outcome(
     priority = status.priority if status is not None else None
     own = {pod.owner_key for pod in pods}
     waiting = {pod.uid for pod in pods}
-    bound = sum(pod.node != "" and pod.uid not in waiting for pod in live if pod.owner_key in own)
+    bound = Counter(
+        pod.role for pod in live if pod.node and pod.uid not in waiting and pod.owner_key in own
+    )
+    counted = bound + Counter(pod.role for pod in pods if not pod.gated)
     return Waiting(
         key,
         pods,
-        bound + sum(not pod.gated for pod in pods),
-        bound,
+        counted.total(),
+        bound.total(),
         group.least if group is not None else 1,
+        group.reached(counted) if group is not None else bool(counted),
+        group is not None and group.reached(bound),
         min(pod.priority for pod in pods) if priority is None else priority,
         placed,
         victims_of(settled, key, pods),
