@@ -102,16 +102,37 @@ def test_a_smaller_gang_that_fits_into_what_ends_early_delays_a_larger_one() -> 
     assert starts(cluster) == {}, "nothing is reserved for it, and `small` does not end"
 
 
-def test_ends_that_are_seconds_apart_come_one_after_the_other() -> None:
-    cluster = full()
-    for at, name in enumerate(cluster.where("early-")):
-        cluster.change(name, limit=600.0 + 30.0 * at)
-    cluster.gang("small", 1, spec=spec(cpu=2), created=cluster.now + 1)
-    for name in ("late-0", "late-1"):
-        cluster.change(name, limit=300.0)
-    cluster.change("small-0", limit=200.0)
-    assert starts(cluster) == {
+def two_that_end(first: float, second: float, group: str | None = None) -> Cluster:
+    """A node that two pods fill until then, of one group or of none."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    if group is not None:
+        cluster.group(group, 2)
+    of: dict[str, Any] = {"spec": spec(cpu=2), "node": "n1", "started": cluster.now}
+    cluster.pod("one", group, limit=first, **of)
+    cluster.pod("two", group, limit=second, **of)
+    cluster.gang("late", 2, spec=spec(cpu=2), limit=300.0)
+    cluster.gang("small", 1, spec=spec(cpu=2), limit=200.0, created=cluster.now + 1)
+    return cluster
+
+
+def test_ends_of_several_that_are_seconds_apart_come_one_after_the_other() -> None:
+    assert starts(two_that_end(600.0, 630.0)) == {
         "small": Start(600.0, latest=True),  # it fits into what the first leaves
+        "late": Start(800.0, latest=False),
+    }
+
+
+def test_ends_of_one_group_within_a_minute_count_as_one() -> None:
+    assert starts(two_that_end(600.0, 630.0, "early")) == {
+        "late": Start(630.0, latest=True),
+        "small": Start(930.0, latest=False),
+    }
+
+
+def test_ends_of_one_group_that_are_further_apart_come_one_after_the_other() -> None:
+    assert starts(two_that_end(600.0, 661.0, "early")) == {
+        "small": Start(600.0, latest=True),
         "late": Start(800.0, latest=False),
     }
 
@@ -119,10 +140,8 @@ def test_ends_that_are_seconds_apart_come_one_after_the_other() -> None:
 def test_of_too_many_ends_those_within_a_minute_count_as_one() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=100)
-    cluster.gang("early", 100, spec=spec(cpu=1))
-    run(cluster, "early")
-    for at, name in enumerate(cluster.where("early-")):
-        cluster.change(name, started=cluster.now, limit=600.0 + at)
+    for at in range(100):
+        cluster.pod(f"early-{at}", node="n1", started=cluster.now, limit=600.0 + at)
     cluster.gang("late", 1, spec=spec(cpu=100))
     assert starts(cluster) == {"late": Start(699.0, latest=True)}
 

@@ -7,7 +7,9 @@ that pods without a limit or an expected end stay.
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from enbloc.model.groups import GroupKey
@@ -15,8 +17,8 @@ from enbloc.model.pods import Pod, PodUID
 from enbloc.simulation.cluster import SECONDS, GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of
 
-#: If there are more ends than times to decide again, those within this time of the next one count
-#: as one, at the time of the last (seconds).
+#: Ends of one group within this time of the next one count as one, at the time of the last; so do
+#: those of all if there are more than times to decide again (seconds).
 _TOGETHER: Final = 60.0
 #: The most times that the scheduler decides again.
 _MOST_TIMES: Final = 60
@@ -38,6 +40,20 @@ class Start(NamedTuple):
     latest: bool
 
 
+class _End(NamedTuple):
+    """The end of a pod.
+
+    Attributes:
+        at: server seconds.
+        by_limit: whether a limit ends it.
+        uid: of the pod.
+    """
+
+    at: float
+    by_limit: bool
+    uid: PodUID
+
+
 class _Ends:
     """The ends of the pods that have a node, the earliest first.
 
@@ -49,12 +65,13 @@ class _Ends:
         self._cluster = cluster
         self._began = cluster.now
         self._known: set[PodUID] = set()
-        #: A heap of (time, whether by a limit, pod).
-        self._ends: list[tuple[float, bool, PodUID]] = []
+        #: A heap.
+        self._ends: list[_End] = []
         self.look(cluster.pods)
 
     def look(self, uids: Iterable[PodUID]) -> None:
         """Take in those of these pods that have got a node since."""
+        found: dict[GroupKey, list[_End]] = {}
         for uid in uids:
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.node and not pod.finished and uid not in self._known:
@@ -62,7 +79,11 @@ class _Ends:
                 end = ends_of(pod, self._cluster.now).first(self._cluster.now)
                 if end is not None:
                     at, by_limit = end
-                    heapq.heappush(self._ends, (max(self._began, at), by_limit, uid))
+                    ends = found.setdefault(group_of(pod), [])
+                    ends.append(_End(max(self._began, at), by_limit, uid))
+        for each in found.values():
+            for joined in _joined(sorted(each)):
+                heapq.heappush(self._ends, joined)
 
     def next(self, times: int) -> tuple[float, bool] | None:
         """When the next pods have ended, and whether all by limits; None = no known end is left.
@@ -72,23 +93,32 @@ class _Ends:
         """
         if not self._ends:
             return None
-        many = len({end[0] for end in self._ends}) > times
-        last = self._ends[0][0] + (_TOGETHER if many else 0.0)
-        together = [end for end in self._ends if end[0] <= last]
-        return max(end[0] for end in together), all(end[1] for end in together)
+        many = len({end.at for end in self._ends}) > times
+        last = self._ends[0].at + (_TOGETHER if many else 0.0)
+        together = [end for end in self._ends if end.at <= last]
+        return max(end.at for end in together), all(end.by_limit for end in together)
 
     def gap(self, now: float) -> float:
         """Seconds until the next known end; those of a simulation if it is later, or unknown."""
-        return min(SECONDS, max(0.0, self._ends[0][0] - now)) if self._ends else SECONDS
+        return min(SECONDS, max(0.0, self._ends[0].at - now)) if self._ends else SECONDS
 
     def until(self, now: float) -> Sequence[Pod]:
         """The pods that have ended by then; returns each only once."""
         ended: list[Pod] = []
-        while self._ends and self._ends[0][0] <= now:
-            pod = self._cluster.pods.get(heapq.heappop(self._ends)[2])
+        while self._ends and self._ends[0].at <= now:
+            pod = self._cluster.pods.get(heapq.heappop(self._ends).uid)
             if pod is not None and not pod.finished:
                 ended.append(pod)
         return ended
+
+
+def _joined(ends: Sequence[_End]) -> Iterator[_End]:
+    """The ends of one group, in their order; those close together at the time of the last."""
+    first = 0
+    while first < len(ends):
+        after = bisect_right(ends, ends[first].at + _TOGETHER, lo=first, key=attrgetter("at"))
+        yield from (end._replace(at=ends[after - 1].at) for end in ends[first:after])
+        first = after
 
 
 def estimates(settled: SimulatedCluster, waiting: Collection[GroupKey]) -> Mapping[GroupKey, Start]:
