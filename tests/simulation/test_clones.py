@@ -46,8 +46,12 @@ def test_a_node_has_a_name_of_its_own_and_labels_alike() -> None:
 
 def test_a_node_takes_pods_although_the_one_that_it_is_like_does_not_just_now() -> None:
     dedicated = Taint("team", "ml", Effect.NO_SCHEDULE)
-    cordoned = Taint("node.kubernetes.io/unschedulable", "", Effect.NO_SCHEDULE)
-    like = node("n1", ready=False, unschedulable=True, taints=(dedicated, cordoned))
+    passing = (
+        Taint("node.kubernetes.io/unschedulable", "", Effect.NO_SCHEDULE),
+        Taint("node.kubernetes.io/disk-pressure", "", Effect.NO_SCHEDULE),
+        Taint("ToBeDeletedByClusterAutoscaler", "1", Effect.NO_SCHEDULE),
+    )
+    like = node("n1", ready=False, unschedulable=True, taints=(dedicated, *passing))
     [another], _, _ = seen([*node_like(like, 0)])
     assert (another.ready, another.unschedulable, another.taints) == (True, False, (dedicated,))
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clones of existing nodes and pods, with their drivers, devices and claims."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,15 +11,17 @@ from typing import Final
 from enbloc.devices.facts import ResourceClaim, ResourceSlice
 from enbloc.engine.events import Event, FactSeen, NodeSeen, PodSeen
 from enbloc.model.ledger import Fact
-from enbloc.model.names import TAINT_NOT_READY, TAINT_UNREACHABLE, TAINT_UNSCHEDULABLE
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodKey, PodUID
 from enbloc.storage.facts import CSINode, PersistentVolumeClaim
 
 #: Volumes and devices: (kind, key) → fact.
 Facts = Mapping[tuple[str, str], Fact]
-#: Taints for a passing state of a node.
-_PASSING: Final = frozenset({TAINT_UNSCHEDULABLE, TAINT_NOT_READY, TAINT_UNREACHABLE})
+#: Taints for a passing state of a node, such as a cordon, pressure, or its removal.
+_PASSING: Final = re.compile(
+    r"node\.kubernetes\.io/.*|node\.cloudprovider\.kubernetes\.io/.*"
+    r"|ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler"
+)
 
 
 def node_like(node: Node, number: int, facts: Facts | None = None) -> Sequence[Event]:
@@ -38,7 +41,7 @@ def node_like(node: Node, number: int, facts: Facts | None = None) -> Sequence[E
         name=name,
         uid=name,
         labels=tuple(labels),
-        taints=tuple(taint for taint in node.taints if taint.key not in _PASSING),
+        taints=tuple(taint for taint in node.taints if not _PASSING.fullmatch(taint.key)),
         unschedulable=False,
         ready=True,
     )
