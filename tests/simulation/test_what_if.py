@@ -295,6 +295,29 @@ def test_a_group_can_be_larger_or_smaller(
     assert found.delayed == []
 
 
+@pytest.mark.parametrize(("newest", "starts"), [("server", False), ("worker", True)])
+def test_a_smaller_group_that_lacks_a_role_would_not_run(
+    cluster: Cluster, newest: str, starts: bool
+) -> None:
+    roles = {"train-0": "worker", "train-1": "worker" if newest == "server" else "server"}
+    cluster.group("train", 2, roles=(("worker", 1), ("server", 1)))
+    for name, role in {**roles, "train-2": newest}.items():
+        cluster.now += 1
+        cluster.pod(name, "train", role=role, node="n1", owner=OWNER)
+    question = resized(SimulatedCluster(present(cluster)), GroupKey(NAMESPACE, "train"), 2)
+    found = answer(present(cluster), question)
+    [sized] = found.sized
+    assert (found.starts, sized.members, sized.placed) == (starts, 2, 2)
+    assert sized.message == ("" if starts else "0 of 1 members of role server exist")
+
+
+def test_a_group_of_no_members_lacks_none(cluster: Cluster) -> None:
+    sitting(cluster, "train", "n1 n2", cpu=4)
+    question = resized(SimulatedCluster(present(cluster)), GroupKey(NAMESPACE, "train"), 0)
+    found = answer(present(cluster), question)
+    assert (found.starts, found.sized[0].members) == (True, 0)
+
+
 def test_what_a_smaller_group_leaves_others_may_take(cluster: Cluster) -> None:
     sitting(cluster, "train", "n1 n2", cpu=8)
     cluster.gang("next", 1, spec=spec(cpu=8))

@@ -261,7 +261,7 @@ def _document(report: "Report") -> Any:
                 "members": each.members,
                 "placed": each.placed,
                 "whole": each.whole,
-                "message": each.row.message if each.row is not None else "",
+                "message": each.message,
             }
             for each in found.sized
         ],

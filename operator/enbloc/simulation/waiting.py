@@ -139,12 +139,26 @@ def _outcome(
     )
 
 
-def _why(settled: SimulatedCluster, key: GroupKey, pods: Members) -> tuple[Reason, str]:
-    """Why members of a group have no node, by the group's conditions or the members'."""
+def lacking(settled: SimulatedCluster, key: GroupKey) -> str:
+    """Why a group does not have its minimum; "" = it has, or nothing is known."""
+    refused = _refused(settled, key)
+    return refused[1] if refused is not None else ""
+
+
+def _refused(settled: SimulatedCluster, key: GroupKey) -> tuple[Reason, str] | None:
+    """Reason and message of a group that does not have its minimum."""
     status = settled.told.statuses.get(key)
     for condition in status.conditions if status is not None else ():
         if condition.type is Condition.SCHEDULED and not condition.status:
             return condition.reason, condition.message
+    return None
+
+
+def _why(settled: SimulatedCluster, key: GroupKey, pods: Members) -> tuple[Reason, str]:
+    """Why members of a group have no node, by the group's conditions or the members'."""
+    refused = _refused(settled, key)
+    if refused is not None:
+        return refused
     gates = sorted({gate for pod in pods for gate in pod.gates})
     if gates:
         return Reason.PENDING, f"scheduling gates keep it from being tried: {', '.join(gates)}"

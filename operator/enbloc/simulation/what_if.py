@@ -19,7 +19,7 @@ from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodKey, PodUID
 from enbloc.simulation.clones import node_like, pod_again, pod_like
 from enbloc.simulation.cluster import GoOn, PresentState, SimulatedCluster
-from enbloc.simulation.waiting import Members, Waiting, group_of, of_node, queue
+from enbloc.simulation.waiting import Members, Waiting, group_of, lacking, of_node, queue
 
 #: The pods that an object makes: the first wave at once, each next one once the last has nodes.
 Waves = Sequence[Sequence[Pod]]
@@ -98,17 +98,25 @@ class Sized:
         members: the number of its live members.
         placed: how many of them have a node.
         row: for the members that have no node, or get one by the change; None = there are none.
+        lacking: what keeps the group from having its minimum, although it has members, in the
+            scheduler's words; "" = nothing.
     """
 
     key: GroupKey
     members: int
     placed: int
     row: Waiting | None
+    lacking: str = ""
 
     @property
     def whole(self) -> bool:
-        """Whether every member has a node."""
-        return self.placed == self.members
+        """Whether every member has a node, and they are enough of every role."""
+        return self.placed == self.members and not self.lacking
+
+    @property
+    def message(self) -> str:
+        """Why it is not whole; "" = unknown, or it is."""
+        return (self.row.message if self.row is not None else "") or self.lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,4 +378,5 @@ def _sized(after: SimulatedCluster, key: GroupKey, held: Mapping[PodUID, Pod]) -
     members = [pod for pod in after.pods.values() if pod.live and group_of(pod) == key]
     waiting = _by_group(pod for pod in members if pod.uid not in held or not pod.node)
     row = queue(after, waiting)[0] if waiting else None
-    return Sized(key, len(members), sum(pod.bound for pod in members), row)
+    placed = sum(pod.bound for pod in members)
+    return Sized(key, len(members), placed, row, lacking(after, key) if members else "")

@@ -226,7 +226,7 @@ def _of_group(each: Sized, nodes: Mapping[str, Node] | None, most: int) -> str:
         new = list(each.row.placed.values()) if each.row is not None else []
         where = f", {len(new)} of them new, on {_where(new, nodes, most)}" if new else ""
         return f"{each.key} would run with {_members(each.members)}{where}."
-    why = each.row.message.strip().removesuffix(".") if each.row is not None else ""
+    why = each.message.strip().removesuffix(".")
     return (
         f"{each.key} would not run with {_members(each.members)}: {each.placed} of them would have "
         f"nodes{': ' if why else ''}{why}."
