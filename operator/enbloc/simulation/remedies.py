@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from enbloc.engine.events import Event
 from enbloc.model.groups import GroupKey
@@ -19,6 +19,9 @@ from enbloc.simulation.changes import (
 )
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
 from enbloc.simulation.waiting import group_of, victims_of
+
+#: The degrees that are tried first if a larger one may not help.
+_FEW: Final = (1, 2, 4)
 
 
 class TryResult(NamedTuple):
@@ -98,10 +101,12 @@ def least(alternatives: Alternatives, attempt: Try) -> tuple[Remedy | None, bool
 def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
     """The smallest degree that helps, at most `most`; None = none helps.
 
-    Of a change that is not steady, a degree that helps with one less that does not.
+    Of a change that is not steady, it is a degree that helps where one less does not, and the
+    smallest if that is one of a few.
     """
     low, result = 0, None  # the largest degree known not to help, and what the smallest known does
-    for tried in (most,) if change.steady else _doubled(most):
+    few = () if change.steady else (each for each in _FEW if each < most)
+    for tried in (*few, most):
         found = attempt(change.events(tried))
         if found.starts:
             most, result = tried, found
@@ -117,11 +122,6 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
         else:
             low = middle
     return Remedy(change.whose, change.words(most), most, result.victims, change.of_nodes, change)
-
-
-def _doubled(most: int) -> Sequence[int]:
-    """1, 2, 4 and so on, and `most` as the last."""
-    return [*(1 << at for at in range((most - 1).bit_length())), most]
 
 
 class Bounded:
