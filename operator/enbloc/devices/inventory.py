@@ -96,6 +96,8 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         self._held: Layered[str, HeldClaim] = Layered()
         #: Claims that were decided on this fork, by the nodes where they are used.
         self._tried: Layered[str, tuple[str, ...]] = Layered()
+        #: The use of a pool; without what claims have that were decided on this fork; these claims.
+        self._lasting: dict[PoolKey, tuple[Use, Use, frozenset[str]]] = {}
         #: The pods on nodes that use a claim; how many of them count as each consumer, and how many
         #: consumers there are.
         self._users: LayeredGroups[str, PodUID, bool] = LayeredGroups()
@@ -112,6 +114,7 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         made = super().fork()
         made._stale = {}  # noqa: SLF001  # one of our own
         made._expected = {}  # noqa: SLF001
+        made._lasting = {}  # noqa: SLF001
         return made
 
     @property

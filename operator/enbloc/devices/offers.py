@@ -82,6 +82,41 @@ class Offers(Inventory):
             found.append(PoolOnNode(pool, reach, self.use(pool.key)))
         return ordered(found) if len(found) > 1 else tuple(found)
 
+    def lasting(self, places: Sequence[PoolOnNode]) -> tuple[PoolOnNode, ...]:
+        """The same places, as if claims had nothing that they may exchange for other devices.
+
+        So what is free there is an upper bound, whatever claims of this fork get in the end.
+        """
+        if not self._tried.used:
+            return tuple(places)
+        return tuple(each._replace(use=self.lasting_use(each.pool)) for each in places)
+
+    def lasting_use(self, pool: Pool) -> Use:
+        """What of a pool is in use by claims that keep their devices."""
+        return self._lasts(pool)[0]
+
+    def exchanging(self, pool: Pool) -> frozenset[str]:
+        """The claims that have devices of a pool, and may exchange them for others."""
+        return self._lasts(pool)[1]
+
+    def _lasts(self, pool: Pool) -> tuple[Use, frozenset[str]]:
+        """The `lasting_use` of a pool, and the claims that are `exchanging` its devices."""
+        key, use = pool.key, self.use(pool.key)
+        if not self._tried.used:
+            return use, frozenset()
+        known = self._lasting.get(key)
+        if known is None or known[0] is not use:
+            left, claims = use, set[str]()
+            for claim in self._owners.claims(key):
+                held = self._held.get(claim)
+                if held is not None and held.demand is not None:
+                    claims.add(claim)
+                    for result in held.allocation.results:
+                        if (result.driver, result.pool) == key:
+                            left = removed(left, pool, result)
+            known = self._lasting[key] = use, left, frozenset(claims)
+        return known[1:]
+
     def uses(self) -> tuple[Use, ...]:
         """The use of each pool that more nodes see than those it names."""
         return tuple(self.use(key) for key in sorted(self._spread))

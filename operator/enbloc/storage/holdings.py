@@ -142,6 +142,13 @@ class Holdings:
         """The claims of a class that could get another volume, by key."""
         return self._movable.get(storage_class, _NONE)
 
+    def kept(self, storage_class: str) -> Bits:
+        """The volumes of a class that are taken for good: by claims that cannot move."""
+        bits = self.taken(storage_class)
+        for each in self.movable(storage_class).values():
+            bits &= ~each.own
+        return bits
+
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def hold(self, held: HeldVolume, candidates: Bits = 0) -> None:

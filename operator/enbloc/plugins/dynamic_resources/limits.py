@@ -39,7 +39,7 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
     for row, name in enumerate(names):
         if devices.spent:
             break
-        places = devices.places(name, spread)
+        places = devices.lasting(devices.places(name, spread))
         for demand, times in counted.items():
             found = sum(_left(demand, place, ever=ever) for place in places)
             most[row] = min(most[row], found // (times * sum(demand.least)))
@@ -49,7 +49,8 @@ def most_pods(demands: Sequence[Demand], nodes: Nodes, *, ever: bool) -> npt.NDA
 def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
     """int64[N]: rows with equal numbers see devices that are equivalent for these pods.
 
-    Pods with a single claim for a number of devices of one kind need only be counted.
+    Pods with a single claim for a number of devices of one kind need only be counted, unless others
+    may exchange theirs.
 
     Args:
         pods: one of each class.
@@ -60,15 +61,16 @@ def likeness(pods: Sequence[Pod], nodes: Nodes) -> npt.NDArray[np.int64]:
     asked = [devices.asked(pod).demands for pod in pods]
     demands = list(dict.fromkeys(each for of_pod in asked for each in of_pod))
     one = len(demands) == 1 and demands[0].plain and max(map(len, asked)) == 1
-    if not demands or one:
+    if not demands or (one and not devices.revisable):
         return found
     spread = devices.spread(nodes)
     numbers: dict[Hashable, int] = {}
     for rows in spread.groups(names, devices.has_own):
         if devices.spent:
             break
-        row = int(rows[0])
-        said = signature(demands, devices.places(names[row], spread))
+        places = devices.places(names[int(rows[0])], spread)
+        exchanging = (devices.exchanging(place.pool) for place in places)
+        said = signature(demands, places), tuple(filter(None, exchanging))
         found[rows] = numbers.setdefault(said, len(numbers) + 1)
     return found
 
@@ -127,7 +129,7 @@ def _reaching(demand: Demand, nodes: Nodes, *, ever: bool) -> Iterator[Mask]:
         if devices.spent:
             break
         if pool.complete and not pool.invalid:
-            taken = 0 if ever else devices.use(pool.key).taken & ~pool.shared
+            taken = 0 if ever else devices.lasting_use(pool).taken & ~pool.shared
             for want, bits in zip(demand.wants, demand.lens(pool).usable, strict=True):
                 if bits & reach.devices & (-1 if want.ask.admin else ~taken):
                     yield rows
@@ -151,7 +153,7 @@ def shared_pools(pods: Sequence[Pod], nodes: Nodes, *, ever: bool) -> list[Share
     amounts: dict[PoolKey, list[bool]] = {}
     sample: dict[PoolKey, PoolOnNode] = {}
     for row, name in enumerate(nodes.names):
-        places = devices.places(name, spread)
+        places = devices.lasting(devices.places(name, spread))
         served = [[_gives(demand, place) for place in places] for demand in demands]
         for at, place in enumerate(places):
             key = place.pool.key

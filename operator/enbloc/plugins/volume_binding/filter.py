@@ -463,7 +463,10 @@ def fitting_any(
     *,
     ever: bool,
 ) -> Bits:
-    """The volumes of a class that any of some claims could get; `ever` = including taken ones."""
+    """The volumes of a class that any of some claims could get; `ever` = including taken ones.
+
+    Those of members that are placed already count: they may get others.
+    """
     if not volumes.known.has_volumes(storage_class):
         return 0
     available = volumes.known.available(storage_class)
@@ -473,4 +476,4 @@ def fitting_any(
         found |= choice.fitting | choice.reserved
         if ever:
             found |= available.ever(claim)
-    return found if ever else found & ~volumes.holdings.taken(storage_class)
+    return found if ever else found & ~volumes.holdings.kept(storage_class)
