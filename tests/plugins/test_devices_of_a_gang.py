@@ -3,15 +3,16 @@
 """Gangs whose members have claims, as the engine plans them."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from enbloc.devices.facts import ResourceClaim
+from enbloc.devices.facts import ResourceClaim, ResourceSlice
 from enbloc.engine.effects import PreBind
-from enbloc.engine.events import FactSeen
+from enbloc.engine.events import FactGone, FactSeen
 from enbloc.ledgers import ledgers_of, own_ledgers
-from enbloc.model.pods import PodResourceClaim, PodUID
+from enbloc.model.pods import ContainerResource, PodResourceClaim, PodUID
 from enbloc.plugins.dynamic_resources.filter import DeviceFilter
 from tests.devices.objects import (
     DRIVER,
@@ -19,12 +20,14 @@ from tests.devices.objects import (
     claim,
     device,
     device_class,
+    every,
     exactly,
     first_of,
     nodes,
     pod,
     slice_of,
 )
+from tests.engine.claiming import preparing
 from tests.world.builders import spec
 from tests.world.cluster import Cluster, cluster_with
 
@@ -162,6 +165,51 @@ def test_a_claim_that_appears_lets_its_gang_be_tried_again() -> None:
     world.settle(seconds=60)
 
     assert given(world) == {"m": ["n1/0"]}
+
+
+@pytest.mark.parametrize(
+    ("request_", "other"),
+    [
+        (exactly(), slice_of("n1", device("1"), name="left-over")),
+        (exactly(), slice_of("n1", device("1"), name="newer", generation=2, count=2)),
+        (every(), slice_of("n1", device("1"), pool="another", name="half", count=2)),
+    ],
+    ids=["one-too-many", "of-a-newer-generation", "of-another-pool-that-is-incomplete"],
+)
+def test_a_slice_that_goes_lets_a_gang_be_tried_again(
+    request_: dict[str, Any], other: ResourceSlice
+) -> None:
+    """Semantics §2.10: without it, the pool is whole."""
+    world = cluster(device_class(), slice_of("n1", device("0")), other, asks("c", request_, "m"))
+    world.group("g", 1)
+    member(world, "m", "g", "c")
+    world.settle()
+    assert given(world) == {}
+
+    world.tell(FactGone("ResourceSlice", other.name))
+    world.settle(seconds=60)
+
+    assert given(world) == {"m": ["n1/0"]}
+
+
+def test_a_class_that_goes_lets_a_gang_be_tried_again() -> None:
+    """The newest class that names an extended resource serves it."""
+    newer = device_class("newer", "false", extendedResourceName="example.com/gpu")
+    world = cluster(
+        device_class("older", extendedResourceName="example.com/gpu"),
+        replace(newer, created=newer.created + 1),
+        slice_of("n1", device("0")),
+    )
+    world.group("g", 1)
+    wanted = ContainerResource(0, "main", "example.com/gpu", 0, 1)
+    world.pod("m", "g", spec=spec(cpu=1, example_com__gpu=1, extended=(wanted,)))
+    world.settle()
+    assert not preparing(world)
+
+    world.tell(FactGone("DeviceClass", "newer"))
+    world.settle(seconds=60)
+
+    assert preparing(world).keys() == {"m"}
 
 
 # ── what a class shares, and what each member has for itself ─────────────────────────────────

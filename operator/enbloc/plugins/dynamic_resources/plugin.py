@@ -57,8 +57,8 @@ class DynamicResources:
         ),
         ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD | Action.UPDATE | Action.DELETE),
         ClusterEvent(Resource.POD, Action.UPDATE_GENERATED_CLAIM),
-        ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
-        ClusterEvent(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE | Action.DELETE),
+        ClusterEvent(Resource.RESOURCE_SLICE, Action.ADD | Action.UPDATE | Action.DELETE),
     )
 
     def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:
