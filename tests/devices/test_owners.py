@@ -53,6 +53,19 @@ def test_a_share_that_is_shown_and_is_being_taken_back_is_in_use_once(
     assert owners.use(pool).shares[0].number == numbers
 
 
+def test_a_share_that_is_taken_back_for_several_members_is_in_use_once() -> None:
+    """They share the claim, which each of them leaves."""
+    shared = device("gpu0", allowMultipleAllocations=True, capacity={"memory": "80Gi"})
+    pool = pool_of((DRIVER, "n1"), [slice_of("n1", shared)])
+    result = AllocatedDevice("gpus", DRIVER, "n1", "gpu0", share="s1", consumed=HALF)
+    owners = Owners()
+
+    for uid in "abc":
+        owners.leave(Withdrawn(GroupKey("ns", "g"), "plan", PodUID(uid)), (result,))
+
+    assert owners.use(pool).shares[0] == (1, HALF)
+
+
 @pytest.mark.parametrize("order", ["ab", "ba"])
 def test_of_two_claims_that_were_made_for_one_pod_the_first_by_name_counts(order: str) -> None:
     marked = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}

@@ -73,6 +73,7 @@ class Owners(Forked):
                     given = chain.from_iterable(map(self.has, self.claims(pool.key)))
                     shares = {identity(each) for each in given if each.share}
                 counted = identity(result) in shares
+                shares.add(identity(result))
             else:
                 counted = bool(pool.named.get(result.device, 0) & used.taken)
             if not counted:
