@@ -3,6 +3,7 @@
 """Semantics §11: roles, slices and groups, each in domains of their own."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -329,6 +330,22 @@ def test_a_replica_takes_the_zone_that_another_has_left() -> None:
     w.settle()
     assert len(zones(w, "i")) == 1
     assert zones(w, "i") != zones(w, "h")
+
+
+@pytest.mark.parametrize("how", ["its labels change", "its PodGroup is deleted"])
+def test_a_replica_joins_one_that_it_need_not_keep_away_from_any_more(how: str) -> None:
+    """Semantics §11.8: members without a PodGroup that has the labels run on, and do not count."""
+    w = fabric(TWO_ZONES)
+    for name in "ghi":
+        replica(w, name)
+    w.settle()
+    if how == "its labels change":
+        w.put_group(replace(w.groups["g"], labels=(("model", "another"),)))
+    else:
+        w.drop_group("g")
+    w.settle()
+    assert len(w.where("g-")) == 2
+    assert zones(w, "i") == zones(w, "g")
 
 
 def test_so_many_replicas_share_a_zone_as_may() -> None:

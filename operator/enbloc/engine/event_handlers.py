@@ -217,7 +217,10 @@ class EventHandlers:
 
     def _group_seen(self, group: Group, turn: Turn) -> None:
         known = self._groups.runs(group.key)
-        action = group_action(known[0].group if known else None, group)
+        before = known[0].group if known else None
+        action = group_action(before, group)
+        if before is not None and before.labels != group.labels and self._groups.shunned(before):
+            action |= Action.UPDATE_LABEL
         for run in self._groups.take_group(group.key, group):
             turn.change(run.key)
             if action & Action.UPDATE_MINIMUM:
@@ -232,6 +235,8 @@ class EventHandlers:
             return
         for run in runs:
             self._deleted(run, turn)
+        if self._groups.shunned(group):
+            turn.happened.append(Happening(Resource.POD_GROUP, Action.DELETE, group=key))
         for run in self._groups.take_group(key, None):
             self._plans.withdraw(run.key, turn)
             turn.change(run.key)

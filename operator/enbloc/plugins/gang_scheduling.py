@@ -32,7 +32,13 @@ class GangScheduling:
             | Action.UPDATE_TAINT
             | Action.UPDATE_CONDITION,
         ),
-        ClusterEvent(Resource.POD_GROUP, Action.ADD | Action.UPDATE_MINIMUM),
+        ClusterEvent(
+            Resource.POD_GROUP,
+            Action.ADD
+            | Action.UPDATE_MINIMUM
+            | Action.UPDATE_LABEL  # others may keep away from it no longer
+            | Action.DELETE,
+        ),
     )
 
     def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:

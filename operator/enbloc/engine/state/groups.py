@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups: every known group, and to which of them each pod belongs."""
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -54,6 +55,9 @@ class Groups:
         self._of_family: dict[str, dict[GroupKey, None]] = {}
         #: By namespace, label and value, the PodGroups with it; no entry is empty.
         self._with_label: dict[tuple[str, str, str], dict[GroupKey, None]] = {}
+        #: By namespace, the labels of PodGroups that others must keep away from, and how often a
+        #: rule of these others names them; no entry is empty.
+        self._apart: dict[str, Counter[Labels]] = {}
         #: PodGroups that name a PriorityClass.
         self._classed: set[GroupKey] = set()
         #: When to arrange members of a PodGroup again; without entries that have no time.
@@ -103,6 +107,7 @@ class Groups:
         before = runs.group.family if runs.group is not None else ""
         self._move(key, before, group.family if group is not None else "")
         self._label(key, runs.group, group)
+        self._keep_apart(key, runs.group, group)
         if group is not None and group.priority_class:
             self._classed.add(key)
         else:
@@ -147,6 +152,25 @@ class Groups:
                 del self._with_label[key.namespace, *label]
         for label in has:
             self._with_label.setdefault((key.namespace, *label), {})[key] = None
+
+    def _keep_apart(self, key: GroupKey, before: Group | None, now: Group | None) -> None:
+        """Index the labels of the PodGroups that a PodGroup must keep away from."""
+        was, has = _kept_from(before), _kept_from(now)
+        if was == has:
+            return
+        counts = self._apart.setdefault(key.namespace, Counter())
+        counts.update(has)
+        counts.subtract(was)
+        for labels in {*was, *has}:
+            if not counts[labels]:
+                del counts[labels]
+        if not counts:
+            del self._apart[key.namespace]
+
+    def shunned(self, group: Group) -> bool:
+        """Whether some PodGroup must keep away from one with these labels."""
+        rules, own = self._apart.get(group.key.namespace, ()), {*group.labels}
+        return any(own.issuperset(labels) for labels in rules)
 
     def pod_groups(self) -> Sequence[Group]:
         """Return every PodGroup that exists."""
@@ -332,3 +356,10 @@ class Groups:
         """Return the profile that decides about a group: the one that its members name."""
         name = facts.pending[0].scheduler if facts.pending else ""
         return self._profiles.get(name) or next(iter(self._profiles.values()))
+
+
+def _kept_from(group: Group | None) -> Sequence[Labels]:
+    """Return the labels of PodGroups that a PodGroup must keep away from."""
+    if group is None or group.topology is None:
+        return ()
+    return [rule.labels for rule in group.topology.apart if rule.required]
