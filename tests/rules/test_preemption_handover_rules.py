@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemptions that a new leader finds half done, or that are not needed any more."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from enbloc.engine.events import EvictRefused
+from enbloc.engine.events import EvictRefused, SlotsFree
 from enbloc.engine.eviction.victims import MOST_AWAITED
 from enbloc.model.pods import Phase
 from tests.rules.test_preemption_life_rules import accept
@@ -251,3 +252,101 @@ def test_what_keeps_one_victim_on_its_node_may_keep_all_who_are_to_leave_it() ->
 
     assert cluster.where("high") == {"high": "n2"}
     assert len(cluster.evicted) == 3
+
+
+# ── preemptors that lack members ─────────────────────────────────────────────────────────────
+
+
+def preempting_gang(*, slots: int = 32, **of: Any) -> Cluster:
+    """A gang of three for which three pods leave, slowly, and a pod of lower priority that waits.
+
+    Args:
+        slots: how many Binds are sent at once.
+        of: the members, as Cluster.gang has it.
+    """
+    cluster = Cluster(slots=slots)
+    cluster.nodes("n1 n2 n3", cpu=1)
+    for name in ("n1", "n2", "n3"):
+        cluster.pod(f"low-{name}", node=name, grace=600.0)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.gang("high", 3, priority=10, **of)
+    cluster.settle()
+    cluster.pod("mid", priority=5)
+    cluster.delete("low-n1")
+    cluster.settle(seconds=5)
+    assert not cluster.where("mid")
+    return cluster
+
+
+def no_member(cluster: Cluster) -> None:
+    cluster.delete("high-2")
+
+
+def no_group(cluster: Cluster) -> None:
+    cluster.drop_group("high")
+
+
+def higher_minimum(cluster: Cluster) -> None:
+    cluster.alter("high", minimum=4)
+
+
+def gated_member(cluster: Cluster) -> None:
+    cluster.change("high-2", gates=("quota",))
+
+
+@pytest.mark.parametrize("loses", [no_member, no_group, higher_minimum, gated_member])
+@pytest.mark.parametrize("leave", [False, True])
+def test_capacity_is_not_reserved_for_long_for_a_preemptor_that_lacks_members(
+    loses: Callable[[Cluster], None], *, leave: bool
+) -> None:
+    """Semantics §10.3: it may not be tried, so who comes after it takes what is free."""
+    cluster = preempting_gang()
+    loses(cluster)
+    if leave:
+        cluster.delete("low-n2")
+        cluster.delete("low-n3")
+    cluster.settle(seconds=25)
+    assert not cluster.where("mid")
+    cluster.settle(seconds=10)
+
+    assert cluster.where("mid")
+
+
+def test_capacity_is_not_reserved_for_long_for_a_plan_that_lost_a_member() -> None:
+    """Semantics §10.3: the nodes are reserved once more, but not for a gang without a quorum."""
+    cluster = preempting_gang(slots=0)
+    cluster.delete("low-n2")
+    cluster.delete("low-n3")
+    cluster.settle(seconds=5)
+    cluster.delete("high-2")
+    cluster.tell(SlotsFree(8))
+    cluster.pod("mid-2", priority=5)
+    cluster.settle(seconds=25)
+    assert set(cluster.where()) == {"mid"}  # where no pending member was to go
+    cluster.settle(seconds=10)
+
+    assert set(cluster.where()) == {"mid", "mid-2"}
+
+
+@pytest.mark.parametrize("seconds", [5, 25])
+def test_a_member_that_is_created_again_finds_what_was_reserved_for_its_gang(seconds: int) -> None:
+    """Semantics §10.3: nothing that is free by then went to somebody else."""
+    cluster = preempting_gang()
+    cluster.delete("high-2")
+    cluster.settle(seconds=seconds)
+    cluster.pod("high-3", "high", priority=10)
+    cluster.settle(seconds=100)
+    cluster.delete("low-n2")
+    cluster.delete("low-n3")
+    cluster.settle(seconds=5)
+
+    assert set(cluster.where("high").values()) == {"n1", "n2", "n3"}
+
+
+def test_nothing_is_reserved_for_an_attempt_that_a_newer_one_follows() -> None:
+    """Semantics §2.4: from then on it goes before no other group."""
+    cluster = preempting_gang(restart="jobset/0")
+    cluster.pod("high-next", "high", priority=10, restart="jobset/1")
+    cluster.settle(seconds=5)
+
+    assert cluster.where("mid")

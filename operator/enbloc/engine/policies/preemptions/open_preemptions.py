@@ -12,6 +12,7 @@ from typing import TypeVar
 from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.policies.preemptions.under_way import UnderWay
 from enbloc.engine.turn import Turn
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
 
@@ -75,6 +76,13 @@ class OpenPreemptions:
     def timed(self, each: UnderWay) -> None:
         """Record until when the nodes of a preemption are reserved."""
         self._ends.put(each.key, each.until)
+
+    def limit(self, facts: GroupFacts, now: float) -> None:
+        """Limit for how long nodes are reserved for a preemptor that lacks a quorum."""
+        each = self._of.get(facts.key)
+        if each is not None:
+            each.limit(now, quorum=facts.quorum)
+            self.timed(each)
 
     def mark(self, groups: Collection[GroupKey]) -> None:
         """Have those looked at that wait for members of some groups."""

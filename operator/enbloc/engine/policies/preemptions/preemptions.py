@@ -38,6 +38,7 @@ from enbloc.engine.policies.preemptions.under_way import (
     HANG_SECONDS,
     Stage,
     UnderWay,
+    in_vain,
     named_preemptor,
     rest_of_gang,
     why_of,
@@ -471,13 +472,14 @@ class Preemptions(Policy):
         self._finish(turn, run, facts)
         if each is None:
             self._resume(turn, facts)
-        elif not facts.deficit or facts.problem or not (planned or each.serves(facts.pending)):
+        elif in_vain(facts) or not (planned or each.serves(facts.pending)):
             self._end(turn, each)
         elif facts.priority <= each.highest:  # its priority has changed
             self._end(turn, each)
             self._line.add(each.key)
         elif each.stage is Stage.PLANNED and not planned:
             self._unbound(turn, facts, each)
+        self._open.limit(facts, turn.now)
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
         """Keep the nodes of a plan that came to nothing reserved for a while, once."""
@@ -497,7 +499,7 @@ class Preemptions(Policy):
             for pod in facts.pending
             if pod.nominated and pod.uid not in self._known
         ]
-        if not nodes or facts.problem or not facts.deficit:
+        if not nodes or in_vain(facts):
             return
         found = begun(self._state, self._groups, facts, {node for _, node in nodes})
         victims = {

@@ -31,7 +31,7 @@ from enbloc.model.text import several
 from enbloc.model.times import time_text
 
 #: How long (seconds) a victim is waited for beyond its grace period, and how long a preemptor whose
-#: victims are gone keeps its reservations.
+#: victims are gone, or that lacks a quorum, keeps its reservations.
 HANG_SECONDS: Final = 30.0
 #: The most victims that a message names.
 _MOST_NAMED: Final = 3
@@ -61,7 +61,8 @@ class UnderWay:
         why: the message of the condition of its victims.
         held: what becomes free some time after they are gone.
         stage: how far it has come.
-        until: when it is over, if the nodes are reserved for a while, engine clock.
+        until: when it is over, if the nodes are reserved for a while, engine clock; while victims
+            hold their capacity, only if the preemptor lacks a quorum.
         renewed: a plan came to nothing, and the nodes were reserved once more.
         latest: until when its victims are waited for, engine clock; infinity = not known yet.
     """
@@ -138,6 +139,18 @@ class UnderWay:
     def unbound(self, until: float) -> None:
         """Record that the plan came to nothing: it may be placed until a time, engine clock."""
         self.stage, self.until, self.renewed = Stage.UNBOUND, until, True
+
+    def limit(self, now: float, *, quorum: bool) -> None:
+        """Keep the nodes for a preemptor without a quorum for a while, as a member may come back.
+
+        Not while a plan of it is open.
+        """
+        if self.stage is Stage.PLANNED:
+            return
+        if not quorum:
+            self.until = min(self.until, now + HANG_SECONDS)
+        elif self.stage is Stage.LEAVING:
+            self.until = math.inf
 
     def holds(self, state: ClusterState) -> bool:
         """Whether a victim still holds its capacity."""
@@ -267,6 +280,11 @@ def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
         whole=True,
         rest=True,
     )
+
+
+def in_vain(facts: GroupFacts) -> bool:
+    """Whether nobody need leave for a group, whatever its members: it needs or may get nothing."""
+    return not facts.deficit or bool(facts.problem) or facts.superseded
 
 
 def named_preemptor(facts: GroupFacts) -> str:
