@@ -52,7 +52,9 @@ class MinResourcesLedger:
 
     def __init__(self, longest: float = math.inf) -> None:
         self.order = Order(lambda _: next(iter(default_profiles().values())))
-        self.reservations = MinResourcesReservations(ReservationLedger(), self.order, longest, {})
+        self.reservations = MinResourcesReservations(
+            ReservationLedger(), self.order, longest, {}, lambda _: True
+        )
         self.turn = Turn()
 
     def __bool__(self) -> bool:

@@ -3,6 +3,7 @@
 """Semantics §5.1: capacity reserved for what an admitted group may still take."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -122,6 +123,55 @@ def test_a_started_gang_is_completed_though_not_all_of_its_min_resources_are_the
     world.node("n4", cpu=4)
     world.settle()
     assert world.where("g-9") == {"g-9": "n4"}, "it was admitted once; 8 of 12 are there now"
+
+
+def cordon(world: World, node: str) -> None:
+    world.node(node, cpu=4, unschedulable=True)
+
+
+def not_ready(world: World, node: str) -> None:
+    world.node(node, cpu=4, ready=False)
+
+
+def test_what_is_held_for_a_lost_member_is_not_reserved_a_second_time() -> None:
+    """Semantics §5.1: three nodes have members or are held for one, and a fourth is reserved."""
+    world = World()
+    world.nodes("n1 n2 n3 n4 n5", cpu=4)
+    world.running_job("g", 3, min_resources=(("cpu", 16_000),))
+    world.delete("g-0")
+    world.now += 1
+    world.job("young", 1)
+    world.job("younger", 1)
+    world.settle()
+    assert len(world.where("young-")) == 1
+    assert world.where("younger") == {}
+
+    world.member("g-3", "g")
+    world.settle()
+    assert len(world.where("g-")) == 3
+    assert world.where("younger") == {}, "the rest is still reserved"
+
+
+@pytest.mark.parametrize("goes", [World.drop_node, cordon, not_ready])
+@pytest.mark.parametrize("first", [False, True])
+def test_what_a_lost_member_requested_is_reserved_elsewhere_if_its_node_takes_no_pods(
+    goes: Callable[[World, str], None], *, first: bool
+) -> None:
+    """Semantics §5.1: what is held there helps no replacement, as when the node is drained."""
+    world = World()
+    world.nodes("n1 n2 n3 n4 n5", cpu=4)
+    world.running_job("g", 3, min_resources=(("cpu", 16_000),))
+    node = world.where("g-0")["g-0"]
+    if first:
+        goes(world, node)
+    world.delete("g-0")
+    world.settle()
+    if not first:
+        goes(world, node)
+    world.now += 1
+    world.job("young", 1)
+    world.settle()
+    assert world.where("young") == {}
 
 
 def test_a_started_gang_that_lost_all_its_members_is_asked_for_its_min_resources_again() -> None:

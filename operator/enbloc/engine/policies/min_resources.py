@@ -63,7 +63,9 @@ class MinResources(Policy):
         self._order, self._reporter = order, reporter
         self._default_timeout = settings.schedule_timeout
         longest, limits = settings.reservation_seconds, dict(settings.reservation_limits)
-        self._reservations = MinResourcesReservations(state.reservations, order, longest, limits)
+        self._reservations = MinResourcesReservations(
+            state.reservations, order, longest, limits, self._takes_pods
+        )
         self._never_longer = (
             "reserved capacity of minResources was not used up within reservationSeconds "
             f"({longest:g} s) and was released"
@@ -76,6 +78,10 @@ class MinResources(Policy):
         #: Families whose reservations are to be reviewed, each with the turn in which others of its
         #: groups changed; empty between turns.
         self._stale: dict[str, Turn] = {}
+
+    def _takes_pods(self, name: str) -> bool:
+        node = self._state.nodes.node(name)
+        return node is not None and node.ready and not node.unschedulable
 
     def capacity(self) -> ReservedAmounts:
         """Return what is reserved now."""

@@ -19,10 +19,11 @@ Source: semantics §5.1.
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from enbloc.engine.state import (
+    HELD,
     MIN_RESOURCES,
     Against,
     Key,
@@ -140,6 +141,7 @@ class MinResourcesReservations:
         order: which group precedes which.
         longest: the most seconds in all that anything is reserved in one run of a group.
         limits: the most of each resource that the reservations of one namespace keep.
+        takes_pods: whether a node of this name takes pods.
     """
 
     def __init__(
@@ -148,21 +150,24 @@ class MinResourcesReservations:
         order: Order,
         longest: float,
         limits: Mapping[str, int],
+        takes_pods: Callable[[str], bool],
     ) -> None:
         self._ledger = ledger
         self._order = order
         self._longest = longest
         self._limits = limits
+        self._takes_pods = takes_pods
         #: Every reservation of a current run, open or expired; each open one is in the ledger.
         self._progress: dict[GroupKey, _Progress] = {}
         #: By group, the clock of its current run; stopped while nothing is reserved.
         self._clocks: dict[GroupKey, _Clock] = {}
         #: Groups whose reservation exceeds the limit of their namespace, if that was reported.
         self._limited: dict[GroupKey, None] = {}
-        #: Cached for `capacity`: the groups with reservations, the version of the ledger, and the
-        #: groups' places in the order.
+        #: Cached for `capacity`: the groups with reservations, and the nodes held for them; the
+        #: version of the ledger, the groups' places in the order, and which of the nodes take pods.
         self._holders: list[GroupKey] = []
-        self._known: tuple[int, list[Key | None]] = (-1, [])
+        self._held_nodes: list[str] = []
+        self._known: tuple[int, list[Key | None], list[bool]] = (-1, [], [])
         self._capacity: ReservedAmounts | None = None
 
     def __bool__(self) -> bool:
@@ -279,14 +284,40 @@ class MinResourcesReservations:
 
     def capacity(self) -> ReservedAmounts:
         """Return what is reserved now; the same object while that is unchanged."""
-        version = self._ledger.version
-        places = [self._order.of(group) for group in self._holders]
-        if self._capacity is None or (version, places) != self._known:
+        if self._capacity is None or self._state() != self._known:
             reservations = self._ledger.amounts()
             self._holders = [each.holder for each in reservations if each.holder is not None]
-            self._known = version, [self._order.of(group) for group in self._holders]
-            self._capacity = reserved_amounts(reservations, self._order, self._limits)
+            held = (self._ledger.of(HELD, group) for group in self._holders)
+            self._held_nodes = [each.node for every in held for each in every]
+            self._known = self._state()
+            left = [self._beyond_held(each) for each in reservations]
+            self._capacity = reserved_amounts(left, self._order, self._limits)
         return self._capacity
+
+    def _state(self) -> tuple[int, list[Key | None], list[bool]]:
+        """Return on what `capacity` depends."""
+        places = [self._order.of(group) for group in self._holders]
+        return self._ledger.version, places, [self._takes_pods(each) for each in self._held_nodes]
+
+    def _beyond_held(self, reservation: Reservation) -> Reservation:
+        """Return what is to be reserved of the cluster beside what is held for lost members."""
+        group = reservation.holder
+        if group is None or reservation.purpose != MIN_RESOURCES:
+            return reservation
+        held = self._held(group)
+        if not held:
+            return reservation
+        amount = Counter(dict(reservation.amount)) - held
+        return reservation._replace(amount=tuple(sorted(amount.items())))
+
+    def _held(self, group: GroupKey) -> Counter[str]:
+        """Return what is held for lost members of a group, on nodes that take pods."""
+        held = (each for each in self._ledger.of(HELD, group) if self._takes_pods(each.node))
+        total = Counter[str]()
+        for each in held:
+            if each.pod is not None:
+                total.update(dict(each.pod.spec.requests))
+        return total
 
     def limited(self, capacity: ReservedAmounts) -> list[tuple[GroupKey, str]]:
         """Return the groups whose reservations a limit cuts, with the message.
@@ -300,7 +331,7 @@ class MinResourcesReservations:
         for group, progress in self._progress.items():
             if not progress.open or self._order.of(group) is None:
                 continue
-            due = progress.terms.due
+            due = progress.terms.due - self._held(group)
             left_out = due - kept.get(group, Counter())
             if not left_out:
                 self._limited.pop(group, None)

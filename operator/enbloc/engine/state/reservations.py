@@ -10,11 +10,12 @@ reserved by            what                against                              
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
 a preemptor            a pod's node        groups ordered later                      it is placed
-minResources           an amount           groups ordered later, but its family¹     no progress
+minResources           an amount²          groups ordered later, but its family¹     no progress
 another scheduler      a pod's node        groups of no higher priority, or all      five minutes
 =====================  ==================  ========================================  ==============
 
 ¹ groups of the same namespace and controller that have no minResources themselves share it.
+² less by what is held for lost members of the same group.
 
 A reservation on a node that has begun is counted in the tables, as a pod is; a decision about a
 group that may ignore it removes it from its own copy. A later one is in no table; a decision about
@@ -94,6 +95,11 @@ class Reservation(NamedTuple):
         return self.pod is not None and self.start == -math.inf
 
     @property
+    def affects_amounts(self) -> bool:
+        """Whether what may be taken of the cluster beside reserved amounts depends on it."""
+        return bool(self.amount) or self.purpose == HELD
+
+    @property
     def timed(self) -> bool:
         """Whether it begins or ends by time, or its end is not set yet."""
         return self.start > -math.inf or self.end != math.inf
@@ -119,7 +125,7 @@ class ReservationLedger:
 
     Attributes:
         plans: the reservations of open plans, by the pod's UID: many, and the same for every group.
-        version: changes whenever `amounts` may have changed.
+        version: changes whenever `amounts` may have changed, or what is held for lost members.
     """
 
     def __init__(self) -> None:
@@ -149,7 +155,7 @@ class ReservationLedger:
         self._others[reservation.id] = reservation
         if reservation.timed:
             self._timed[reservation.id] = reservation
-        self.version += bool(reservation.amount)
+        self.version += reservation.affects_amounts
         mine = self._of.setdefault((reservation.purpose, reservation.holder), {})
         mine[reservation.id] = reservation
 
@@ -159,7 +165,7 @@ class ReservationLedger:
         if found is None:
             return self.plans.pop(key, None)
         self._timed.pop(key, None)
-        self.version += bool(found.amount)
+        self.version += found.affects_amounts
         index = found.purpose, found.holder
         mine = self._of[index]
         del mine[key]
