@@ -107,6 +107,48 @@ def test_a_new_leader_has_the_rest_leave_that_kueue_admitted_with_one_who_left(
     assert sorted(each.pod.name for each in cluster.evicted) == ["low-1", "low-2"]
 
 
+@pytest.mark.parametrize("nominated", range(3))
+def test_a_new_leader_has_the_rest_leave_that_kueue_admitted_with_one_who_is_gone(
+    nominated: int,
+) -> None:
+    """Semantics §10.3: each says how many they are, so the new leader knows that one is missing."""
+    cluster = preempted_in_part("Kueue", nominated, 3)
+    for name in ("low-0", "low-1", "low-2"):
+        cluster.change(name, admitted_with=3)
+    cluster.delete("low-0")
+    other = cluster.restarted()
+    other.settle(seconds=60)
+
+    assert sorted(each.pod.name for each in other.evicted) == ["low-1", "low-2"]
+
+
+@pytest.mark.parametrize(
+    ("of_them", "marked", "ended"),
+    [
+        pytest.param(0, 3, False, id="nobody says how many they are"),
+        pytest.param(2, 3, False, id="all are there"),
+        pytest.param(3, 2, False, id="not all were told"),
+        pytest.param(3, 3, True, id="the one that does not run has finished"),
+    ],
+)
+def test_a_new_leader_has_nobody_leave_that_kueue_admitted_with_others_unless_one_left(
+    of_them: int, marked: int, *, ended: bool
+) -> None:
+    """Semantics §10.3: room has appeared elsewhere, so who was told has stayed."""
+    cluster = preempted_in_part("Kueue", 0, marked)
+    for name in ("low-0", "low-1", "low-2"):
+        cluster.change(name, admitted_with=of_them)
+    if ended:
+        cluster.finish("low-0")
+    else:
+        cluster.delete("low-0")
+    cluster.change("high", nominated="")
+    other = cluster.restarted()
+    other.settle(seconds=60)
+
+    assert not other.evicted
+
+
 @pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
 def test_who_has_the_condition_stays_when_another_leaves_by_itself(kind: str) -> None:
     """Semantics §10.3: all get it before the first leaves, so nobody has left for a preemptor."""

@@ -445,3 +445,24 @@ def test_a_pod_and_a_podgroup_say_when_their_work_was_saved_last(
     document = {"metadata": {**BOUND, "annotations": annotations}}
     read = msgspec.json.decode(msgspec.json.encode(document), type=PodGroupObject)
     assert group(read).checkpointed == at
+
+
+@pytest.mark.parametrize(
+    ("annotations", "count"),
+    [
+        ({}, 0),
+        ({"kueue.x-k8s.io/pod-group-total-count": "3"}, 3),
+        ({"kueue.x-k8s.io/pod-group-total-count": "-3"}, 0),
+        ({"kueue.x-k8s.io/pod-group-total-count": "9" * 100_000}, 0),
+        (
+            {
+                "kueue.x-k8s.io/pod-group-total-count": "3",
+                "kueue.x-k8s.io/pod-group-fast-admission": "true",
+            },
+            0,
+        ),
+    ],
+)
+def test_a_pod_says_how_many_kueue_admits_with_it(annotations: dict[str, str], count: int) -> None:
+    made = read_pod({"annotations": annotations})
+    assert (made.admitted_with, made.problem) == (count, "")

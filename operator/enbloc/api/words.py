@@ -522,6 +522,18 @@ KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
         "you, or a controller",
         "Pods that Kueue admits together: they are preempted together or not at all.",
     ),
+    names.KUEUE_TOTAL_KEY: KeyMeaning(
+        "annotation",
+        "pod",
+        "you, or a controller",
+        "How many pods Kueue admits together: a new leader knows by it that one of them has left.",
+    ),
+    names.KUEUE_FAST_KEY: KeyMeaning(
+        "annotation",
+        "pod",
+        "you, or a controller",
+        "With it, the total count is not read: some of these pods may start before others exist.",
+    ),
     names.VOLCANO_CHECKPOINT_KEY: KeyMeaning(
         "annotation",
         "pod, PodGroup",

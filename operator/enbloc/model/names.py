@@ -48,6 +48,9 @@ EXPECTED_SECONDS_KEY: Final = "enbloc.dev/expected-seconds"
 VOLCANO_CHECKPOINT_KEY: Final = "volcano.sh/last-checkpoint-time"
 #: The pod label by which Kueue groups pods that it admits and evicts together.
 KUEUE_GROUP_KEY: Final = "kueue.x-k8s.io/pod-group-name"
+#: The annotations of such pods that tell how many they are, and that some may start before others.
+KUEUE_TOTAL_KEY: Final = "kueue.x-k8s.io/pod-group-total-count"
+KUEUE_FAST_KEY: Final = "kueue.x-k8s.io/pod-group-fast-admission"
 RANK_KEY: Final = "enbloc.dev/rank"
 SIZE_KEY: Final = "enbloc.dev/size"
 COMPONENT_KEY: Final = "enbloc.dev/component"

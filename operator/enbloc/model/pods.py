@@ -277,6 +277,8 @@ class Pod:
         mirror: it represents a static pod, which only its kubelet can end.
         checkpointed: when its work was last saved, from its annotation, server seconds; infinity =
             the annotation is no time, None = it has none.
+        admitted_with: how many pods Kueue admits together with it, itself included, from its
+            annotation; 0 = unknown, or not all of them need to be there.
         limit: `spec.activeDeadlineSeconds`: its kubelet ends it this long after its start; None =
             no limit.
         expected: how many seconds it is expected to run, from its annotation; None = unknown.
@@ -326,6 +328,7 @@ class Pod:
     priority_class: str = ""
     mirror: bool = False
     checkpointed: float | None = None
+    admitted_with: int = 0
     limit: float | None = None
     expected: float | None = None
 

@@ -62,6 +62,7 @@ from enbloc.wire.codec_selectors import (
 from enbloc.wire.codec_specs import pod_class
 from enbloc.wire.codec_volumes import claim_names, resource_claim_names
 from enbloc.wire.durations import expected, limit
+from enbloc.wire.kueue import admitted_with
 from enbloc.wire.objects import (
     PREFERRED,
     REQUIRED,
@@ -223,6 +224,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         priority_class=_shared(spec.priority_class_name) if spec.priority_class_name else "",
         mirror=MIRROR_POD_KEY in annotations,
         checkpointed=checkpointed(annotations) if annotations else None,
+        admitted_with=admitted_with(annotations) if annotations else 0,
         limit=limit(spec),
         expected=expected(annotations) if annotations else None,
     )

@@ -75,16 +75,26 @@ def all_chosen(bound: Iterable[Pod], known: Container[PodUID] = ()) -> bool:
 
 
 def left_in_part(state: ClusterState, groups: Groups) -> dict[GroupKey, list[Pod]]:
-    """Return the rest of groups of Kueue of which a pod was told, and terminates or has ended."""
-    found: dict[GroupKey, list[Pod]] = {}
-    broken: dict[GroupKey, None] = {}
+    """Return the rest of groups of Kueue of which pods were told, and one leaves or is gone.
+
+    A pod is gone if fewer are there than the pods say; one that has finished is there.
+    """
+    told = [pod for pod in state.pods.values() if pod.preempted and pod.node]
+    keys = {key for pod in told if (key := kueue_key(pod)) is not None}
+    if not keys:
+        return {}
+    there: dict[GroupKey, list[Pod]] = {}
     for pod in state.pods.values():
-        key = kueue_key(pod) if pod.preempted and pod.node else None
-        if key is not None and pod.deleting and gang_of(groups, pod.uid) is None:
-            broken[key] = None
-    for key in broken:
-        bound = [pod for pod in _admitted(state, groups, key) if pod.bound]
-        if bound and all_chosen(bound):
+        key = kueue_key(pod) if pod.node and not pod.mirror else None
+        if key is not None and key in keys and gang_of(groups, pod.uid) is None:
+            there.setdefault(key, []).append(pod)
+    found: dict[GroupKey, list[Pod]] = {}
+    for key, pods in there.items():
+        staying = [pod for pod in pods if not (pod.preempted and pod.deleting)]
+        bound = sorted((pod for pod in staying if pod.bound), key=lambda pod: pod.seniority)
+        all_of_them = min((pod.admitted_with for pod in bound), default=0)
+        broken = len(staying) < max(len(pods), all_of_them)
+        if broken and bound and all_chosen(bound):
             found[key] = bound
     return found
 

@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kueue: how many pods it admits together, from their annotations.
+
+Source: Kueue v0.20 pkg/controller/jobs/pod/constants/constants.go.
+"""
+
+from typing import Final
+
+from enbloc.model.names import KUEUE_FAST_KEY, KUEUE_TOTAL_KEY
+from enbloc.wire.objects import Texts
+
+_DIGITS: Final = 9
+
+
+def admitted_with(annotations: Texts) -> int:
+    """How many pods are admitted together; 0 = unreadable, unknown, or some start before others."""
+    text = annotations.get(KUEUE_TOTAL_KEY, "")
+    whole = text.isascii() and text.isdigit() and len(text) <= _DIGITS
+    return int(text) if whole and KUEUE_FAST_KEY not in annotations else 0
