@@ -154,3 +154,50 @@ async def test_a_scheduled_podgroup_keeps_its_sub_groups_and_takes_what_else_has
     assert set(refused) == {
         "keeps its sub-groups while it is scheduled; they are to change after that"
     }
+
+
+@pytest.mark.parametrize("shown", [False, True])
+async def test_a_podgroup_that_a_finalizer_kept_is_made_again_once_it_is_gone(
+    *, shown: bool
+) -> None:
+    """Its object was deleted and created again meanwhile, and its pods wait for another one.
+
+    The watch may show that it terminates before or after that was asked for.
+    """
+    kept: dict[str, Any] = {
+        "metadata": {
+            "name": WHOLE.name,
+            "namespace": WHOLE.namespace,
+            "uid": "u1",
+            "resourceVersion": "1",
+            "labels": {DERIVED_KEY: "workloads.test"},
+            "ownerReferences": [{**OWNER, "uid": "of-the-former-object"}],
+            "finalizers": ["example.com/archive"],
+        },
+        "spec": {"minMember": 2},
+    }
+    there, made = [kept], list[str]()
+
+    async def server(request: web.BaseRequest) -> web.Response:
+        if request.method == "DELETE":
+            return answer(kept)
+        if there:
+            return refusal(409, "AlreadyExists", name=WHOLE.name)
+        body = await request.json()
+        made.append(body["metadata"]["name"])
+        body["metadata"] |= {"uid": "u2", "resourceVersion": "3"}
+        return answer(body, 201)
+
+    async with talking_to(server) as client:
+        groups = {WHOLE: wanted()}
+        derived = DerivedGroups(client, ActiveProblems(), groups.get, lambda _: False)
+        derived.seen(WHOLE, kept)
+        await derived.writer.settled()
+        if shown:
+            metadata = {**kept["metadata"], "resourceVersion": "2", "deletionTimestamp": "now"}
+            derived.seen(WHOLE, {**kept, "metadata": metadata})
+            await derived.writer.settled()
+        there.clear()
+        derived.gone(WHOLE, "u1")
+        await derived.writer.settled()
+    assert made == ["whole"]

@@ -117,9 +117,12 @@ class DerivedGroups:
             self.review(key)
 
     def gone(self, key: GroupKey, uid: str) -> None:
-        """Take in that a PodGroup was deleted; if it is wanted, it is made again."""
+        """Take in that a PodGroup was deleted; if it is wanted, it is made again.
+
+        It may be unknown: since its deletion was asked for, a finalizer may have kept it.
+        """
         known = self._found.get(key)
-        if known is not None and known["metadata"].get("uid") == uid:
+        if known is None or known["metadata"].get("uid") == uid:
             self._drop(key)
             self.review(key)
 
