@@ -187,6 +187,19 @@ def test_who_was_there_when_the_floor_was_held_and_is_no_run_of_its_own_is_place
     assert "job-2-0" in world.where()
 
 
+def test_who_waited_with_a_gang_for_long_is_placed_after_it() -> None:
+    """Semantics §2.4: no pod of its owner has come for ten seconds when the gang finds room."""
+    world = World()
+    world.node("n1", cpu=4)
+    world.group("g", 2)
+    add_members(world, JOB, 2)
+    add_members(world, NEXT_JOB, 1)
+    world.settle(seconds=60)
+    world.nodes("n2 n3", cpu=4)
+    world.settle()
+    assert "job-2-0" in world.where()
+
+
 def test_one_job_of_two_that_is_made_again_takes_its_place() -> None:
     """Semantics §2.4."""
     world = World()

@@ -351,8 +351,11 @@ class Engine:
             for policy in self._policies:
                 policy.burst(turn, run)
             return  # the status is written when a burst begins and when its floor is bound
+        closed = run.scheduled
         facts = self._follow(run, self._groups.facts(run), turn.now)
         turn.reviewed[key] = facts
+        if run.scheduled != closed and len(self._groups.runs(key)) > 1:
+            turn.change(key)  # who waited with it may join it now
         before = self._core.order.of(key)
         misplaced = self._admission.place(run, facts)
         for policy in self._policies:
