@@ -239,3 +239,72 @@ def test_a_minimum_of_zero_that_was_written_of_it_before_is_not_believed(world: 
     full(world, "n4")
     came(world, "b0", "b1")
     assert world.where("b") == {}
+
+
+# ── roles of members that run ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        pytest.param([("b", 3)], id="all of them"),
+        pytest.param([("b", 5)], id="more than there are"),
+        pytest.param([("b", 1), ("c", 2)], id="and another"),
+    ],
+)
+def test_a_gang_that_runs_gets_roles_and_is_what_it_was(roles: list[tuple[str, int]]) -> None:
+    """Its members named a role that the PodGroup did not list."""
+    world = running_without_roles()
+    since = world.started("g")
+    world.alter("g", minimum=5, roles=roles)
+    world.settle(seconds=100)
+    assert world.started("g") == since
+    assert world.condition("g")[:2] == (True, "Scheduled")
+    assert not world.evictions
+    assert not world.events("GangBelowMinimum")
+
+
+def test_a_success_counts_once_for_a_role_that_comes() -> None:
+    """The floor never rises beyond what is held."""
+    world = running_without_roles()
+    world.finish("g-0")
+    world.settle()
+    world.alter("g", minimum=4, roles=[("b", 1)])
+    world.settle()
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+@pytest.mark.parametrize("more", [0, 2])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_lost_member_is_replaced_though_its_role_asks_for_more_than_there_were(
+    *, more: int, restart: bool
+) -> None:
+    """The role needs no more than were there, and members that the gang lacks do not wait."""
+    world = running_without_roles()
+    full(world)
+    world.alter("g", minimum=5, roles=[("b", 5)])
+    for index in range(more):
+        world.member(f"g-more-{index}", "g", role="b", owner=CLUSTER)
+    world.settle()
+    assert len(world.where("g-")) == 3
+    world.delete("g-0")
+    world.member("g-again", "g", role="b", owner=CLUSTER)
+    world.settle()
+    if restart:
+        world = world.restarted()
+        world.settle()
+    assert len(world.where("g-")) == 3
+    assert world.condition("g")[:2] == (True, "Scheduled")
+
+
+def running_without_roles() -> World:
+    """A gang of three that runs, of a role that its PodGroup does not list."""
+    world = World()
+    world.nodes("n0 n1 n2 n3 n4", cpu=4)
+    world.group("g", 3, timeout=60)
+    for index in range(3):
+        world.member(f"g-{index}", "g", role="b", owner=CLUSTER)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    return world

@@ -411,8 +411,7 @@ class Engine:
             run.stop()
             return self._groups.facts(run)
         elif whole := [floor for floor in facts.coming if not floor.deficit]:
-            held = facts.total.held + sum(floor.held for floor in facts.coming)
-            run.floor.welcome(facts.group, whole, held)
+            run.floor.welcome(facts.group, whole, facts.total.held)
             return self._groups.facts(run)
         return facts
 

@@ -87,6 +87,15 @@ class RunFloor:
         if tree is not None:
             self.counts = counts_known(tree, self.counts, known)
 
+    def adopt(self, group: Group, held: Mapping[str, int]) -> None:
+        """Add new roles of members that the group had before it listed them.
+
+        They count for the floor already, so it does not rise; each role needs no more than is held.
+        """
+        minimums = dict(group.minimums())
+        own = {role: min(minimums[role], count) for role, count in held.items()}
+        self.captured = {**self.captured, **own}
+
     def welcome(self, group: Group, floors: Iterable[Floor], held: int) -> None:
         """Add new roles that are held: from now on it needs them too.
 

@@ -3,7 +3,8 @@
 """Run: the members of one run of a group, and what counts for its floor (semantics §1, §2)."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -178,11 +179,20 @@ class Run:
 
     def take_group(self, group: Group | None) -> None:
         """Record an added, changed or deleted PodGroup; its status may list more than was seen."""
+        listed = dict(self.group.minimums()) if self.group is not None else {}
         self.group = group
         for memory in remembered_runs(group):
             if memory.name and memory.name == self.run_name:
                 self.recall(memory)
         self.floor.lower(group)
+        self._adopt([role for role, least in listed.items() if least])
+
+    def _adopt(self, but: Collection[str] = ()) -> None:
+        """Let new roles, but those listed before, need the members of them that are held."""
+        new = self.floor.coming(self.group) - set(but)
+        if self.group is not None and new:
+            held = Counter(pod.role for pod in self.bound) + self._held_successes
+            self.floor.adopt(self.group, {role: held[role] for role in new if held[role]})
 
     def close(self, now: float) -> None:
         """Record that the floor is first held: from here on the members of this run are known."""
@@ -260,6 +270,7 @@ class Run:
             # The members with which it ran are not recorded.
             self._runners = Runners([*self._with_node, *self._fresh])
         self.floor.lower(self.group)
+        self._adopt()
 
     def memory(self) -> RunMemory:
         """Return what another process must know of this run."""
@@ -357,16 +368,18 @@ class Run:
         done = self._held_successes
         roles = self._floors(group, pending, bound, done) if group and group.roles else ()
         coming: tuple[Floor, ...] = ()
-        if roles and (new := self.floor.coming(group)):
-            coming = tuple(floor for floor in roles if floor.role in new)
-            roles = tuple(floor for floor in roles if floor.role not in new)
         total = Floor(
             role="",
             minimum=self.floor.of(group, "", group.min_member) if group else 1,
-            pending=len(pending) - sum(floor.pending for floor in coming),
-            bound=len(bound) - sum(floor.bound for floor in coming),
+            pending=len(pending),
+            bound=len(bound),
             succeeded=done.total() if done else 0,
         )
+        if roles and (new := self.floor.coming(group)):
+            coming = tuple(floor for floor in roles if floor.role in new)
+            roles = tuple(floor for floor in roles if floor.role not in new)
+            waiting = sum(floor.pending for floor in coming)
+            total = replace(total, pending=total.pending - waiting)
         if coming:
             pending = _able(pending, coming)
         choice = None

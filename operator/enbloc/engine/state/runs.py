@@ -94,9 +94,9 @@ class Runs:
         """Record an added, changed or deleted PodGroup."""
         self.group = group
         for run in self._runs:
-            run.group = group
             if self._settled:
                 run.take_group(group)
+            run.group = group
 
     def put(self, pod: Pod) -> list[Run]:
         """Add or update a member; return the runs that this changes, its own first."""
