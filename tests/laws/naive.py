@@ -159,6 +159,7 @@ class Run:
         self.was = [floors(self.group)] if self.group else []
 
     def take(self, group: Group | None) -> None:
+        listed = floors(self.group) if self.group else {}
         self.group = group
         if group is None:
             return
@@ -166,8 +167,12 @@ class Run:
             self.was.clear()  # what nobody was bound by counts no more (semantics §2.5)
         self.was.append(floors(group))
         if self.captured is not None:
-            known = self.captured
-            self.captured = known | {r: min(n, known.get(r, 0)) for r, n in floors(group).items()}
+            # Who was there before the role was listed counts (semantics §2.5).
+            there = {r: n for r, n in self.held.items() if not listed.get(r)}
+            known = there | {r: n for r, n in self.captured.items() if n}
+            self.captured = self.captured | {
+                r: min(n, known.get(r, 0)) for r, n in floors(group).items()
+            }
         if self.settled and group.memory.run_name in self.owners:
             self._recall()
 
