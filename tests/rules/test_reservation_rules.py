@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from enbloc.engine.events import SlotsFree
 from enbloc.engine.policies.families import Families
 from enbloc.engine.state import Run
 from enbloc.model.pods import Owner, Phase
@@ -41,6 +42,20 @@ def test_nothing_starts_without_the_capacity_that_it_asks_for() -> None:
     world.delete("x")
     world.settle()
     assert len(world.where("app")) == 1
+
+
+def test_a_plan_of_which_nothing_was_sent_is_made_again_when_more_is_to_be_free() -> None:
+    """Semantics §3.5, §5.1."""
+    world = World(slots=0)
+    world.nodes("n1 n2 n3", cpu=4)
+    world.pod("x", node="n3", spec=ONE_A_NODE)
+    world.job("g", 2, min_resources=(("cpu", 8_000),))
+    world.settle()
+    world.alter("g", min_resources=(("cpu", 12_000),))
+    world.tell(SlotsFree(8))
+    world.settle()
+    assert world.where("g-") == {}
+    assert "minResources needs 12 cpu free" in world.condition("g")[2]
 
 
 def test_of_five_drivers_only_as_many_start_as_can_get_their_executors() -> None:

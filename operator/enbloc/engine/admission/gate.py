@@ -55,7 +55,7 @@ def group_action(before: Group | None, group: Group) -> Action:
 
 def _needed(group: Group) -> object:
     minimums = group.min_member, group.roles, group.sub_groups, group.min_group_count
-    return *minimums, group.topology, group.topology_parts
+    return *minimums, group.min_resources, group.topology, group.topology_parts
 
 
 def fingerprint(facts: GroupFacts) -> object:
