@@ -4,17 +4,20 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
 from enbloc.client.client import PatchType
 from enbloc.client.errors import AlreadyExists, NotFound
-from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS, PODS
+from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS, PODS, Resource
 from enbloc.controller.sources.coscheduling import RESOURCE
 from enbloc.controller.sources.derived_groups import INTERVAL
+from enbloc.controller.sources.volcano import RESOURCE as VOLCANO
 from enbloc.model import names
 from tests.controller.conftest import World, controller, eventually
+from tests.controller.test_workload_groups import serve
 
 THEIR_KEY = "scheduling.x-k8s.io/pod-group"
 ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -170,6 +173,35 @@ async def test_what_lost_its_object_while_nobody_watched_goes_at_the_start(world
             return await made(world) is None
 
         await eventually(gone)
+
+
+@pytest.mark.parametrize("goes", ["object", "kind"])
+async def test_a_podgroup_follows_the_object_that_it_was_made_for_until_that_goes(
+    world: World, goes: str
+) -> None:
+    """Objects of two projects have its name; the second is of the one that comes first."""
+    await serve(world, VOLCANO)
+
+    async def follows(minimum: int, kind: Resource) -> bool:
+        ours = await made(world)
+        if ours is None or ours["spec"]["minMember"] != minimum:
+            return False
+        return bool(ours["metadata"]["labels"][names.DERIVED_KEY] == kind.label())
+
+    async with controller(world):
+        await world.create(VOLCANO, metadata={"name": "theirs"}, spec={"minMember": 2})
+        await member(world, "a")
+        await eventually(partial(follows, 2, VOLCANO))
+        await theirs(world, minMember=5)
+        await theirs_is_known(world, "later")
+        body = {"spec": {"minMember": 3}}
+        await world.client.patch(VOLCANO, "theirs", body, world.namespace, kind=PatchType.MERGE)
+        await eventually(partial(follows, 3, VOLCANO))
+        if goes == "object":
+            await world.client.delete(VOLCANO, "theirs", world.namespace)
+        else:
+            await world.client.delete(CRDS, VOLCANO.label())
+        await eventually(partial(follows, 5, RESOURCE))
 
 
 @pytest.mark.parametrize("minimum", [-1, "many"])

@@ -139,9 +139,18 @@ class DerivedGroups:
             for kept in (_kept_class(found, wanted), _kept_tree(found, wanted)) if ours else ():
                 if kept:
                     self._refused(key, kept)
-            if _same(found, wanted):
+            if self._is_as(found, wanted):
                 return
         self.writer.put(key, None)
+
+    def _is_as(self, found: Mapping[str, Any], wanted: WantedGroup) -> bool:
+        """Whether a PodGroup needs no change, or is not to be changed for this source.
+
+        That of another source is made anew once nothing of that source calls for it any more.
+        """
+        if source_of(found) in (wanted.source, FROM_PODS):
+            return _same(found, wanted)
+        return not source_of(found) or not self._outdated(found)
 
     def review_source(self, source: str) -> None:
         """Review every PodGroup that was made for this source."""
@@ -179,7 +188,7 @@ class DerivedGroups:
                 if other not in self._found:
                     await self._write_once(other, None)
             await self._create(key, wanted)
-        elif not _same(found, wanted):
+        elif not self._is_as(found, wanted):
             if _made_for(found, wanted):
                 await self._change(key, found, wanted)
             else:  # its status is about the members of an object that is gone
@@ -308,9 +317,7 @@ def reference(owner: OwnerReference, *, controller: bool) -> Mapping[str, Any]:
 
 
 def _same(found: Mapping[str, Any], wanted: WantedGroup) -> bool:
-    """Whether a PodGroup needs no change; True for one of another source, which is left alone."""
-    if source_of(found) not in (wanted.source, FROM_PODS):
-        return True
+    """Whether a PodGroup of the same source, or from pods, needs no change."""
     if source_of(found) != wanted.source:
         return False  # an object now calls for what only pods declared before
     spec, owners = found.get("spec") or {}, found["metadata"].get("ownerReferences") or []

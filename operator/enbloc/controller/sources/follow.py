@@ -432,12 +432,17 @@ class Sources:
     # ── wanted PodGroups and reports ─────────────────────────────────────────────────────────
 
     def _wanted(self, key: GroupKey) -> WantedGroup | None:
-        """The PodGroup that should have this name, by the first source that calls for one."""
+        """The PodGroup that should have this name, by the first source that calls for one.
+
+        One that exists is that of the source for which it was made, while that calls for it.
+        """
         origins = [
             self._origins[each]
             for each in self._called.get(key, ())
             if each not in self._forest or self._trees_known
         ]
+        made = source_of(self.derived.found(key))
+        first: WantedGroup | None = None
         for source in self._sources:
             for origin in origins:
                 found = origin.derived.get(key) if origin.source is source else None
@@ -445,8 +450,11 @@ class Sources:
                     label = origin.resource.label()
                     after = tuple(origin.beside.get(key, ()))
                     owners = tuple(owners_of(origin))
-                    return WantedGroup(label, found.spec, owners, after, found.idle)
-        return self._declared_group(key)
+                    wanted = WantedGroup(label, found.spec, owners, after, found.idle)
+                    if label == made:
+                        return wanted
+                    first = first or wanted
+        return first or self._declared_group(key)
 
     def _declared_group(self, key: GroupKey) -> WantedGroup | None:
         outcome = self.declaring.outcome(key)
