@@ -167,12 +167,13 @@ class Run:
             self.was.clear()  # what nobody was bound by counts no more (semantics §2.5)
         self.was.append(floors(group))
         if self.captured is not None:
+            known, floor = self.captured, floors(group)
+            self.captured = known | {r: min(n, known.get(r, 0)) for r, n in floor.items()}
             # Who was there before the role was listed counts (semantics §2.5).
-            there = {r: n for r, n in self.held.items() if not listed.get(r)}
-            known = there | {r: n for r, n in self.captured.items() if n}
-            self.captured = self.captured | {
-                r: min(n, known.get(r, 0)) for r, n in floors(group).items()
-            }
+            new = [r for r in floor if r and not (listed.get(r) or known.get(r))]
+            came = {r: min(floor[r], self.held[r]) for r in new if self.held[r]}
+            total = min(floor[""], self.held[""], self.captured[""] + sum(came.values()))
+            self.captured |= {**came, "": max(self.captured[""], total)} if came else {}
         if self.settled and group.memory.run_name in self.owners:
             self._recall()
 

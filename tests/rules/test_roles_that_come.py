@@ -264,6 +264,20 @@ def test_a_gang_that_runs_gets_roles_and_is_what_it_was(roles: list[tuple[str, i
     assert not world.events("GangBelowMinimum")
 
 
+def test_a_role_that_is_listed_late_is_needed_with_what_it_has() -> None:
+    """Its members were placed as additions, and with it they are all that the PodGroup asks for."""
+    world = running(derived=True)
+    for name in ("b0", "b1"):
+        world.member(name, "ray", role="b", owner=CLUSTER)
+    world.settle(seconds=11)
+    world.run_pods(sorted(world.where()))
+    came(world)
+    assert world.condition("ray")[2] == "4 of 4 required members are scheduled"
+    world.delete("b0")
+    world.settle()
+    assert world.condition("ray")[:2] == (False, "BelowMinimum")
+
+
 def test_a_success_counts_once_for_a_role_that_comes() -> None:
     """The floor never rises beyond what is held."""
     world = running_without_roles()

@@ -411,7 +411,8 @@ class Engine:
             run.stop()
             return self._groups.facts(run)
         elif whole := [floor for floor in facts.coming if not floor.deficit]:
-            run.floor.welcome(facts.group, whole, facts.total.held)
+            came = {floor.role: floor.minimum for floor in whole}
+            run.floor.welcome(facts.group, came, facts.total.held)
             return self._groups.facts(run)
         return facts
 

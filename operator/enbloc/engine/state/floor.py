@@ -13,11 +13,10 @@ they are held. Relaunched, earlier successes are deducted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from enbloc.framework.facts import Floor
 from enbloc.model.groups import Group, RunMemory
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Tree, counts_known, counts_whole
@@ -87,24 +86,14 @@ class RunFloor:
         if tree is not None:
             self.counts = counts_known(tree, self.counts, known)
 
-    def adopt(self, group: Group, held: Mapping[str, int]) -> None:
-        """Add new roles of members that the group had before it listed them.
-
-        They count for the floor already, so it does not rise; each role needs no more than is held.
-        """
-        minimums = dict(group.minimums())
-        own = {role: min(minimums[role], count) for role, count in held.items()}
-        self.captured = {**self.captured, **own}
-
-    def welcome(self, group: Group, floors: Iterable[Floor], held: int) -> None:
+    def welcome(self, group: Group, came: Mapping[str, int], held: int) -> None:
         """Add new roles that are held: from now on it needs them too.
 
         Args:
             group: the PodGroup.
-            floors: of these roles.
+            came: by role, how many of its members are needed, and held.
             held: how many members are held, theirs included: the floor never rises beyond that.
         """
-        came = {floor.role: floor.minimum for floor in floors}
         total = min(group.min_member, held, self.captured[""] + sum(came.values()))
         total = max(total, self.captured[""])
         self.captured = {**self.captured, **came, "": total}

@@ -188,11 +188,13 @@ class Run:
         self._adopt([role for role, least in listed.items() if least])
 
     def _adopt(self, but: Collection[str] = ()) -> None:
-        """Let new roles, but those listed before, need the members of them that are held."""
+        """Let new roles, but those listed before, need no more of them than are held."""
         new = self.floor.coming(self.group) - set(but)
         if self.group is not None and new:
             held = Counter(pod.role for pod in self.bound) + self._held_successes
-            self.floor.adopt(self.group, {role: held[role] for role in new if held[role]})
+            least = dict(self.group.minimums())
+            came = {role: min(least[role], held[role]) for role in sorted(new) if held[role]}
+            self.floor.welcome(self.group, came, held.total())
 
     def close(self, now: float) -> None:
         """Record that the floor is first held: from here on the members of this run are known."""
