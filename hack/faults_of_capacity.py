@@ -254,8 +254,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "forget-who-waits-when-nothing-happens",
-        "latest = (now + self._longest_wait,)",
-        "latest = (math.inf,)",
+        "self._timers.put(item.key, now + self._longest_wait)",
+        "self._timers.put(item.key, math.inf)",
     ),
     Fault(
         "no-pause-for-pods-without-a-group",

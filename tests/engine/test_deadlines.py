@@ -30,8 +30,9 @@ def test_what_is_due_is_what_a_list_says(done: list[tuple[str, int, float]]) -> 
             deadlines.drop(group)
         else:
             now = min(time, 3.0)
-            due = [each for each in known if known[each] <= now]
-            assert deadlines.due(now) == sorted(due, key=known.__getitem__)
+            due = sorted((g for g in known if known[g] <= now), key=known.__getitem__)
+            due = due[: number + 1]
+            assert deadlines.due(now, number + 1) == due
             for each in due:
                 del known[each]
         assert len(deadlines) == len(known)

@@ -39,9 +39,9 @@ def _places(engine: Engine, item: Item) -> list[str]:
     found: list[str] = []
     if item.place is QueuePlace.ACTIVE:
         entries = (*queue._active, *queue._called_up)
-        assert any(queue._item_of(entry) is item for entry in entries)
+        assert any(entry.group == item.key for entry in entries)
         found.append("active")
-    in_time = any(queue._item_of(entry) is item for entry in queue._timers)
+    in_time = item.key in queue._timers
     if item.place is QueuePlace.BACKOFF:
         assert in_time, f"{item.key} waits out a pause that never ends"
         found.append("backoff")

@@ -44,10 +44,10 @@ class Deadlines(Generic[K]):
             self._heap = [*self._of.values()]
             heapify(self._heap)
 
-    def due(self, now: float) -> list[K]:
-        """Return the keys whose time has come, and drop them; the earliest first."""
+    def due(self, now: float, most: float = math.inf) -> list[K]:
+        """Return at most `most` keys whose time has come, and drop them; the earliest first."""
         found: list[K] = []
-        while self.first() <= now:
+        while len(found) < most and self.first() <= now:
             _, _, key = heappop(self._heap)
             del self._of[key]
             found.append(key)

@@ -93,7 +93,7 @@ class Item:
             yet.
         tried: attempts before that.
         fingerprint: the group's state at the last attempt; a difference re-queues it.
-        ticket: of its latest move; heap entries with an older one are stale.
+        ticket: the number of its latest move: of equals in the order, the smallest goes first.
     """
 
     key: GroupKey

@@ -63,7 +63,7 @@ class QueueEntry(NamedTuple):
     key: tuple[Any, ...]
     ticket: int
     group: GroupKey
-    subqueue: Subqueue = STRICT
+    subqueue: Subqueue
 
 
 class FailureHistory:

@@ -24,7 +24,7 @@ After a failed attempt, equals of other namespaces and owners have their turn (`
 that would be placed out of turn first lets groups earlier in the order go (`call_up`).
 """
 
-import heapq
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
@@ -33,10 +33,12 @@ from typing import Any, Final
 
 from enbloc.engine import tally as counted
 from enbloc.engine.batch import Batch
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.queue.item import Backoff, Item, QueuePlace
 from enbloc.engine.queue.listeners import Hints, Listeners, Refused, concerned
 from enbloc.engine.queue.rotation import (
     MOST_IN_VAIN,
+    STRICT,
     FailureHistory,
     QueueEntry,
     Rotation,
@@ -94,10 +96,10 @@ class SchedulingQueue:
         #: ACTIVE groups in stalled namespaces, by namespace; no list is empty, and none takes
         #: turns.
         self._aside: dict[str, Rotation] = {}
-        #: A heap of the groups that go before all others; stale entries are skipped.
-        self._called_up: list[QueueEntry] = []
-        #: A heap of when items in BACKOFF and WAITING are due; stale entries are skipped.
-        self._timers: list[QueueEntry] = []
+        #: The groups that go before all others, strictly in order.
+        self._called_up = Rotation(FailureHistory())
+        #: When items in BACKOFF and WAITING are due.
+        self._timers: Deadlines[GroupKey] = Deadlines()
         self._listeners = Listeners()
         #: Events since the oldest of `_deciding` was popped, at most MOST_REMEMBERED; and the
         #: number of events before the first of them.
@@ -137,14 +139,14 @@ class SchedulingQueue:
             rotation, entry = item.listed
             rotation.remove(entry)
             item.listed = None
-        # Heap entries with an older ticket are stale and are skipped.
         item.ticket = self._tickets
+        self._timers.drop(item.key)
         self._listeners.leave(item)
         item.gate, item.place = "", place
         item.held = item.held and place is QueuePlace.BACKOFF
 
-    def _list(self, item: Item, rotation: Rotation) -> None:
-        entry = _entry(item)
+    def _list(self, item: Item, rotation: Rotation, among: Subqueue | None = None) -> None:
+        entry = QueueEntry(item.sort_key, item.ticket, item.key, among or item.subqueue)
         item.listed = rotation, entry
         rotation.push(entry)
 
@@ -201,7 +203,7 @@ class SchedulingQueue:
         Only time ends the pause after an error.
         """
         self._move(item, QueuePlace.BACKOFF)
-        heapq.heappush(self._timers, QueueEntry((item.ready_at,), item.ticket, item.key))
+        self._timers.put(item.key, item.ready_at)
         if not item.errors:
             self._list(item, self._held if item.held else self._early)
 
@@ -231,17 +233,16 @@ class SchedulingQueue:
 
         If none is active, pop a group that was hinted at and only waits out its pause.
         """
-        entry = self._next_called_up() if self._called_up else None
+        entry = self._next_called_up()
         if entry is not None:
-            heapq.heappop(self._called_up)
+            self._called_up.remove(entry)
         else:
             entry = self._active.pop() or self._early.pop()
         if entry is None:
             self._history.in_vain = 0
             return None
         item = self._items[entry.group]
-        if item.listed is not None and item.listed[1] is entry:
-            item.listed = None
+        item.listed = None
         if item.place is QueuePlace.BACKOFF:
             self._count(counted.ACTIVE, counted.TAKEN_EARLY, item)
         self._move(item, QueuePlace.DECIDING)
@@ -257,10 +258,10 @@ class SchedulingQueue:
         """
         if self._in_vain >= MOST_CALLED:
             self._let_go(callers=False)
-        called = self._first_of(self._called_up)
+        called = self._called_up.first()
         if called is None or self._history.in_vain >= MOST_IN_VAIN:
             return called
-        entry, level = self._active.first(), called.subqueue.level
+        entry, level = self._active.first(), self._items[called.group].subqueue.level
         other = entry is not None and (level is None or entry.subqueue.level != level)
         return None if other and entry is not None and entry.key < called.key else called
 
@@ -360,12 +361,9 @@ class SchedulingQueue:
 
     def beside(self, namespaces: Collection[str]) -> bool:
         """Whether a group of another namespace than these can be tried."""
-        called = (entry.group.namespace for entry in self._called_up if self._stands(entry))
-        return (
-            self._active.beside(namespaces)
-            or self._early.beside(namespaces)
-            or any(name not in namespaces for name in (*self._aside, *called))
-        )
+        return any(
+            each.beside(namespaces) for each in (self._active, self._early, self._called_up)
+        ) or any(name not in namespaces for name in self._aside)
 
     def _end_turn(self, item: Item, cost: int) -> None:
         self._history.failed(item.subqueue, cost)
@@ -389,8 +387,7 @@ class SchedulingQueue:
         self._count(counted.UNSCHEDULABLE, counted.ATTEMPT_FAILED, item)
         self._listeners.enter(item)
         # As upstream, every group is tried at last, even if a hint was wrong.
-        latest = (now + self._longest_wait,)
-        heapq.heappush(self._timers, QueueEntry(latest, item.ticket, item.key))
+        self._timers.put(item.key, now + self._longest_wait)
 
     def call_up(
         self, item: Item, lacked: Callable[[Item], bool], alike: Callable[[Item], object]
@@ -433,7 +430,7 @@ class SchedulingQueue:
                 self._move(each, QueuePlace.ACTIVE)
                 each.called = each is not item
                 self._count(counted.ACTIVE, counted.CALLED_UP, each)
-                heapq.heappush(self._called_up, _entry(each))
+                self._list(each, self._called_up, STRICT)
         return bool(called)
 
     def placed(self, item: Item) -> None:
@@ -452,15 +449,12 @@ class SchedulingQueue:
             callers: groups that called others up return to their usual turn, too; else they go
                 first.
         """
-        called, self._called_up = self._called_up, []
-        for entry in called:
-            if self._stands(entry):
-                item = self._items[entry.group]
-                if item.called or callers:
-                    item.called = False
-                    self._list(item, self._active)
-                else:
-                    heapq.heappush(self._called_up, entry)
+        for entry in [*self._called_up]:
+            item = self._items[entry.group]
+            if item.called or callers:
+                item.called = False
+                self._called_up.remove(entry)
+                self._list(item, self._active)
 
     def succeeded(self, item: Item) -> None:
         """Record that a plan was carried out: the pause after the next failure is short again."""
@@ -529,16 +523,11 @@ class SchedulingQueue:
 
     def due(self, now: float) -> list[Item]:
         """Remove the items that are due from the timers, at most as many as one turn processes."""
-        due: list[Item] = []
-        while len(due) < MOST_DUE and self._timers and self._timers[0].key[0] <= now:
-            item = self._item_of(heapq.heappop(self._timers))
-            if item is not None:
-                due.append(item)
-        return due
+        return [self._items[key] for key in self._timers.due(now, MOST_DUE)]
 
     def wakeup(self) -> float | None:
         """Return when the next timer is due; 0 = a group can be tried now; None = neither."""
-        if self._first_of(self._called_up) or self._active or self._early or self._aside:
+        if self._called_up or self._active or self._early or self._aside:
             return 0.0
         return self.next_timer()
 
@@ -546,28 +535,9 @@ class SchedulingQueue:
         """Return when the next timer is due; 0 = there are groups to check; None = neither."""
         if self._listeners.news:
             return 0.0
-        first = self._first_of(self._timers)
-        return first.key[0] if first is not None else None
-
-    def _first_of(self, heap: list[QueueEntry]) -> QueueEntry | None:
-        """Drop stale entries from a heap, and return its first entry."""
-        while heap and not self._stands(heap[0]):
-            heapq.heappop(heap)
-        return heap[0] if heap else None
-
-    def _stands(self, entry: QueueEntry) -> bool:
-        """Whether a heap entry is not stale."""
-        item = self._items.get(entry.group)
-        return item is not None and item.ticket == entry.ticket
-
-    def _item_of(self, entry: QueueEntry) -> Item | None:
-        """Return the item of a heap entry; None = the entry is stale."""
-        return self._items[entry.group] if self._stands(entry) else None
+        first = self._timers.first()
+        return first if first < math.inf else None
 
     def __iter__(self) -> Iterator[Item]:
         """Iterate over every group's item."""
         return iter(self._items.values())
-
-
-def _entry(item: Item) -> QueueEntry:
-    return QueueEntry(item.sort_key, item.ticket, item.key, item.subqueue)
