@@ -255,7 +255,7 @@ CAPACITY: Final = (
     Fault(
         "forget-who-waits-when-nothing-happens",
         "self._timers.put(item.key, now + self._longest_wait)",
-        "self._timers.put(item.key, math.inf)",
+        "self._timers.put(item.key, float('inf'))",
     ),
     Fault(
         "no-pause-for-pods-without-a-group",

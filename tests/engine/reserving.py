@@ -90,7 +90,7 @@ class MinResourcesLedger:
         self.turn.now = now
         return self.reservations.expire(self.turn)
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         return self.reservations.deadline()
 
     def holders(self, owner: str) -> list[GroupKey]:

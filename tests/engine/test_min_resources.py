@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """minResources is held, not just checked (semantics §5)."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -249,7 +250,7 @@ def test_a_reservation_expires_without_progress_and_its_capacity_is_released() -
     assert ledger.deadline() == 1250
     assert ledger.expire(1250) == [key("a")]
     assert [happening.group for happening in ledger.happenings] == [key("a")]
-    assert ledger.deadline() is None
+    assert ledger.deadline() == math.inf
     assert ledger.expire(9999) == []
     assert ledger.admits(claim("b", 2, wanted=36), table) == ""
     assert cpus(ledger, table) == {}
@@ -262,10 +263,10 @@ def test_an_expired_reservation_comes_back_with_progress_and_with_nothing_else()
     # A member that is replaced brings the group no further than it was.
     ledger.review(claim("a", 1, wanted=40, held=7), 700)
     ledger.review(claim("a", 1, wanted=40, held=10), 710)
-    assert ledger.deadline() is None
+    assert ledger.deadline() == math.inf
     # Nor does it to want less.
     ledger.review(claim("a", 1, wanted=30, held=10), 720)
-    assert ledger.deadline() is None
+    assert ledger.deadline() == math.inf
     ledger.review(claim("a", 1, wanted=30, held=13), 730)
     assert ledger.deadline() == 1330
 
@@ -362,7 +363,7 @@ def test_without_reservations_there_is_nothing_to_ask() -> None:
     assert ledger.admits(claim("g", 1), table) == ""
     assert ledger.kept(claim("g", 1), plan, table) == (plan, "")
     assert ledger.standing(table) == {}
-    assert ledger.deadline() is None
+    assert ledger.deadline() == math.inf
     ledger.review(claim("g", 1), 0)
     ledger.drop(key("g"))
     assert (bool(ledger), ledger.happenings) == (False, [])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Laws of reservations, against a naive model, whatever happens to a cluster (semantics §5.1)."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -200,7 +201,7 @@ class Ledger(RuleBasedStateMachine):
             for group in over:
                 group.over = True
         times = [self.end(g) for g in self.holders()]
-        assert self.ledger.deadline() == min(times, default=None)
+        assert self.ledger.deadline() == min(times, default=math.inf)
         self.ledger.check(self.table)
         self.serve()
 

@@ -327,16 +327,16 @@ class Engine:
             return None
         if self._deferred or self._next.news:
             return 0.0
-        times = (
+        first = min(
             self._admission.deadline(),
             self._plans.deadline(),
             self._state.reservations.deadline(),
-            self._groups.deadline,
+            self._groups.deadline(),
             self._victims.deadline(),
             self._left_overs.deadline(),
             *(policy.deadline() for policy in self._policies),
         )
-        return min((time for time in times if time is not None and time < math.inf), default=None)
+        return first if first < math.inf else None
 
     # ── one group ────────────────────────────────────────────────────────────────────────────
 

@@ -9,6 +9,7 @@ Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources/dy
 PostFilter, which takes one claim of one pod.
 """
 
+import math
 from typing import Final
 
 from enbloc.engine.effects import Unreserve
@@ -75,6 +76,6 @@ class LeftOvers:
                 self._again[key] = due, False
                 turn.change(key)
 
-    def deadline(self) -> float | None:
-        """Return when the next one is due."""
-        return min((due for due, left in self._again.values() if left), default=None)
+    def deadline(self) -> float:
+        """Return when the next one is due; infinity = none is."""
+        return min((due for due, left in self._again.values() if left), default=math.inf)

@@ -88,10 +88,9 @@ class Observations:
         notes = [note for each in self._learners for note in each.observe((gone,), self._now)]
         return [_event(note) for note in dict.fromkeys(notes)]
 
-    def deadline(self) -> float | None:
-        """Return when to call `take_in` next if nothing is observed; None = never."""
-        times = (learner.deadline for learner in self._learners)
-        return min((time for time in times if time is not None), default=None)
+    def deadline(self) -> float:
+        """Return when to call `take_in` next if nothing is observed; infinity = never."""
+        return min((learner.deadline for learner in self._learners), default=math.inf)
 
     def opinions(
         self, profile: Profile, facts: GroupFacts, nodes: Nodes, now: float
@@ -122,13 +121,13 @@ class _Learner:
         self.memory: decide.NodeMemory = plugin.new_memory()
         self.failure: PluginError | None = None
         #: The memory's last answer; it is asked after each change.
-        self._deadline: float | None = None
+        self._deadline = math.inf
         #: Whether the memory was reset, and the groups that it refused are still to be woken.
         self._restarted = False
 
     @property
-    def deadline(self) -> float | None:
-        """Return when to call `expire` next; None = never."""
+    def deadline(self) -> float:
+        """Return when to call `expire` next; infinity = never."""
         return 0.0 if self._restarted else self._deadline
 
     def observe(self, observed: Sequence[Observation], now: float) -> Sequence[NodeNote]:
@@ -149,7 +148,7 @@ class _Learner:
 
     def expire(self, now: float) -> Expired:
         """Return what time has ended; everything if the memory was reset."""
-        if not self._restarted and self._deadline is not None and self._deadline <= now:
+        if not self._restarted and self._deadline <= now:
             try:
                 return self._expired(now)
             except PluginError as error:
@@ -167,7 +166,7 @@ class _Learner:
             raise PluginError(self.name, "expire", text)
         _checked_notes(self.name, "expire", expired.notes)
         self._look()
-        if self._deadline is not None and self._deadline <= now:
+        if self._deadline <= now:
             text = f"the deadline {self._deadline} has not moved beyond {now}"
             raise PluginError(self.name, "expire", text)
         return expired
@@ -178,14 +177,14 @@ class _Learner:
             return
         deadline = asked_unchecked(self.name, "deadline", self.memory.deadline)
         if deadline is None or (isinstance(deadline, int | float) and deadline >= 0):
-            self._deadline = deadline
+            self._deadline = math.inf if deadline is None else deadline
             return
         text = f"expected a time in seconds or None, got {deadline!r}"
         raise PluginError(self.name, "deadline", text)
 
     def _restart(self, error: PluginError) -> None:
         """Reset a memory in an unknown state, and retry all groups that it refused."""
-        self.failure, self._deadline, self._restarted = error, None, True
+        self.failure, self._deadline, self._restarted = error, math.inf, True
         try:
             self.memory = asked(self.name, "new_memory", self.plugin.new_memory)
         except PluginError as again:

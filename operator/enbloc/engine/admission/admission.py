@@ -117,12 +117,11 @@ class Admission:
 
     # ── time and events ──────────────────────────────────────────────────────────────────────
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """Return when to act here; groups that can be tried wait for slots if many need them."""
         queue = self._queue
         tried = queue.next_timer() if self.must_wait else queue.wakeup()
-        times = (tried, self._overdue.deadline())
-        return min((time for time in times if time is not None), default=None)
+        return min(tried, self._overdue.deadline())
 
     def expire(self, turn: Turn) -> None:
         """Try groups whose pause is over; notify members whose PodGroup or siblings do not come."""

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: every open plan, from its reservation to the last settled member (semantics §3)."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
@@ -297,14 +296,13 @@ class Plans:
         """Return a value that changes whenever others change what the plan relies on."""
         return Basis(foreign, self._state.facts_version if open_plan.holds else 0)
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """Return when the next wait at Permit or PreBind ends; 0 while plugins are to be asked."""
         waiting = self._waiting_at_permit.values()
         if any(each.ask_again for each in waiting):
             return 0.0
         waits = [wait.deadline for each in waiting for wait in each.waits.values()]
-        first = min([self._prepared_by.first(), *waits])
-        return first if first < math.inf else None
+        return min([self._prepared_by.first(), *waits])
 
     # ── binding ──────────────────────────────────────────────────────────────────────────────
 

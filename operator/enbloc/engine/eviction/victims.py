@@ -370,7 +370,7 @@ class Victims:
             for victim in eviction.victims.values()
         ]
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """Return when a victim is late; 0 while one is chosen and not sent, or there is news."""
         if self._may_send or self._leaving or self._departures or self._stops:
             return 0.0

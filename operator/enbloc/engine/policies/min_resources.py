@@ -88,7 +88,7 @@ class MinResources(Policy):
         self._catch_up()
         return self._reservations.capacity()
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """Return when the next reservation expires."""
         return self._reservations.deadline()
 

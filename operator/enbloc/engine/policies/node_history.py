@@ -25,7 +25,7 @@ class NodeHistory(Policy):
         turn.effects += events
         turn.happened += expired
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """Return when a plugin has something to end."""
         return self._observations.deadline()
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policy: what the stages of a turn call on everything that reserves capacity or evicts."""
 
+import math
 from collections.abc import Mapping
 
 from enbloc.engine.policies.pauses import Pause
@@ -53,9 +54,9 @@ class Policy:
         del group
         return {}
 
-    def deadline(self) -> float | None:
-        """Return when a turn is needed for this policy, engine clock; None = never by time."""
-        return None
+    def deadline(self) -> float:
+        """Return when a turn is needed for this policy, engine clock; infinity = never by time."""
+        return math.inf
 
     def forget(self, turn: Turn, run: Run) -> None:
         """Forget a group that is gone."""

@@ -573,10 +573,10 @@ class Repair(Policy):
                 item.renew()
             turn.change(key)
 
-    def deadline(self) -> float | None:
-        """Return when to act here; later while a gang is about to be tried."""
+    def deadline(self) -> float:
+        """Return when to act here; later while a gang is about to be tried; infinity = never."""
         if not self._open:
-            return None
+            return math.inf
         after = -math.inf
         if self._any_undecided and self._waits_since < math.inf:
             after = self._waits_since + _MOST_UNDECIDED
@@ -591,7 +591,7 @@ class Repair(Policy):
             and self._victims.of(key) is None
             and not self._known_to_wait(key, leaving)
         )
-        return min(times, default=None)
+        return min(times, default=math.inf)
 
 
 def _needed(facts: GroupFacts) -> Sequence[Pod]:

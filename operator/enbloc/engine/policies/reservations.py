@@ -268,10 +268,10 @@ class MinResourcesReservations:
         clock = self._clocks.get(group)
         return clock is not None and clock.used_up
 
-    def deadline(self) -> float | None:
-        """Return when the next one expires without progress, server seconds; None = never."""
+    def deadline(self) -> float:
+        """Return when the next one expires without progress, server seconds; infinity = never."""
         ends = (self._end(group, p) for group, p in self._progress.items() if p.open)
-        return min(ends, default=None)
+        return min(ends, default=math.inf)
 
     def deadline_of(self, group: GroupKey) -> float | None:
         """Return when this group's expires; None = it has none, or it has expired."""

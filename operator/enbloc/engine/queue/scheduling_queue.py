@@ -24,7 +24,6 @@ After a failed attempt, equals of other namespaces and owners have their turn (`
 that would be placed out of turn first lets groups earlier in the order go (`call_up`).
 """
 
-import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
@@ -525,18 +524,15 @@ class SchedulingQueue:
         """Remove the items that are due from the timers, at most as many as one turn processes."""
         return [self._items[key] for key in self._timers.due(now, MOST_DUE)]
 
-    def wakeup(self) -> float | None:
-        """Return when the next timer is due; 0 = a group can be tried now; None = neither."""
+    def wakeup(self) -> float:
+        """Return when the next timer is due; 0 = a group can be tried now; infinity = neither."""
         if self._called_up or self._active or self._early or self._aside:
             return 0.0
         return self.next_timer()
 
-    def next_timer(self) -> float | None:
-        """Return when the next timer is due; 0 = there are groups to check; None = neither."""
-        if self._listeners.news:
-            return 0.0
-        first = self._timers.first()
-        return first if first < math.inf else None
+    def next_timer(self) -> float:
+        """Return when the next timer is due; 0 = there are groups to check; infinity = neither."""
+        return 0.0 if self._listeners.news else self._timers.first()
 
     def __iter__(self) -> Iterator[Item]:
         """Iterate over every group's item."""

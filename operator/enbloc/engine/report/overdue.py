@@ -4,6 +4,7 @@
 
 from typing import Final
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 
@@ -45,10 +46,9 @@ class Overdue:
         """Whether its members were notified of what it waits for now."""
         return key in self._missing.told or key in self._lacking.told
 
-    def deadline(self) -> float | None:
-        """Return when the next ones should be notified."""
-        times = (self._missing.deadline(), self._lacking.deadline())
-        return min((time for time in times if time is not None), default=None)
+    def deadline(self) -> float:
+        """Return when the next ones should be notified; infinity = never."""
+        return min(self._missing.deadlines.first(), self._lacking.deadlines.first())
 
     def due(self, now: float) -> list[GroupKey]:
         """Return the groups whose members should be notified now; each is returned once."""
@@ -56,34 +56,24 @@ class Overdue:
 
 
 class _Waits:
-    """Groups that wait for one thing, in the order in which they will be notified."""
+    """Groups that wait for one thing: when to notify them, and those that were notified."""
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
-        self._deadlines: dict[GroupKey, float] = {}
+        self.deadlines: Deadlines[GroupKey] = Deadlines()
         self.told: set[GroupKey] = set()
 
     def note(self, key: GroupKey, now: float, *, waits: bool) -> None:
         if not waits:
             self.forget(key)
-        elif key not in self.told:
-            self._deadlines.setdefault(key, now + self._grace)
+        elif key not in self.told and key not in self.deadlines:
+            self.deadlines.put(key, now + self._grace)
 
     def forget(self, key: GroupKey) -> None:
-        self._deadlines.pop(key, None)
+        self.deadlines.drop(key)
         self.told.discard(key)
 
-    def deadline(self) -> float | None:
-        """Return the deadline of the first group: all have the same grace."""
-        return next(iter(self._deadlines.values()), None)
-
     def due(self, now: float) -> list[GroupKey]:
-        found: list[GroupKey] = []
-        for key, deadline in self._deadlines.items():
-            if deadline > now or len(found) == _MOST_TOLD:
-                break
-            found.append(key)
-        for key in found:
-            del self._deadlines[key]
+        found = self.deadlines.due(now, _MOST_TOLD)
         self.told.update(found)
         return found

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.plan import Plan
 from enbloc.engine.state.localities import locality_of
@@ -60,8 +61,8 @@ class Groups:
         self._apart: dict[str, Counter[Labels]] = {}
         #: PodGroups that name a PriorityClass.
         self._classed: set[GroupKey] = set()
-        #: When to arrange members of a PodGroup again; without entries that have no time.
-        self._waiting: dict[GroupKey, float] = {}
+        #: When to arrange members of a PodGroup again.
+        self._waiting: Deadlines[GroupKey] = Deadlines()
         self.settled = False
         self.classes: dict[str, PriorityClassSeen] = {}
         self.topologies: dict[str, Topology] = {}
@@ -261,10 +262,7 @@ class Groups:
         if runs is None:
             return ()
         changed = runs.arrange(now)
-        if runs.deadline is None:
-            self._waiting.pop(runs.key, None)
-        else:
-            self._waiting[runs.key] = runs.deadline
+        self._waiting.put(runs.key, runs.deadline)
         return self._changed(runs, changed)
 
     def commit(self, run: Run, plan: Plan) -> Sequence[GroupKey]:
@@ -286,15 +284,13 @@ class Groups:
             self._list(runs)
         return [run.key for run in changed]
 
-    @property
-    def deadline(self) -> float | None:
-        """Return when to arrange members of some group again; None = never by time."""
-        return min(self._waiting.values(), default=None)
+    def deadline(self) -> float:
+        """Return when to arrange members of some group again; infinity = never by time."""
+        return self._waiting.first()
 
     def overdue(self, now: float) -> Sequence[GroupKey]:
-        """Return the newest runs of the groups whose members are to be arranged now."""
-        due = [key for key, at in self._waiting.items() if at <= now]
-        return [self._runs[key].newest.key for key in due]
+        """Return the newest runs of the groups whose members are to be arranged now, each once."""
+        return [self._runs[key].newest.key for key in self._waiting.due(now)]
 
     def over(self, run: Run) -> bool:
         """Whether nothing more is known of a group, or of one of its runs."""
@@ -313,7 +309,7 @@ class Groups:
         elif not runs.empty:
             runs.drop(run)
         else:
-            self._waiting.pop(runs.key, None)
+            self._waiting.drop(runs.key)
             self._tidy(runs)
 
     def naming_class(self, name: str) -> list[GroupKey]:

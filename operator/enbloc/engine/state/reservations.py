@@ -244,15 +244,15 @@ class ReservationLedger:
         """Return reservations whose end the next turn sets."""
         return [each for each in self._timed.values() if math.isnan(each.end)]
 
-    def deadline(self) -> float | None:
-        """Return when the next one begins or ends; 0 while one has no end yet."""
+    def deadline(self) -> float:
+        """Return when the next one begins or ends; 0 while one has no end yet, infinity = never."""
         times = (
             time
             for each in self._timed.values()
             for time in (each.start, 0.0 if math.isnan(each.end) else each.end)
-            if -math.inf < time < math.inf
+            if time > -math.inf
         )
-        return min(times, default=None)
+        return min(times, default=math.inf)
 
 
 def stand_in(reservation: ReservationId, pod: Pod, node: str) -> Pod:

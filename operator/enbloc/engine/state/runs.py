@@ -15,6 +15,7 @@ Gathering members may be arranged again whenever something changes, since nothin
 yet. Others that come to a committed or closed run begin the next one, unless a rule joins them.
 """
 
+import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
@@ -57,17 +58,19 @@ class Runs:
     Attributes:
         key: of the PodGroup, as pods name it.
         group: the PodGroup; None while it does not exist.
+        deadline: when to arrange again, as an owner will be taken as a companion of an existing
+            run; infinity = never by time.
     """
 
     def __init__(self, key: GroupKey) -> None:
         self.key = key
         self.group: Group | None = None
+        self.deadline = math.inf
         self._runs = [Run(key)]  #: The newest is the last; there is always one.
         self._next = 1  #: The number of the next run.
         self._of: dict[PodUID, Run | None] = {}  #: None = its run is over.
         self._owners: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
         self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
-        self._companions: dict[str, float] = {}  #: Until when they count as companions.
         self._unassigned: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no run yet.
         self._settled = False  #: The first lists are complete.
 
@@ -317,11 +320,6 @@ class Runs:
 
     # ── arranging gathering members ──────────────────────────────────────────────────────────
 
-    @property
-    def deadline(self) -> float | None:
-        """When an owner is to be taken as a companion of an existing run; None = none is."""
-        return min(self._companions.values(), default=None)
-
     def commit(self, run: Run, planned: Iterable[PodUID]) -> list[Run]:
         """Commit a run to an open plan: members outside it gather elsewhere.
 
@@ -395,9 +393,9 @@ class Runs:
         Returns:
             The runs that gained or lost members.
         """
+        self.deadline = math.inf
         if len(self._runs) == 1 and len(self.newest.owners) <= 1:
             return note_attempts(self._runs)
-        self._companions.clear()
         runs = [run for run in self._runs if run.gathers]
         moves: list[tuple[Gathering, Run]] = []
         alone: list[Gathering] = []
@@ -437,7 +435,7 @@ class Runs:
         if not vacant and living is None:
             return None
         if now < each.latest + COMPANION_SECONDS:  # more may come: it may be another run
-            self._companions[each.owner] = each.latest + COMPANION_SECONDS
+            self.deadline = min(self.deadline, each.latest + COMPANION_SECONDS)
             return None
         if not vacant:
             return living

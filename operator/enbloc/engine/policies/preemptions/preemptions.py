@@ -586,7 +586,7 @@ class Preemptions(Policy):
         self._line.discard(key)
         self._tried.pop(key, None)
 
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """Return when to resume a search for victims, or when a nomination ends."""
         return min(
             self._open.deadline(),
