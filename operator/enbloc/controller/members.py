@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from enbloc.controller.creators import Creator
 from enbloc.model.adoptions import Adoptions
+from enbloc.model.grouped import Grouped, Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
 
@@ -83,16 +84,16 @@ class Members:
     def __init__(self, adoptions: Adoptions | None = None) -> None:
         self._adoptions = adoptions or Adoptions()
         self._group_of: dict[PodUID, GroupKey] = {}
-        self._members: defaultdict[GroupKey, dict[PodUID, Member]] = defaultdict(dict)
+        self._members: Grouped[GroupKey, PodUID, Member] = Grouped()
         self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
         self._schedulers: defaultdict[GroupKey, Counter[str]] = defaultdict(Counter)
         self._creators: dict[str, Creator] = {}
-        self._named: defaultdict[GroupKey, set[str]] = defaultdict(set)
+        self._named: Index[GroupKey, str] = Index()
         self._deleted: deque[str] = deque()
 
     def of(self, group: GroupKey) -> Collection[Member]:
         """The members of a group, live or not."""
-        return self._members[group].values() if group in self._members else ()
+        return self._members.get(group, {}).values()
 
     def schedulers(self, group: GroupKey) -> Collection[str]:
         """The schedulerNames of its members."""
@@ -107,9 +108,9 @@ class Members:
             group: the group.
             seen: UIDs of former members' controllers; those that have ended count too.
         """
-        found = self._named.get(group, set()) | {member.controller for member in self.of(group)}
-        for podgroup in self._adoptions.under(group):
-            found |= self._named.get(podgroup, set())
+        found = {member.controller for member in self.of(group)}
+        for key in (group, *self._adoptions.under(group)):
+            found.update(self._named.get(key, ()))
         ended = (self._creators.get(uid) for uid in seen)
         found |= {each.uid for each in ended if each is not None and each.ended is not None}
         known = sorted(found & self._creators.keys())
@@ -132,10 +133,10 @@ class Members:
         if self._group_of.get(pod.uid, pod.group) != pod.group:
             touched |= self.remove(pod.uid)
         member = Member.of(pod, ready=ready)
-        before = self._members[pod.group].get(pod.uid)
+        before = self._members.get(pod.group, {}).get(pod.uid)
         if before != member:
             self._group_of[pod.uid] = pod.group
-            self._members[pod.group][pod.uid] = member
+            self._members.put(pod.group, pod.uid, member)
             touched.add(pod.group)
         if before is not None:
             self._count(before, pod.group, -1)
@@ -145,12 +146,10 @@ class Members:
     def remove(self, uid: PodUID) -> set[GroupKey]:
         """Remove a pod."""
         group = self._group_of.pop(uid, None)
-        if group is None:
+        member = None if group is None else self._members.drop(group, uid)
+        if group is None or member is None:
             return set()
-        members = self._members[group]
-        self._count(members.pop(uid), group, -1)
-        if not members:
-            del self._members[group]
+        self._count(member, group, -1)
         return {group}
 
     def _count(self, member: Member, group: GroupKey, change: int) -> None:
@@ -170,7 +169,7 @@ class Members:
         if creator.group is not None or creator.ended is not None:
             self._creators[creator.uid] = creator
             if creator.group is not None:
-                self._named[creator.group].add(creator.uid)
+                self._named.add(creator.group, creator.uid)
             touched |= self._touched(creator)
         return touched
 
@@ -191,10 +190,7 @@ class Members:
         if creator is None:
             return set()
         if creator.group is not None:
-            named = self._named[creator.group]
-            named.discard(uid)
-            if not named:
-                del self._named[creator.group]
+            self._named.drop(creator.group, uid)
         return self._touched(creator)
 
     def _touched(self, creator: Creator) -> set[GroupKey]:

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from enbloc.client.items import Item, MetaLike, Synced
 from enbloc.client.paths import Resource
 from enbloc.framework.act import ReadObject
+from enbloc.model.grouped import Index
 
 #: The longest wait for an object that no stream shows (seconds).
 UNWATCHED_SECONDS: Final = 2.0
@@ -32,8 +33,8 @@ class ObjectWatches:
     def __init__(self) -> None:
         #: The streams by kind.
         self._watches: dict[str, Watch] = {}
-        #: The waiting tasks of each object; no set is empty.
-        self._waiting: dict[_Key, set[asyncio.Event]] = {}
+        #: The waiting tasks of each object.
+        self._waiting: Index[_Key, asyncio.Event] = Index()
 
     def follow(self, watch: Watch) -> None:
         """Register a stream; its items must be passed to `took`."""
@@ -69,7 +70,7 @@ class ObjectWatches:
         woken = asyncio.Event()
         keys = {(each.kind, each.namespace, each.name) for each in seen}
         for key in keys:
-            self._waiting.setdefault(key, set()).add(woken)
+            self._waiting.add(key, woken)
         try:
             async with asyncio.timeout(max(0.0, timeout)):
                 while not any(self._has_passed(each) for each in seen):
@@ -79,9 +80,7 @@ class ObjectWatches:
             return False
         finally:
             for key in keys:
-                self._waiting[key].discard(woken)
-                if not self._waiting[key]:
-                    del self._waiting[key]
+                self._waiting.drop(key, woken)
         return True
 
     def _has_passed(self, seen: ReadObject) -> bool:

@@ -24,6 +24,7 @@ from enbloc.framework.profile import Profile
 from enbloc.live import binding
 from enbloc.live.binding import MemberApi
 from enbloc.live.objects import UNRESERVE_SECONDS
+from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
 
@@ -69,7 +70,7 @@ class Preparations:
         self._settled = settled
         #: Members whose PreBind has begun and that are not handed out; the same by plan.
         self._begun: dict[PodUID, _Begun] = {}
-        self._of_plan: dict[str, dict[PodUID, None]] = {}
+        self._of_plan: Index[str, PodUID] = Index()
         #: The latest Unreserve under way of each pod; and those of each group.
         self._undoing: dict[PodUID, asyncio.Task[None]] = {}
         self._of_group: dict[GroupKey, _Undoing] = {}
@@ -83,7 +84,7 @@ class Preparations:
         own, others = self._undoing.get(target.uid), self._of_group.get(group)
         task = self._start(self._prepare(profile, target, own, others), f"prepare {target.pod}")
         self._begun[target.uid] = _Begun(profile, group, target, task)
-        self._of_plan.setdefault(target.plan, {})[target.uid] = None
+        self._of_plan.add(target.plan, target.uid)
 
     def cancel(self, plan: str, members: frozenset[PodUID]) -> None:
         """Stop the PreBinds of a plan, and undo what they did.
@@ -133,10 +134,7 @@ class Preparations:
     def _forget(self, uid: PodUID) -> _Begun | None:
         begun = self._begun.pop(uid, None)
         if begun is not None:
-            members = self._of_plan[begun.target.plan]
-            del members[uid]
-            if not members:
-                del self._of_plan[begun.target.plan]
+            self._of_plan.drop(begun.target.plan, uid)
         return begun
 
     def _unreserve(

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from enbloc.model.grouped import Grouped
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator
 from enbloc.model.selectors import Labels, Selector
@@ -84,7 +85,7 @@ class BudgetTable:
         #: Budgets that select no pod are in no entry, and no entry is empty.
         self._by_label: dict[tuple[str, tuple[str, str] | None], _Some] = {}
         #: By namespace, the budgets that select every pod with labels, for the Eviction API alone.
-        self._of_all: dict[str, dict[str, Budget]] = {}
+        self._of_all: Grouped[str, str, Budget] = Grouped()
         for budget in budgets:
             self.put(budget)
 
@@ -101,7 +102,7 @@ class BudgetTable:
         self.drop(budget.key)
         self._budgets[budget.key] = budget
         if _is_of_all(budget):
-            self._of_all.setdefault(budget.namespace, {})[budget.key] = budget
+            self._of_all.put(budget.namespace, budget.key, budget)
         for label in _labels_of(budget):
             some = self._by_label.setdefault((budget.namespace, label), _Some())
             some.budgets[budget.key] = budget
@@ -113,9 +114,7 @@ class BudgetTable:
         if budget is None:
             return
         if _is_of_all(budget):
-            del self._of_all[budget.namespace][key]
-            if not self._of_all[budget.namespace]:
-                del self._of_all[budget.namespace]
+            self._of_all.drop(budget.namespace, key)
         for label in _labels_of(budget):
             some = self._by_label[budget.namespace, label]
             del some.budgets[key]

@@ -5,6 +5,8 @@
 from collections.abc import Iterator
 from typing import ClassVar, Final, Generic, Self, TypeVar
 
+from enbloc.model.grouped import Grouped
+
 I = TypeVar("I")  # noqa: E741  # an item's key, beside K and V
 K = TypeVar("K")
 V = TypeVar("V")
@@ -74,7 +76,7 @@ class LayeredGroups(Generic[K, I, V]):
     __slots__ = ("_base", "_own")
 
     def __init__(self) -> None:
-        self._base: dict[K, dict[I, V]] = {}
+        self._base: Grouped[K, I, V] = Grouped()
         self._own: dict[K, dict[I, V | None]] | None = None
 
     def items(self, group: K) -> Iterator[tuple[I, V]]:
@@ -100,11 +102,9 @@ class LayeredGroups(Generic[K, I, V]):
         if self._own is not None:
             self._own.setdefault(group, {})[key] = value
         elif value is not None:
-            self._base.setdefault(group, {})[key] = value
-        elif group in self._base:
-            self._base[group].pop(key, _GONE)
-            if not self._base[group]:
-                del self._base[group]
+            self._base.put(group, key, value)
+        else:
+            self._base.drop(group, key)
 
     def fork(self) -> "LayeredGroups[K, I, V]":
         """A copy whose changes nobody else sees."""

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable
 from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from enbloc.model.grouped import Index
 from enbloc.model.layered import Forked, Layered
 from enbloc.model.node_log import NodeLog
 from enbloc.model.nodes import Nodes
@@ -82,7 +83,7 @@ class ClaimNames:
 
     def __init__(self) -> None:
         #: Each is the inverse of the other, and has no empty entry.
-        self._by_claim: dict[str, set[PodUID]] = {}
+        self._by_claim: Index[str, PodUID] = Index()
         self._by_pod: dict[PodUID, tuple[str, ...]] = {}
 
     def pods(self, key: str) -> Collection[PodUID]:
@@ -95,14 +96,11 @@ class ClaimNames:
         if named == self._by_pod.get(uid, ()):
             return
         for key in self._by_pod.pop(uid, ()):
-            pods = self._by_claim[key]
-            pods.discard(uid)
-            if not pods:
-                del self._by_claim[key]
+            self._by_claim.drop(key, uid)
         if named:
             self._by_pod[uid] = named
         for key in named:
-            self._by_claim.setdefault(key, set()).add(uid)
+            self._by_claim.add(key, uid)
 
 
 class Ledger(Forked, ABC, Generic[F, D, S]):

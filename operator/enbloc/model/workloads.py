@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from enbloc.model.grouped import Grouped
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
@@ -31,7 +32,7 @@ class Workloads:
     __slots__ = ("_controllers", "_services", "version")
 
     def __init__(self) -> None:
-        self._services: dict[str, dict[str, Selector]] = {}
+        self._services: Grouped[str, str, Selector] = Grouped()
         self._controllers: dict[WorkloadKey, Selector] = {}
         self.version = 0
 
@@ -53,9 +54,8 @@ class Workloads:
         if selector is None:
             return self.drop(key)
         if key.kind == "Service":
-            services = self._services.setdefault(key.namespace, {})
-            changed = services.get(key.name) != selector
-            services[key.name] = selector
+            changed = self._services.get(key.namespace, {}).get(key.name) != selector
+            self._services.put(key.namespace, key.name, selector)
         else:
             changed = self._controllers.get(key) != selector
             self._controllers[key] = selector
@@ -65,10 +65,7 @@ class Workloads:
     def drop(self, key: WorkloadKey) -> bool:
         """Remove an object; returns whether it was known."""
         if key.kind == "Service":
-            services = self._services.get(key.namespace, {})
-            gone = services.pop(key.name, None) is not None
-            if not services:
-                self._services.pop(key.namespace, None)
+            gone = self._services.drop(key.namespace, key.name) is not None
         else:
             gone = self._controllers.pop(key, None) is not None
         self.version += gone

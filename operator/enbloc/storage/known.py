@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known: the storage objects as the API server shows them, indexed for lookups."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from itertools import count
 from typing import Any, Final
 
 import numpy as np
 
+from enbloc.model.grouped import Grouped, Index
 from enbloc.model.labels import Mask
 from enbloc.model.nodes import Nodes
 from enbloc.model.reach import Conditions, NodesSeen, mask_of, seen
@@ -51,8 +52,8 @@ class KnownObjects:
         self.nodes: dict[str, CSINode] = {}
         self.drivers: dict[str, CSIDriver] = {}
         self.attachments: dict[str, VolumeAttachment] = {}
-        self.users: defaultdict[str, set[str]] = defaultdict(set)
-        self.attached: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
+        self.users: Index[str, str] = Index()
+        self.attached: Grouped[str, str, VolumeAttachment] = Grouped()
         self._segments: dict[str, CSIStorageCapacity] = {}
         self._by_kind: Mapping[str, dict[str, Any]] = {
             PersistentVolume.kind: self.volumes,
@@ -63,13 +64,13 @@ class KnownObjects:
             CSIStorageCapacity.kind: self._segments,
             VolumeAttachment.kind: self.attachments,
         }
-        self._in_class: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)
+        self._in_class: Grouped[str, str, PersistentVolume] = Grouped()
         #: Volumes that no claim is bound to for good: a few of ten thousand provisioned ones.
-        self._unsettled: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)
+        self._unsettled: Grouped[str, str, PersistentVolume] = Grouped()
         self._available: dict[str, Available] = {}
-        self._segments_of: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
+        self._segments_of: Grouped[str, str, CSIStorageCapacity] = Grouped()
         self._segment_tables: dict[str, Segments] = {}
-        self.attachments_of: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
+        self.attachments_of: Grouped[str, str, VolumeAttachment] = Grouped()
         self._handles: Counter[Attachable] = Counter()
         self._sorts: dict[Hashable, int] = {}
         self._count = count()
@@ -135,15 +136,12 @@ class KnownObjects:
         if claim is not None and claim.bound and claim.volume == name:
             self._unlist(volume.storage_class, name)
         elif self._unsettled.get(volume.storage_class, {}).get(name) is not volume:
-            self._unsettled[volume.storage_class][name] = volume
+            self._unsettled.put(volume.storage_class, name, volume)
             self._available.pop(volume.storage_class, None)
 
     def _unlist(self, storage_class: str, name: str) -> None:
-        table = self._unsettled.get(storage_class)
-        if table is not None and table.pop(name, None) is not None:
+        if self._unsettled.drop(storage_class, name) is not None:
             self._available.pop(storage_class, None)
-            if not table:
-                del self._unsettled[storage_class]
 
     def _makes(self, storage_class: str) -> bool:
         known = self.classes.get(storage_class)
@@ -155,11 +153,9 @@ class KnownObjects:
             return
         self._settle(claim.volume)
         if sign > 0:
-            self.users[claim.volume].add(claim.key)
-            return
-        self.users[claim.volume].discard(claim.key)
-        if not self.users[claim.volume]:
-            del self.users[claim.volume]
+            self.users.add(claim.volume, claim.key)
+        else:
+            self.users.drop(claim.volume, claim.key)
 
     # ── what follows from them ───────────────────────────────────────────────────────────────
 
@@ -303,12 +299,8 @@ _ZONES: Final = frozenset(
 _NO_DISK: Final = Attachable("", "")
 
 
-def _count(
-    table: defaultdict[str, dict[str, Any]], group: str, fact: VolumeFact, sign: int
-) -> None:
+def _count(table: Grouped[str, str, Any], group: str, fact: VolumeFact, sign: int) -> None:
     if sign > 0:
-        table[group][fact.key] = fact
+        table.put(group, fact.key, fact)
     else:
-        table[group].pop(fact.key, None)
-        if not table[group]:
-            del table[group]
+        table.drop(group, fact.key)

@@ -20,6 +20,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import ClassVar, Final
 
+from enbloc.model.grouped import Index
 from enbloc.model.hyper_node import HyperNode
 from enbloc.model.node import Node
 from enbloc.model.selectors import Labels
@@ -56,11 +57,11 @@ class HyperNodes:
         self._hyper_nodes: dict[str, HyperNode] = {}
         self._selections = Selections()
         #: Node name → the names of the HyperNodes that list it directly; the node need not exist.
-        self._listed_by: dict[str, set[str]] = {}
+        self._listed_by: Index[str, str] = Index()
         #: The inverse: HyperNode name → the names of the nodes that it lists directly.
-        self._listed: dict[str, set[str]] = {}
+        self._listed: Index[str, str] = Index()
         #: HyperNode name → the names of those that contain it; it need not exist itself.
-        self._parents: dict[str, set[str]] = {}
+        self._parents: Index[str, str] = Index()
         #: (tier, name of the tier) → the number of HyperNodes that use them.
         self._counts: Counter[tuple[int, str]] = Counter()
         #: The tiers that are levels, ascending.
@@ -97,13 +98,11 @@ class HyperNodes:
     def _list(self, name: str, node: str, *, lists: bool) -> None:
         """Record whether a HyperNode lists a node directly."""
         if lists:
-            self._listed.setdefault(name, set()).add(node)
-            self._listed_by.setdefault(node, set()).add(name)
-        elif name in self._listed_by.get(node, _NOBODY):
-            self._listed[name].discard(node)
-            self._listed_by[node].discard(name)
-            if not self._listed_by[node]:
-                del self._listed_by[node]
+            self._listed.add(name, node)
+            self._listed_by.add(node, name)
+        else:
+            self._listed.drop(name, node)
+            self._listed_by.drop(node, name)
 
     def _labels(self, node: str) -> Labels:
         listing = self._listed_by.get(node)
@@ -111,7 +110,7 @@ class HyperNodes:
             return ()
         return tuple((_label(tier), name) for tier, name in self._at_tiers(self._chain(listing)))
 
-    def _chain(self, listing: AbstractSet[str]) -> list[HyperNode]:
+    def _chain(self, listing: Iterable[str]) -> list[HyperNode]:
         """The HyperNodes that a node is in, one per tier, by ascending tier."""
         chain: list[HyperNode] = []
         names = set(listing)
@@ -121,7 +120,7 @@ class HyperNodes:
             if not above:
                 return chain
             chain.append(min(above, key=lambda each: (each.tier, each.name)))
-            names |= self._parents.get(chain[-1].name, _NOBODY)
+            names.update(self._parents.get(chain[-1].name, ()))
 
     def _existing(self, names: Iterable[str]) -> Iterator[HyperNode]:
         return (self._hyper_nodes[name] for name in names if name in self._hyper_nodes)
@@ -183,11 +182,8 @@ class HyperNodes:
         self._selections.drop(name)
         for node in tuple(self._listed.get(name, ())):
             self._list(name, node, lists=False)
-        self._listed.pop(name, None)
         for child in hyper_node.children:
-            self._parents[child].discard(name)
-            if not self._parents[child]:
-                del self._parents[child]
+            self._parents.drop(child, name)
         called = hyper_node.tier, hyper_node.tier_name
         self._counts[called] -= 1
         if not self._counts[called]:
@@ -199,7 +195,7 @@ class HyperNodes:
         for node in (*hyper_node.nodes, *self._selections.put(hyper_node, self._nodes)):
             self._list(name, node, lists=True)
         for child in hyper_node.children:
-            self._parents.setdefault(child, set()).add(name)
+            self._parents.add(child, name)
         self._counts[hyper_node.tier, hyper_node.tier_name] += 1
 
     def _under(self, name: str) -> set[str]:
@@ -207,7 +203,7 @@ class HyperNodes:
         inside, waiting, found = {name}, [name], set[str]()
         while waiting:
             each = waiting.pop()
-            found |= self._listed.get(each, _NOBODY)
+            found.update(self._listed.get(each, ()))
             if each in self._hyper_nodes:
                 new = self._hyper_nodes[each].children - inside
                 inside |= new

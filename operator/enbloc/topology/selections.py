@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
+from enbloc.model.grouped import Index
 from enbloc.model.hyper_node import HyperNode
 from enbloc.model.node import Node
 from enbloc.model.requirements import Operator
@@ -37,8 +38,8 @@ class Selections:
         #: The names of the HyperNodes that must be matched with every node.
         self._of_all: set[str] = set()
         #: Key → value → the names of the other HyperNodes; `_sorted` has the same of nodes.
-        self._asking: dict[Key, dict[str, set[str]]] = {}
-        self._sorted: dict[Key, dict[str, set[str]]] = {}
+        self._asking: dict[Key, Index[str, str]] = {}
+        self._sorted: dict[Key, Index[str, str]] = {}
 
     def __contains__(self, name: str) -> bool:
         """Whether a HyperNode selects nodes by more than their names."""
@@ -62,11 +63,12 @@ class Selections:
         maybe = set[str]()
         for key, value in hints:
             if key not in self._asking:
-                self._asking[key], self._sorted[key] = {}, {}
+                self._asking[key], self._sorted[key] = Index(), Index()
                 for node in nodes.values():
-                    _add(self._sorted, _of_node(node, (key,)), node.name)
-            _add(self._asking, ((key, value),), name)
-            maybe |= self._sorted[key].get(value, set())
+                    for _, own in _of_node(node, (key,)):
+                        self._sorted[key].add(own, node.name)
+            self._asking[key].add(value, name)
+            maybe.update(self._sorted[key].get(value, ()))
         return [each for each in maybe if _selects(hyper_node, nodes[each])]
 
     def drop(self, name: str) -> None:
@@ -75,23 +77,23 @@ class Selections:
         if hyper_node is None:
             return
         self._of_all.discard(name)
-        hints = _hints(hyper_node)
-        _remove(self._asking, hints, name)
-        for key, _ in hints:
-            if not self._asking.get(key):
-                self._asking.pop(key, None)
-                self._sorted.pop(key, None)
+        for key, value in _hints(hyper_node):
+            self._asking[key].drop(value, name)
+            if not self._asking[key]:
+                del self._asking[key], self._sorted[key]
 
     def put_node(self, node: Node) -> list[str]:
         """Add a node; returns the names of the HyperNodes that select it."""
         own = _of_node(node, self._sorted)
-        _add(self._sorted, own, node.name)
+        for key, value in own:
+            self._sorted[key].add(value, node.name)
         maybe = self._of_all.union(*(self._asking[key].get(value, ()) for key, value in own))
         return [name for name in maybe if _selects(self._hyper_nodes[name], node)]
 
     def drop_node(self, node: Node) -> None:
         """Remove a node that is gone or about to change."""
-        _remove(self._sorted, _of_node(node, self._sorted), node.name)
+        for key, value in _of_node(node, self._sorted):
+            self._sorted[key].drop(value, node.name)
 
 
 def _selects(hyper_node: HyperNode, node: Node) -> bool:
@@ -130,17 +132,3 @@ def _of_pattern(text: str) -> Iterator[Hint]:
     begins = _BEGINS.match(text) if "|" not in text else None
     if begins is not None:
         yield len(begins[1]), begins[1]
-
-
-def _add(table: dict[Key, dict[str, set[str]]], hints: Iterable[Hint], name: str) -> None:
-    for key, value in hints:
-        table[key].setdefault(value, set()).add(name)
-
-
-def _remove(table: dict[Key, dict[str, set[str]]], hints: Iterable[Hint], name: str) -> None:
-    for key, value in hints:
-        names = table.get(key, {}).get(value)
-        if names is not None:
-            names.discard(name)
-            if not names:
-                del table[key][value]

@@ -13,13 +13,13 @@ pkg/common/spark.go, training-operator and MPI operator pkg/apis/kubeflow.
 """
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from enbloc.model.adoptions import Adoptions
 from enbloc.model.dns_names import LABEL, SUBDOMAIN
+from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.kai import UNNAMED
 from enbloc.model.names import AUTO_GROUP_KEY, MIRROR_POD_KEY
@@ -216,8 +216,8 @@ class AutoGroups:
         self._unknown = GANGS | OTHERS if unknown else frozenset[str]()
         self._switches: dict[str, frozenset[str]] = {}
         self._candidates: dict[PodUID, _Candidate] = {}
-        self._in: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
-        self._on: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
+        self._in: Index[str, PodUID] = Index()
+        self._on: Index[GroupKey, PodUID] = Index()
         self._groups: set[GroupKey] = set()
         self.adoptions: Final = Adoptions()
 
@@ -245,9 +245,9 @@ class AutoGroups:
         said = annotations.get(AUTO_GROUP_KEY) or labels.get(AUTO_GROUP_KEY, "")
         if known is None:
             if auto is not None:
-                self._in[pod.key.namespace][pod.uid] = None
+                self._in.add(pod.key.namespace, pod.uid)
             if (group := _depends_on(auto, pod)) is not None:
-                self._on[group][pod.uid] = None
+                self._on.add(group, pod.uid)
         resolved = self._resolved(auto, said, pod, known)
         self._candidates[pod.uid] = _Candidate(auto, said, pod, resolved, ready)
         return resolved
@@ -262,9 +262,9 @@ class AutoGroups:
         if candidate is None:
             return
         if candidate.auto is not None:
-            _drop(self._in, candidate.pod.key.namespace, uid)
+            self._in.drop(candidate.pod.key.namespace, uid)
         if (group := _depends_on(candidate.auto, candidate.plain)) is not None:
-            _drop(self._on, group, uid)
+            self._on.drop(group, uid)
 
     def namespace(self, name: str, labels: Mapping[str, str]) -> list[Pod]:
         """Add or update a namespace; returns the pods whose group changed."""
@@ -348,13 +348,3 @@ def _depends_on(auto: AutoGroup | None, pod: Pod) -> GroupKey | None:
     if auto is None:
         return pod.group
     return GroupKey(pod.key.namespace, auto.wave) if auto.wave else None
-
-
-_K = TypeVar("_K")
-
-
-def _drop(table: dict[_K, dict[PodUID, None]], key: _K, uid: PodUID) -> None:
-    """Remove an item of a table of tables, and with the last one its table."""
-    table[key].pop(uid, None)
-    if not table[key]:
-        del table[key]

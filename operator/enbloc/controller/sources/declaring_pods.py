@@ -17,6 +17,7 @@ from enbloc.controller.sources.declared import declaration
 from enbloc.controller.sources.derived_groups import FROM_PODS, WantedGroup, reference
 from enbloc.controller.sources.source import Derived, RefusedGroup
 from enbloc.model.dialects import membership, readable
+from enbloc.model.grouped import Grouped
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
 from enbloc.wire.auto_groups import JOB
@@ -80,7 +81,7 @@ class DeclaringPods:
         self._changed = changed
         self._read = read
         self._group_of: dict[str, GroupKey] = {}
-        self._pods: dict[GroupKey, dict[str, Declaring]] = {}
+        self._pods: Grouped[GroupKey, str, Declaring] = Grouped()
         self._outcomes: dict[GroupKey, DeclaredGroup] = {}
 
     @property
@@ -118,22 +119,17 @@ class DeclaringPods:
             controller_of(metadata.owner_references),
             not ended and metadata.deletion_timestamp is None,
         )
-        pods = self._pods.setdefault(key, {})
-        if pods.get(uid) != declaring:
+        if self._pods.get(key, {}).get(uid) != declaring:
             self._group_of[uid] = key
-            pods[uid] = declaring
+            self._pods.put(key, uid, declaring)
             self._touch(key)
 
     def remove(self, uid: str) -> None:
         """Remove a pod that was deleted, or that declares nothing any more."""
         key = self._group_of.pop(uid, None)
-        if key is None:
-            return
-        pods = self._pods[key]
-        del pods[uid]
-        if not pods:
-            del self._pods[key]
-        self._touch(key)
+        if key is not None:
+            self._pods.drop(key, uid)
+            self._touch(key)
 
     def _touch(self, key: GroupKey) -> None:
         self._outcomes.pop(key, None)

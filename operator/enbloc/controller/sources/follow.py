@@ -57,6 +57,7 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.controller.sources.waits import Waits, notice
 from enbloc.model import names
+from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.text import clipped
 from enbloc.telemetry import ActiveProblems
@@ -112,7 +113,7 @@ class Sources:
         self._now = now
         self._ours = frozenset(scheduler_names)
         self._origins: dict[ObjectKey, Origin] = {}
-        self._called: dict[GroupKey, dict[ObjectKey, None]] = {}
+        self._called: Index[GroupKey, ObjectKey] = Index()
         self._listed: set[str] = set()
         self._forest: Final = Forest()
         self._growing = {each.resources[0].label() for each in sources if each.in_trees}
@@ -327,7 +328,7 @@ class Sources:
             self._drop(key)
         self._origins[key] = origin
         for group in origin.groups:
-            self._called.setdefault(group, {})[key] = None
+            self._called.add(group, key)
             self.derived.review(group)
         self.reports.put(key, None)
 
@@ -353,10 +354,7 @@ class Sources:
         if origin is None:
             return
         for group in origin.groups:
-            called = self._called[group]
-            del called[key]
-            if not called:
-                del self._called[group]
+            self._called.drop(group, key)
             self.derived.review(group)
 
     def _tell(

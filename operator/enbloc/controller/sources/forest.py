@@ -20,6 +20,7 @@ from enbloc.controller.sources.source import (
     label,
     topology_of,
 )
+from enbloc.model.grouped import Index
 from enbloc.wire.codec_groups import MOST_LEVELS, MOST_PARTS
 
 #: The most objects of one tree that are looked at: one more than a tree may have.
@@ -33,7 +34,7 @@ class Forest:
 
     def __init__(self) -> None:
         self._nodes: dict[ObjectKey, TreeNode] = {}
-        self._children: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._children: Index[ObjectKey, ObjectKey] = Index()
 
     def __contains__(self, key: ObjectKey) -> bool:
         """Whether it holds this object."""
@@ -44,17 +45,13 @@ class Forest:
         self.remove(key)
         self._nodes[key] = node
         if node.parent:
-            self._children.setdefault(_above(key, node), {})[key] = None
+            self._children.add(_above(key, node), key)
 
     def remove(self, key: ObjectKey) -> None:
         """Remove an object that was deleted, or is in no tree any more."""
         node = self._nodes.pop(key, None)
-        if node is None or not node.parent:
-            return
-        above = _above(key, node)
-        del self._children[above][key]
-        if not self._children[above]:
-            del self._children[above]
+        if node is not None and node.parent:
+            self._children.drop(_above(key, node), key)
 
     def around(self, key: ObjectKey) -> list[ObjectKey]:
         """The objects of its tree, at most _MOST_SEEN; empty if there is no tree."""

@@ -27,6 +27,7 @@ from enbloc.framework.profile import Profile
 from enbloc.framework.status import Code, Status, refuse
 from enbloc.ledgers import ledgers_of
 from enbloc.model.binding import RefusalCause
+from enbloc.model.grouped import Grouped
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
@@ -77,8 +78,8 @@ class Plans:
         #: Plans that wait at Permit; by when which of the others must be prepared.
         self._waiting_at_permit: dict[str, OpenPlan] = {}
         self._prepared_by: Deadlines[str] = Deadlines()
-        #: By namespace, each in the order in which they became able to send; no entry is empty.
-        self._to_send: dict[str, dict[str, tuple[int, OpenPlan]]] = {}
+        #: By namespace, each in the order in which they became able to send.
+        self._to_send: Grouped[str, str, tuple[int, OpenPlan]] = Grouped()
         self._waiting = 0  #: The number of plans in it.
         self._count = count()
         #: The number of SENT members, in all and by namespace (without zeros).
@@ -218,19 +219,15 @@ class Plans:
     def _look_again(self, open_plan: OpenPlan) -> None:
         """React to a member's new stage: PreBind may be over, and more may be sent now."""
         if open_plan.permitted and open_plan.id in self._open:
-            waiting = self._to_send.setdefault(open_plan.plan.group.namespace, {})
-            if open_plan.id not in waiting:
-                waiting[open_plan.id] = next(self._count), open_plan
+            namespace = open_plan.plan.group.namespace
+            if open_plan.id not in self._to_send.get(namespace, ()):
+                self._to_send.put(namespace, open_plan.id, (next(self._count), open_plan))
                 self._waiting += 1
 
     def _let_rest(self, open_plan: OpenPlan) -> None:
         """Unlist a plan with nothing to send until one of its members reaches another stage."""
-        namespace = open_plan.plan.group.namespace
-        waiting = self._to_send.get(namespace, {})
-        if waiting.pop(open_plan.id, None) is not None:
+        if self._to_send.drop(open_plan.plan.group.namespace, open_plan.id) is not None:
             self._waiting -= 1
-            if not waiting:
-                del self._to_send[namespace]
 
     def wake(self, happened: Sequence[Happening]) -> None:
         """Mark the plans at Permit whose plugins named such events, to ask those plugins again."""

@@ -15,7 +15,6 @@ Only this object changes the node table and the pod table.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
@@ -43,6 +42,7 @@ from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import GETS_NOTHING, Ledgers, ledgers_of, own_ledgers
 from enbloc.model.budgets import BudgetTable
+from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.node import Node, NodeChange
 from enbloc.model.nodes import Nodes
@@ -113,9 +113,9 @@ class ClusterState:
         self._most_selected = _MOST_SELECTED
         #: Where each pod is counted, reservations with a pod too; the node need not exist.
         self._seats: dict[PodUID, Seat] = {}
-        #: The same by node, and by Kubernetes PodGroup, in less memory than sets; none is empty.
-        self._on: defaultdict[str, dict[PodUID, None]] = defaultdict(dict)
-        self._of_pod_group: defaultdict[GroupKey, dict[PodUID, None]] = defaultdict(dict)
+        #: The same by node, and by Kubernetes PodGroup.
+        self._on: Index[str, PodUID] = Index()
+        self._of_pod_group: Index[GroupKey, PodUID] = Index()
 
     @property
     def epoch(self) -> object:
@@ -522,8 +522,8 @@ class ClusterState:
         self.log.note(seat)
         self._seats[seat.pod.uid] = seat
         if (group := _pod_group(seat.pod)) is not None:
-            self._of_pod_group[group][seat.pod.uid] = None
-        self._on[seat.node][seat.pod.uid] = None
+            self._of_pod_group.add(group, seat.pod.uid)
+        self._on.add(seat.node, seat.pod.uid)
 
     def _count_all(self, seats: Iterable[Seat]) -> None:
         """Count pods that are not counted yet; identical ones on a row at once."""
@@ -552,13 +552,9 @@ class ClusterState:
         if seat is None:
             return
         self.log.note(SeatLeft(uid))
-        self._on[seat.node].pop(uid, None)
-        if not self._on[seat.node]:
-            del self._on[seat.node]
+        self._on.drop(seat.node, uid)
         if (group := _pod_group(seat.pod)) is not None:
-            del self._of_pod_group[group][uid]
-            if not self._of_pod_group[group]:
-                del self._of_pod_group[group]
+            self._of_pod_group.drop(group, uid)
         row = self.nodes.row(seat.node)
         if row is not None and counted:
             self.nodes.remove(row, seat.pod)

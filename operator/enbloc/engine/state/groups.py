@@ -14,6 +14,7 @@ from enbloc.engine.state.run import Run, solo_key
 from enbloc.engine.state.runs import Runs
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
+from enbloc.model.grouped import Index
 from enbloc.model.groups import Group, GroupKey
 from enbloc.model.labels import Mask
 from enbloc.model.placed import PlacedPods
@@ -52,10 +53,10 @@ class Groups:
         self._runs: dict[GroupKey, Runs] = {}
         #: The group of each member: the named one, or the implied one.
         self._key_of: dict[PodUID, GroupKey] = {}
-        #: By family, its PodGroups; no entry is empty.
-        self._of_family: dict[str, dict[GroupKey, None]] = {}
-        #: By namespace, label and value, the PodGroups with it; no entry is empty.
-        self._with_label: dict[tuple[str, str, str], dict[GroupKey, None]] = {}
+        #: By family, its PodGroups.
+        self._of_family: Index[str, GroupKey] = Index()
+        #: By namespace, label and value, the PodGroups with it.
+        self._with_label: Index[tuple[str, str, str], GroupKey] = Index()
         #: By namespace, the labels of PodGroups that others must keep away from, and how often a
         #: rule of these others names them; no entry is empty.
         self._apart: dict[str, Counter[Labels]] = {}
@@ -133,12 +134,9 @@ class Groups:
     def _move(self, key: GroupKey, before: str, family: str) -> None:
         """Move a PodGroup to this family; "" = none."""
         if before != family:
-            others = self._of_family.get(before, {})
-            others.pop(key, None)
-            if not others:
-                self._of_family.pop(before, None)
+            self._of_family.drop(before, key)
         if family:
-            self._of_family.setdefault(family, {})[key] = None
+            self._of_family.add(family, key)
 
     def _label(self, key: GroupKey, before: Group | None, now: Group | None) -> None:
         """Index the new labels of a PodGroup."""
@@ -147,12 +145,9 @@ class Groups:
         if was == has:
             return
         for label in was:
-            with_it = self._with_label[key.namespace, *label]
-            del with_it[key]
-            if not with_it:
-                del self._with_label[key.namespace, *label]
+            self._with_label.drop((key.namespace, *label), key)
         for label in has:
-            self._with_label.setdefault((key.namespace, *label), {})[key] = None
+            self._with_label.add((key.namespace, *label), key)
 
     def _keep_apart(self, key: GroupKey, before: Group | None, now: Group | None) -> None:
         """Index the labels of the PodGroups that a PodGroup must keep away from."""

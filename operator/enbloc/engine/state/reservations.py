@@ -32,6 +32,7 @@ from typing import Final, NamedTuple
 from enbloc.engine.state.order import Order
 from enbloc.framework.facts import GroupFacts
 from enbloc.ledgers import Decisions
+from enbloc.model.grouped import Grouped
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodKey, PodSpec, PodUID
 
@@ -135,8 +136,8 @@ class ReservationLedger:
         self._others: dict[ReservationId, Reservation] = {}
         #: Those of them that begin or end by time, or whose end is not set yet.
         self._timed: dict[ReservationId, Reservation] = {}
-        #: The same as `_others` by purpose and holder, oldest first; no entry is empty.
-        self._of: dict[tuple[str, GroupKey | None], dict[ReservationId, Reservation]] = {}
+        #: The same as `_others` by purpose and holder, oldest first.
+        self._of: Grouped[tuple[str, GroupKey | None], ReservationId, Reservation] = Grouped()
 
     def __iter__(self) -> Iterator[Reservation]:
         yield from self.plans.values()
@@ -156,8 +157,7 @@ class ReservationLedger:
         if reservation.timed:
             self._timed[reservation.id] = reservation
         self.version += reservation.affects_amounts
-        mine = self._of.setdefault((reservation.purpose, reservation.holder), {})
-        mine[reservation.id] = reservation
+        self._of.put((reservation.purpose, reservation.holder), reservation.id, reservation)
 
     def drop(self, key: ReservationId) -> Reservation | None:
         """Drop a reservation; return it, None if there was none."""
@@ -166,17 +166,12 @@ class ReservationLedger:
             return self.plans.pop(key, None)
         self._timed.pop(key, None)
         self.version += found.affects_amounts
-        index = found.purpose, found.holder
-        mine = self._of[index]
-        del mine[key]
-        if not mine:
-            del self._of[index]
+        self._of.drop((found.purpose, found.holder), key)
         return found
 
     def of(self, purpose: str, holder: GroupKey | None = None) -> Sequence[Reservation]:
         """Return what is reserved for one purpose, other than plans, and group; oldest first."""
-        found = self._of.get((purpose, holder))
-        return tuple(found.values()) if found else ()
+        return tuple(self._of.get((purpose, holder), {}).values())
 
     def on_nodes(self, holder: GroupKey) -> Sequence[Reservation]:
         """Return what is reserved on nodes against groups ordered after this one."""

@@ -42,6 +42,7 @@ from enbloc.engine.state.gathering import (
     vacant_in,
 )
 from enbloc.engine.state.run import MOST_KNOWN, Run, recorded_run, remembered_runs
+from enbloc.model.grouped import Grouped, Index
 from enbloc.model.groups import Group, GroupKey, RunMemory
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.runs import BARE, attempt_of, joins, owner_of, short
@@ -70,8 +71,8 @@ class Runs:
         self._next = 1  #: The number of the next run.
         self._of: dict[PodUID, Run | None] = {}  #: None = its run is over.
         self._owners: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
-        self._orphans: dict[str, dict[PodUID, None]] = {}  #: By the pod that controls them.
-        self._unassigned: dict[str, dict[PodUID, Pod]] = {}  #: Finished, in no run yet.
+        self._orphans: Index[str, PodUID] = Index()  #: By the pod that controls them.
+        self._unassigned: Grouped[str, PodUID, Pod] = Grouped()  #: Finished, in no run yet.
         self._settled = False  #: The first lists are complete.
 
     def __iter__(self) -> Iterator[Run]:
@@ -132,16 +133,13 @@ class Runs:
         """Remove a deleted member; return its run, None = one that is over."""
         run = self._of.pop(uid, None)
         owner = self._owners.pop(uid, "")  # "" = the first lists are not complete yet
-        self._unassigned.get(owner, {}).pop(uid, None)
+        self._unassigned.drop(owner, uid)
         if run is not None:
             pod = run.pods[uid]
             run.remove(uid)
             if owner and pod.phase is not Phase.SUCCEEDED:
                 run.lost.add(owner)
-        if (orphans := self._orphans.get(owner)) is not None:
-            orphans.pop(uid, None)
-            if not orphans:
-                del self._orphans[owner]
+        self._orphans.drop(owner, uid)
         return run
 
     def _enter(self, pod: Pod, run: Run | None) -> None:
@@ -173,7 +171,7 @@ class Runs:
         run = self._recorded(pod)
         if run is not None:
             return next(iter(run.owners), driver)
-        self._orphans.setdefault(driver, {})[pod.uid] = None
+        self._orphans.add(driver, pod.uid)
         return driver
 
     def _take_orphans(self, uid: PodUID, owner: str) -> list[Run]:
@@ -530,7 +528,7 @@ class Runs:
             run = self._known(owner, pod)
             self._enter(pod, run)
             if run is None and not memories:
-                self._unassigned.setdefault(owner, {})[pod.uid] = pod
+                self._unassigned.put(owner, pod.uid, pod)
         for number, run in enumerate(self._runs):
             run.key, run.group = self.key._replace(run_number=number), self.group
             present = {self._owners[uid] for uid in run.pods}

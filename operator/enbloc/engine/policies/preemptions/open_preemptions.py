@@ -7,16 +7,14 @@ happened (semantics §9.1).
 """
 
 from collections.abc import Collection, Iterator
-from typing import TypeVar
 
 from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.policies.preemptions.under_way import UnderWay
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
+from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import PodUID
-
-Key = TypeVar("Key")
 
 
 class OpenPreemptions:
@@ -27,10 +25,10 @@ class OpenPreemptions:
         #: The number of each: those that began first are asked first.
         self._numbers: dict[GroupKey, int] = {}
         self._next = 0
-        #: Preemptors, by victim, by group of victims, and by node; no entry is empty.
-        self._by_pod: dict[PodUID, dict[GroupKey, None]] = {}
-        self._by_group: dict[GroupKey, dict[GroupKey, None]] = {}
-        self._by_node: dict[str, dict[GroupKey, None]] = {}
+        #: Preemptors, by victim, by group of victims, and by node.
+        self._by_pod: Index[PodUID, GroupKey] = Index()
+        self._by_group: Index[GroupKey, GroupKey] = Index()
+        self._by_node: Index[str, GroupKey] = Index()
         #: When those end whose nodes are reserved for a while.
         self._ends: Deadlines[GroupKey] = Deadlines()
         #: Those to look at whatever happens.
@@ -52,11 +50,11 @@ class OpenPreemptions:
         self._of[key], self._numbers[key] = each, self._next
         self._next += 1
         for pod in each.pods:
-            self._by_pod.setdefault(pod.uid, {})[key] = None
+            self._by_pod.add(pod.uid, key)
         for group in each.victims:
-            self._by_group.setdefault(group, {})[key] = None
+            self._by_group.add(group, key)
         for node in each.nodes.values():
-            self._by_node.setdefault(node, {})[key] = None
+            self._by_node.add(node, key)
         self._marked[key] = None
         self.timed(each)
 
@@ -65,11 +63,11 @@ class OpenPreemptions:
         key = each.key
         del self._of[key], self._numbers[key]
         for pod in each.pods:
-            _discard(self._by_pod, pod.uid, key)
+            self._by_pod.drop(pod.uid, key)
         for group in each.victims:
-            _discard(self._by_group, group, key)
+            self._by_group.drop(group, key)
         for node in each.nodes.values():
-            _discard(self._by_node, node, key)
+            self._by_node.drop(node, key)
         self._marked.pop(key, None)
         self._ends.drop(key)
 
@@ -127,12 +125,3 @@ class OpenPreemptions:
     def deadline(self) -> float:
         """Return when the next of them ends, engine clock; infinity = none by time."""
         return self._ends.first()
-
-
-def _discard(index: dict[Key, dict[GroupKey, None]], at: Key, key: GroupKey) -> None:
-    keys = index.get(at)
-    if keys is None:
-        return  # several pods of one preemption were to go to one node
-    keys.pop(key, None)
-    if not keys:
-        del index[at]

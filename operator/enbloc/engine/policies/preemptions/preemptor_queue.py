@@ -5,6 +5,7 @@
 from collections.abc import Callable, Collection
 
 from enbloc.engine.deadlines import Deadlines
+from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 
 
@@ -17,16 +18,16 @@ class PreemptorQueue:
     """
 
     def __init__(self) -> None:
-        #: By namespace, the next one first; none is empty.
-        self._waiting: dict[str, dict[GroupKey, None]] = {}
+        #: By namespace, the next one first.
+        self._waiting: Index[str, GroupKey] = Index()
         #: Groups that were called up and not tried since.
         self._called: set[GroupKey] = set()
         #: From when groups wait, engine clock: a delay ends, or the protection of others.
         self._later: Deadlines[GroupKey] = Deadlines()
         #: Groups that wait once one of these others is no longer being bound.
         self._after: dict[GroupKey, Collection[GroupKey]] = {}
-        #: The same by one of these others; no entry is empty.
-        self._waiting_for: dict[GroupKey, set[GroupKey]] = {}
+        #: The same by one of these others.
+        self._waiting_for: Index[GroupKey, GroupKey] = Index()
 
     def __bool__(self) -> bool:
         """Whether any group waits now."""
@@ -38,9 +39,9 @@ class PreemptorQueue:
         if group in self._called:
             self._called.remove(group)
             there = self._waiting.pop(namespace, {})
-            self._waiting = {namespace: {group: None, **there}, **self._waiting}
+            self._waiting = Index({namespace: {group: None, **there}, **self._waiting})
         else:
-            self._waiting.setdefault(namespace, {}).setdefault(group)
+            self._waiting.add(namespace, group)
 
     def later(self, group: GroupKey, time: float) -> None:
         """Let a group wait from a time on; replaces an earlier time."""
@@ -49,14 +50,11 @@ class PreemptorQueue:
     def after(self, group: GroupKey, others: Collection[GroupKey]) -> None:
         """Let a group wait once one of others is no longer being bound; no others = cancel that."""
         for other in self._after.pop(group, ()):
-            waiting = self._waiting_for[other]
-            waiting.remove(group)
-            if not waiting:
-                del self._waiting_for[other]
+            self._waiting_for.drop(other, group)
         if others:
             self._after[group] = others
         for other in others:
-            self._waiting_for.setdefault(other, set()).add(group)
+            self._waiting_for.add(other, group)
 
     def expire(self, now: float, is_bound_now: Callable[[GroupKey], bool]) -> None:
         """Move groups whose time has come to the line."""
@@ -76,7 +74,7 @@ class PreemptorQueue:
         """Call up the next group; there must be one."""
         namespace, there = next(iter(self._waiting.items()))
         group = next(iter(there))
-        self._leave(group)
+        self._waiting.drop(namespace, group)
         if namespace in self._waiting:
             self._waiting[namespace] = self._waiting.pop(namespace)
         self._called.add(group)
@@ -88,14 +86,7 @@ class PreemptorQueue:
 
     def discard(self, group: GroupKey) -> None:
         """Remove a group, for now and later."""
-        self._leave(group)
+        self._waiting.drop(group.namespace, group)
         self._called.discard(group)
         self._later.drop(group)
         self.after(group, ())
-
-    def _leave(self, group: GroupKey) -> None:
-        there = self._waiting.get(group.namespace)
-        if there is not None and group in there:
-            del there[group]
-            if not there:
-                del self._waiting[group.namespace]
