@@ -121,7 +121,7 @@ def job(found: JobObject) -> Creator:
         pods=1 if spec.parallelism is None else spec.parallelism,
         completions=completions,
         succeeded=status.succeeded or 0,
-        failed=count_indexes(status.failed_indexes or ""),
+        failed=count_indexes(status.failed_indexes),
         ended=_ended(status),
         indexed=spec.completion_mode == "Indexed",
         suspended=bool(spec.suspend),

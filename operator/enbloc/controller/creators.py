@@ -22,8 +22,10 @@ _UNDERSTOOD: Final = {
 _MOST_DIGITS: Final = 10
 
 
-def count_indexes(text: str) -> int:
-    """How many indexes a text lists, such as "1,3-5"; what is no index counts as none."""
+def count_indexes(text: object) -> int:
+    """How many indexes a text lists, such as "1,3-5"; what is no text or index counts as none."""
+    if not isinstance(text, str):
+        return 0
     total = 0
     for part in text.split(","):
         first, dash, last = part.partition("-")

@@ -59,8 +59,7 @@ class WorkloadSet(SourceObject):
 def job(found: WorkloadJob) -> Derived | RefusedGroup:
     """The PodGroup for the pods that a Job runs at once; a later Job of that name has another."""
     name = group_name(JOB, found.metadata.name, found.metadata.uid)
-    indexes = found.status.get("failedIndexes")
-    failed = count_indexes(indexes) if isinstance(indexes, str) else 0
+    failed = count_indexes(found.status.get("failedIndexes"))
     derived = of_roles([("", found.spec.at_once(failed))], name)
     return with_topology(derived, [("", metadata_of(found.spec.template))])
 
