@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from enbloc.model.placed import PlacedPods
 from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector, SpreadConstraint
+from enbloc.model.snapshot import Snapshot
 from enbloc.model.taints import Effect, Taint, tolerated
 from enbloc.model.workloads import Workloads
 
@@ -103,20 +104,28 @@ def counts(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
     return constraint.selector.matches(dict(pod.labels))
 
 
-class Table(Protocol):
+class Table:
     """One constraint's pods, by domain.
 
     Attributes:
         constraint: the constraint.
-        codes: intp[N], the domain of each node.
+        codes: intp[N], the domain of each node, below `size`.
         counted: bool[N], nodes whose pods count.
-        counts: int64[D], by domain.
+        counts: int64[size], by domain.
     """
 
-    constraint: SpreadConstraint
-    codes: npt.NDArray[np.intp]
-    counted: Mask
-    counts: npt.NDArray[np.int64]
+    def __init__(
+        self,
+        constraint: SpreadConstraint,
+        codes: npt.NDArray[np.intp],
+        counted: Mask,
+        size: int,
+        pod: Pod,
+        snapshot: Snapshot,
+    ) -> None:
+        self.constraint, self.codes, self.counted = constraint, codes, counted
+        rows = rows_of(constraint, pod.key.namespace, snapshot.placed)
+        self.counts: npt.NDArray[np.int64] = np.bincount(codes[rows[counted[rows]]], minlength=size)
 
 
 T = TypeVar("T", bound=Table)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
@@ -16,10 +15,10 @@ from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.pod_topology_spread.constraints import (
     Counting,
+    Table,
     counted,
     counts,
     keys_present,
-    rows_of,
 )
 
 SKEWED: Final = "node(s) didn't match pod topology spread constraints"
@@ -76,29 +75,18 @@ class SpreadFilter(Counting["_Table"]):
         return found
 
 
-class _Table:
-    """One constraint's pods, by domain.
-
-    Attributes:
-        codes: intp[N], the domain of each node; 0 = it lacks the key.
-        counted: bool[N], nodes whose pods count.
-        counts: int64[D], by domain.
-    """
-
-    __slots__ = ("_domains", "_room", "codes", "constraint", "counted", "counts")
+class _Table(Table):
+    """One constraint's pods, by domain; domain 0 is that of the nodes without the key."""
 
     def __init__(
         self, constraint: SpreadConstraint, pod: Pod, snapshot: Snapshot, complete: Mask
     ) -> None:
         nodes, key = snapshot.nodes, constraint.topology_key
-        size = nodes.domain_count(key)
-        self.constraint = constraint
-        self.codes = nodes.domains(key).astype(np.intp)
-        self.counted = complete & counted(constraint, pod, nodes)
-        rows = rows_of(constraint, pod.key.namespace, snapshot.placed)
-        rows = rows[self.counted[rows]]
-        self.counts: npt.NDArray[np.int64] = np.bincount(self.codes[rows], minlength=size)
-        self._domains = np.flatnonzero(np.bincount(self.codes[self.counted], minlength=size))
+        codes, size = nodes.domains(key).astype(np.intp), nodes.domain_count(key)
+        super().__init__(
+            constraint, codes, complete & counted(constraint, pod, nodes), size, pod, snapshot
+        )
+        self._domains = np.flatnonzero(np.bincount(codes[self.counted], minlength=size))
         self._room = constraint.max_skew - counts(constraint, pod.key.namespace, pod)
 
     def allowed(self) -> Mask:

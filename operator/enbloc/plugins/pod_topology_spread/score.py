@@ -18,9 +18,9 @@ from enbloc.model.selectors import SpreadConstraint
 from enbloc.model.snapshot import Snapshot
 from enbloc.plugins.pod_topology_spread.constraints import (
     Counting,
+    Table,
     counted,
     keys_present,
-    rows_of,
 )
 
 #: The raw score of a node that is not scored; it ends up with 0.
@@ -69,34 +69,22 @@ class SpreadScore(Counting["_Table"]):
         return raw
 
 
-class _Table:
-    """One constraint's pods, by domain; each node is a domain of its own for the host name.
-
-    Attributes:
-        codes: intp[N], the domain of each node.
-        counted: bool[N], nodes whose pods count.
-        counts: int64[D], by domain.
-    """
-
-    __slots__ = ("_keyless", "_per_node", "codes", "constraint", "counted", "counts")
+class _Table(Table):
+    """One constraint's pods, by domain; each node is a domain of its own for the host name."""
 
     def __init__(
         self, constraint: SpreadConstraint, pod: Pod, snapshot: Snapshot, complete: Mask
     ) -> None:
         nodes, key = snapshot.nodes, constraint.topology_key
-        self.constraint = constraint
         self._per_node = key == HOSTNAME
         self._keyless = ~nodes.has_label(key)
-        self.codes: npt.NDArray[np.intp]
         if self._per_node:
-            self.codes, size = np.arange(len(nodes)), len(nodes)
-            self.counted = np.ones(len(nodes), np.bool_)
+            size = len(nodes)
+            codes, counting = np.arange(size), np.ones(size, np.bool_)
         else:
-            self.codes, size = nodes.domains(key).astype(np.intp), nodes.domain_count(key)
-            self.counted = complete & counted(constraint, pod, nodes)
-        rows = rows_of(constraint, pod.key.namespace, snapshot.placed)
-        rows = rows[self.counted[rows]]
-        self.counts: npt.NDArray[np.int64] = np.bincount(self.codes[rows], minlength=size)
+            codes, size = nodes.domains(key).astype(np.intp), nodes.domain_count(key)
+            counting = complete & counted(constraint, pod, nodes)
+        super().__init__(constraint, codes, counting, size, pod, snapshot)
 
     def crowding(self, candidates: Mask) -> npt.NDArray[np.float64]:
         """float64[N]: this constraint's part of the raw score; 0 where the node lacks its key."""
