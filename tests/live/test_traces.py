@@ -114,18 +114,18 @@ def test_a_long_search_makes_no_more_than_so_many_spans() -> None:
     ],
 )
 def test_there_are_no_traces_unless_they_are_asked_for(environ: dict[str, str]) -> None:
-    assert from_environment(environ, "scheduler") is None
+    assert from_environment(environ) is None
 
 
 @pytest.mark.parametrize("exporter", ["otlp", "console"])
 def test_each_exporter_can_be_had(exporter: str) -> None:
-    assert from_environment({"OTEL_TRACES_EXPORTER": exporter}, "scheduler") is not None
+    assert from_environment({"OTEL_TRACES_EXPORTER": exporter}) is not None
 
 
 def test_an_exporter_that_there_is_not_is_named_and_ends_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert from_environment({"OTEL_TRACES_EXPORTER": "jaeger"}, "scheduler") is None
+    assert from_environment({"OTEL_TRACES_EXPORTER": "jaeger"}) is None
     assert "OTEL_TRACES_EXPORTER=jaeger: use otlp or console" in caplog.text
 
 
@@ -133,7 +133,7 @@ def test_an_exporter_that_there_is_not_is_named_and_ends_nothing(
 def test_nothing_of_opentelemetry_is_imported_while_there_are_no_traces() -> None:
     script = (
         "import sys, enbloc.live.scheduler, enbloc.live.traces as t; "
-        "assert t.from_environment({}, 'scheduler') is None; "
+        "assert t.from_environment({}) is None; "
         "sys.exit('opentelemetry' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
@@ -144,7 +144,7 @@ def test_without_the_extra_a_warning_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['opentelemetry'] = None; "
         "import enbloc.live.traces as t; "
-        "assert t.from_environment({'OTEL_TRACES_EXPORTER': 'otlp'}, 'scheduler') is None"
+        "assert t.from_environment({'OTEL_TRACES_EXPORTER': 'otlp'}) is None"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True

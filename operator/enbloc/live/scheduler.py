@@ -139,7 +139,7 @@ class Scheduler:
         self._stopping = False
         fenced = client.fenced(self._elector.holds) if self._elector else client
         settings = settings or configuration.settings
-        traces = from_environment(os.environ, "scheduler")
+        traces = from_environment(os.environ)
         self._engine = Engine(
             profiles,
             dataclasses.replace(settings, identity=uuid.uuid4().hex[:12]),

@@ -133,18 +133,13 @@ def _of_group(group: GroupKey) -> dict[str, str]:
     return {"k8s.namespace.name": group.namespace, **which}
 
 
-def from_environment(environ: Mapping[str, str], component: str) -> Traces | None:
-    """The traces that OpenTelemetry's standard variables configure; None = tracing is off.
-
-    Args:
-        environ: the variables.
-        component: the process, for `service.name` where `OTEL_SERVICE_NAME` is not set.
-    """
+def from_environment(environ: Mapping[str, str]) -> Traces | None:
+    """The traces that OpenTelemetry's standard variables configure; None = tracing is off."""
     wanted = environ.get("OTEL_TRACES_EXPORTER", "none").strip().lower()
     if wanted in ("", "none") or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return None
     try:
-        return Traces(_tracer(wanted, component))
+        return Traces(_tracer(wanted))
     except ImportError:
         logger.warning("Tracing is off: OTEL_TRACES_EXPORTER is set, but enbloc[otel] is absent")
     except (ValueError, OSError) as error:
@@ -152,7 +147,7 @@ def from_environment(environ: Mapping[str, str], component: str) -> Traces | Non
     return None
 
 
-def _tracer(wanted: str, component: str) -> "Tracer":
+def _tracer(wanted: str) -> "Tracer":
     """A tracer with the named exporter.
 
     Raises:
@@ -168,7 +163,7 @@ def _tracer(wanted: str, component: str) -> "Tracer":
         SimpleSpanProcessor,
     )
 
-    named = Resource({"service.name": f"enbloc-{component}", "service.version": enbloc.__version__})
+    named = Resource({"service.name": "enbloc-scheduler", "service.version": enbloc.__version__})
     # The variables take precedence. No flush at exit: it could wait for a collector that is gone.
     resource = named.merge(Resource.create())
     if resource.attributes.get("service.name", "").startswith("unknown_service"):  # type: ignore[union-attr]  # a name

@@ -348,7 +348,7 @@ def _pools(
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, searching.Pools):
             ask = partial(plugin.pools, ever=ever)
-            for pool in asked_each(plugin.name, "Filter", ask, pods, trial.nodes):
+            for pool in asked_each(plugin.name, ask, pods, trial.nodes):
                 inside, amounts = pool.rows[rows], np.asarray(pool.amounts, np.int64)
                 if inside.any() and amounts.any():
                     found.append(Shared(inside, amounts, pool.free, pool.unit, pool.name))
@@ -439,7 +439,7 @@ def _shared(
             name
             for plugin in profile.filtering
             if decide.implements(plugin, searching.Takes)
-            for name in asked_each(plugin.name, "Filter", plugin.takes, pod)
+            for name in asked_each(plugin.name, plugin.takes, pod)
         }
         for pod in pods
     ]
@@ -477,7 +477,7 @@ def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterat
     for plugin in trial.profile.filtering:
         if decide.implements(plugin, searching.Gathers):
             for at, pod in enumerate(pods):
-                for key in asked_each(plugin.name, "Filter", plugin.gathers, pod, trial.snapshot):
+                for key in asked_each(plugin.name, plugin.gathers, pod, trial.snapshot):
                     users.setdefault(key, np.zeros(len(pods), np.bool_))[at] = True
     for key, those in users.items():
         yield OneDomain(those, nodes.domains(key) if key else np.arange(1, len(nodes) + 1))
@@ -489,7 +489,7 @@ def in_sets(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterato
     for plugin in trial.profile.filtering if holds else ():
         if decide.implements(plugin, searching.GathersInSets):
             ask = partial(plugin.sets, ever=ever)
-            yield from asked_each(plugin.name, "Filter", ask, pods, trial.nodes)
+            yield from asked_each(plugin.name, ask, pods, trial.nodes)
 
 
 def takers(profile: Profile) -> frozenset[str]:
@@ -530,7 +530,7 @@ class _Exclusions:
         return {
             key
             for plugin in self._plugins
-            for key in asked_each(plugin.name, "Filter", plugin.apart, pod, other, self._snapshot)
+            for key in asked_each(plugin.name, plugin.apart, pod, other, self._snapshot)
         }
 
     def domains(self, key: str) -> npt.NDArray[np.int64]:

@@ -66,11 +66,9 @@ def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) 
         raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
 
 
-def asked_each(
-    plugin: str, point: str, question: Callable[..., Iterable[T]], *arguments: Any
-) -> tuple[T, ...]:
-    """Call a plugin as `asked` does; return all that its answer holds or yields."""
-    return asked(plugin, point, _each, question, *arguments)
+def asked_each(plugin: str, question: Callable[..., Iterable[T]], *arguments: Any) -> tuple[T, ...]:
+    """Call a plugin at Filter as `asked` does; return all that its answer holds or yields."""
+    return asked(plugin, "Filter", _each, question, *arguments)
 
 
 def _each(question: Callable[..., Iterable[T]], *arguments: Any) -> tuple[T, ...]:

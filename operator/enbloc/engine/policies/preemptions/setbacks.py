@@ -31,14 +31,14 @@ class Setbacks:
         count: how many preemptions were in vain.
         until: when it may preempt again, engine clock.
         again: when spared pods that do not terminate may be chosen again, engine clock.
-        why: what kept it from being placed.
+        why: what kept it from being placed; "" = nothing did yet.
     """
 
     spared: set[PodUID] = field(default_factory=set[PodUID])
     count: int = 0
     until: float = -math.inf
     again: float = math.inf
-    why: str = _IN_VAIN
+    why: str = ""
 
     def add(self, now: float, stuck: Sequence[Pod] = ()) -> None:
         """Record one more in vain; from the second on the next has to wait, longer each time.
@@ -79,6 +79,9 @@ class Setbacks:
         return min(time for time in (self.until, self.again, math.inf) if time > -math.inf)
 
 
+_NONE: Final = Setbacks()
+
+
 class AllSetbacks:
     """By preemptor, its setbacks until its minimum is bound."""
 
@@ -107,18 +110,15 @@ class AllSetbacks:
 
     def pause(self, group: GroupKey, now: float) -> str:
         """Return why a group may not preempt now; "" = it may."""
-        setbacks = self._of.get(group)
-        return setbacks.pause(now) if setbacks is not None else ""
+        return self._of.get(group, _NONE).pause(now)
 
     def why(self, group: GroupKey) -> str:
         """Return what kept a group from being placed; "" = nothing."""
-        setbacks = self._of.get(group)
-        return setbacks.why if setbacks is not None else ""
+        return self._of.get(group, _NONE).why
 
     def spared(self, group: GroupKey) -> Collection[PodUID]:
         """Return the victims that are not chosen for a group."""
-        setbacks = self._of.get(group)
-        return setbacks.spared if setbacks is not None else ()
+        return self._of.get(group, _NONE).spared
 
     def deadline(self) -> float:
         """Return when to call `expire`, engine clock; infinity = not by time."""
