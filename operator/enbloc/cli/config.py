@@ -3,7 +3,7 @@
 """`enbloc config`: check configuration files, show their effect, convert other projects'."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ import click
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.files import sources
 from enbloc.cli.flags import output_flag
-from enbloc.cli.tables import print_table, say
+from enbloc.cli.tables import print_table, say, warn
 from enbloc.model.names import CLI_API_VERSION
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def check(*, files: tuple[Path, ...]) -> int:
                 say(line, err=True)
             code = BAD_USAGE
         else:
-            _warn(f"{file}: {warning}" for warning in found.warnings)
+            warn(f"{file}: {warning}" for warning in found.warnings)
             say(f"{file}: valid")
     return code
 
@@ -68,7 +68,7 @@ def show(*, files: tuple[Path, ...], raw: bool) -> None:
     from enbloc.config import configure, effective  # noqa: PLC0415  # `--help` needs none of it
 
     found = configure(sources(files))
-    _warn(found.warnings)
+    warn(found.warnings)
     _print(effective(found), raw=raw)
 
 
@@ -133,11 +133,6 @@ def _conversion(found: "Conversion", documents: Sequence[Any]) -> Any:
     }
 
 
-def _warn(warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        say(f"warning: {warning}", err=True)
-
-
 def _print(documents: Sequence[Any], *, raw: bool) -> None:
     import yaml  # noqa: PLC0415  # only printing documents needs it
 
@@ -151,5 +146,5 @@ def _shown(documents: Sequence[Any], *, raw: bool) -> Sequence[Any]:
 
     shown = documents if raw else [hidden(each) for each in documents]
     if shown != documents:
-        _warn(["credentials are printed as ***, so the output is incomplete; see --raw"])
+        warn(["credentials are printed as ***, so the output is incomplete; see --raw"])
     return shown

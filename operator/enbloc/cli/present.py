@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from enbloc.cli.dumps import present_of
 from enbloc.cli.files import sources
 from enbloc.cli.running import run, uncollected
-from enbloc.cli.tables import say
+from enbloc.cli.tables import say, warn
 from enbloc.errors import ConfigError, UsageError
 from enbloc.model import names
 from enbloc.model.text import clipped
@@ -174,12 +174,6 @@ async def reached(access: Access) -> "tuple[Cluster, Configuration | None]":
     given = configured(sources(access.configs), access.warn) if access.configs else None
     named = Path(given.kubeconfig) if given is not None and given.kubeconfig else None
     return await load(access.kubeconfig or named, access.context), given
-
-
-def warn(warnings: Iterable[str]) -> None:
-    """Print each as a warning."""
-    for warning in warnings:
-        say(f"warning: {warning}", err=True)
 
 
 def configured(

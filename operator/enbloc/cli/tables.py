@@ -3,7 +3,7 @@
 """Printing tables, lines and documents; they hold text from objects, so they are escaped."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -25,6 +25,12 @@ def print_table(
 def say(line: str = "", *, err: bool = False) -> None:
     """Print one line, on stdout or stderr."""
     click.echo(printable(line), err=err)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Print each as a warning, on stderr."""
+    for warning in warnings:
+        say(f"warning: {warning}", err=True)
 
 
 def print_document(document: Any, output: str) -> None:

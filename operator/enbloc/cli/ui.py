@@ -13,10 +13,10 @@ import click
 
 from enbloc.cli.files import sources
 from enbloc.cli.flags import Number, cluster_flags, config_flag
-from enbloc.cli.present import configured, of_cluster, warn
+from enbloc.cli.present import configured, of_cluster
 from enbloc.cli.server_flags import default_format
 from enbloc.cli.servers import Signals, loop_factory
-from enbloc.cli.tables import say
+from enbloc.cli.tables import say, warn
 from enbloc.errors import UsageError
 from enbloc.model.names import UI_PORT
 

@@ -134,6 +134,12 @@ def stamped(value: Any, path: str = "") -> Any:
     return made
 
 
+def name_of(entry: Any) -> str:
+    """The name of an entry in a list of plugins or their arguments; "" = it has none."""
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def plain(value: Any) -> Any:
     """A copy without the paths that `stamped` added."""
     if isinstance(value, list):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from enbloc.config.defaults import GONE, TAKEN_IN, removed
-from enbloc.config.documents import WHERE
+from enbloc.config.documents import WHERE, name_of
 from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.models import GROUP, VERSION
 from enbloc.config.wanted import EVERY, MULTI_POINT
@@ -65,15 +65,15 @@ def _set(found: dict[str, Any], findings: Findings) -> dict[str, Any]:
     if isinstance(enabled, list):
         new["enabled"] = list(_enabled(enabled, findings))
     if isinstance(disabled, list):
-        new["disabled"] = [each for each in disabled if not removed(_name(each))]
+        new["disabled"] = [each for each in disabled if not removed(name_of(each))]
     return new
 
 
 def _enabled(entries: list[Any], findings: Findings) -> Iterator[Any]:
     """The entries by today's names; one that several old names stand for comes once."""
-    seen = {_name(each) for each in entries}
+    seen = {name_of(each) for each in entries}
     for each in entries:
-        name = _name(each)
+        name = name_of(each)
         path = f"{each[WHERE]}.name" if isinstance(each, dict) else ""
         if name in GONE:
             findings.problem(path, removed(name))
@@ -88,7 +88,7 @@ def _enabled(entries: list[Any], findings: Findings) -> Iterator[Any]:
 
 
 def _is_gone(config: Any, findings: Findings) -> bool:
-    why = removed(_name(config))
+    why = removed(name_of(config))
     if why:
         findings.warning(config[WHERE], f"{why}; its arguments are ignored")
     return bool(why)
@@ -103,13 +103,8 @@ def _with_weights(plugins: Any) -> Any:
     disabled = found.get("disabled") or [] if isinstance(found, dict) else None
     if not isinstance(enabled, list) or not isinstance(disabled, list):
         return plugins
-    said = {_name(each) for each in (*enabled, *disabled)}
+    said = {name_of(each) for each in (*enabled, *disabled)}
     if EVERY in said:
         return plugins
     more = [{"name": name, "weight": 1} for name in _WEIGHTLESS if name not in said]
     return {**plugins, MULTI_POINT: {**found, "enabled": [*enabled, *more]}}
-
-
-def _name(entry: Any) -> str:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    return name if isinstance(name, str) else ""

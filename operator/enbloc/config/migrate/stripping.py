@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic_core import PydanticCustomError
 
-from enbloc.config.documents import WHERE
+from enbloc.config.documents import WHERE, name_of
 from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.foreign import (
     COSCHEDULING,
@@ -105,7 +105,7 @@ class _Profile:
                 if not self._drops(each):
                     new[field].append(each)
                 elif field == "enabled":
-                    self._gone.setdefault(point, []).append(_name(each))
+                    self._gone.setdefault(point, []).append(name_of(each))
         return new
 
     def _gone_from(self, point: Point) -> list[str]:
@@ -114,7 +114,7 @@ class _Profile:
 
     def _drops(self, entry: Any) -> bool:
         """Whether an entry does not run here; that is noted."""
-        name = _name(entry)
+        name = name_of(entry)
         if not name or name == EVERY or name in self._known:
             return False
         self._findings.note(entry[WHERE], *became(name))
@@ -131,14 +131,14 @@ class _Profile:
         if not isinstance(entries, list):
             return
         for each in entries:
-            if _name(each) in off:
+            if name_of(each) in off:
                 text = f"default plugins gave way to {name}, which is gone, and run again"
                 self._findings.note(each[WHERE], SettingOutcome.CHANGED, text)
-        found["disabled"] = [each for each in entries if _name(each) not in off]
+        found["disabled"] = [each for each in entries if name_of(each) not in off]
 
     def _arguments(self, configs: list[Any]) -> Iterator[Any]:
         for each in configs:
-            name = _name(each)
+            name = name_of(each)
             if not name or name in self._known:
                 yield each
                 continue
@@ -175,11 +175,6 @@ class _Profile:
                 "the queue holds nothing and waits without limit"
             )
             self._findings.note(path, SettingOutcome.CHANGED, text)
-
-
-def _name(entry: Any) -> str:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    return name if isinstance(name, str) else ""
 
 
 def _tidied(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
